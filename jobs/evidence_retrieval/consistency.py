@@ -11,25 +11,19 @@ from typing import TypeAlias
 import numpy as np
 
 from jobs.evidence_retrieval import consistency_rules, stated_rules
-from jobs.evidence_retrieval.consistency_rules import PredictionView, RowRule, Severity
+from jobs.evidence_retrieval.consistency_rules import PredictionView
 from jobs.evidence_retrieval.metrics.gate import REPORTED_RATES
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.checks import TOLERANCE, check_metrics
 from jobs.kit.metrics.columns import Bools, Ints
+from jobs.kit.metrics.selective import STATES
 from runner.scorecard import Cell, Finding, Metric, Table
 
 SUMMED = (
-    "n",
-    "positives",
-    "negatives",
-    "at_tau.tp",
-    "at_tau.fp",
-    "at_tau.tn",
-    "at_tau.fn",
-    "states.NEG",
-    "states.UNCERTAIN",
-    "states.POS",
+    *("n", "positives", "negatives"),
+    *("at_tau.tp", "at_tau.fp", "at_tau.tn", "at_tau.fn"),
+    *(f"states.{state}" for state in STATES),
 )
 """Counts whose folds, and whose criteria, add up to the whole."""
 
@@ -39,12 +33,8 @@ DECIDED = frozenset(
     [
         *REPORTED_RATES,
         *("tp", "fp", "tn", "fn"),
-        SENSITIVITY,
-        "screening_specificity",
-        "screening_npv",
-        LOST,
-        "alert_precision",
-        "alert_recall",
+        *(SENSITIVITY, "screening_specificity", "screening_npv", LOST),
+        *("alert_precision", "alert_recall"),
     ]
 )
 """Names that mean nothing without the threshold behind them."""
@@ -73,18 +63,16 @@ def _worded(metric: Metric) -> Iterator[Finding]:
     """What a metric's own words give away."""
     name, words = metric_name(metric.path), f"{metric.definition} {metric.note or ''}"
     if name in DECIDED and "@" not in name and not _THRESHOLD.search(words):
-        yield _finding(
+        yield _error(
             "threshold_unnamed",
-            "error",
             metric.path,
             f"{metric.path} is {metric.value!r}, but its definition "
             f"({metric.definition!r}) does not say at which threshold.",
         )
     yield from fixed_name(metric.path, metric.path, metric.definition)
     if name == "auprc" and _HALF.search(words):
-        yield _finding(
+        yield _error(
             "auprc_against_half",
-            "error",
             metric.path,
             f"{metric.path} is {metric.value!r} and compared with 0.5 "
             f"({words.strip()!r}); its chance level is the prevalence.",
@@ -95,9 +83,8 @@ def fixed_name(where: str, path: str, definition: str) -> Iterator[Finding]:
     """A K chosen by query must not be printed as a number."""
     match = _AT_A_NUMBER.search(path)
     if match is not None and "selected" in definition:
-        yield _finding(
+        yield _error(
             "fixed_name_for_dynamic_k",
-            "error",
             where,
             f"{match[0]} names a fixed K, but its definition ({definition!r}) selects "
             "K by query.",
@@ -121,9 +108,8 @@ def _sums(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[Finding]:
             if whole is None or not names or len(numbers) < len(names):
                 continue
             if sum(numbers) != whole.value:
-                yield _finding(
+                yield _error(
                     "parts_do_not_sum",
-                    "error",
                     name,
                     f"{name} is {whole.value!r}, but its values by {kind} add up to "
                     f"{sum(numbers)!r}.",
@@ -143,9 +129,8 @@ def _denominators(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[F
         if has_negatives and is_per_positive:
             y = queries.y[rows]
             share = float(np.mean(y[y != UNKNOWN]))
-            yield _finding(
+            yield _error(
                 "fn_per_1000_positives",
-                "error",
                 lost.path,
                 f"{lost.path} is {lost.value!r}, which is per 1000 queries with "
                 f"evidence; per 1000 queries it is {per_positive * share!r}.",
@@ -164,8 +149,8 @@ def _parts(queries: Queries) -> Iterator[tuple[str, Bools]]:
             yield f"{kind}.{name}.", column == index
 
 
-def _finding(code: str, severity: Severity, where: str, message: str) -> Finding:
-    return Finding(code=code, severity=severity, where=where, message=message)
+def _error(code: str, where: str, message: str) -> Finding:
+    return Finding(code=code, severity="error", where=where, message=message)
 
 
 Identity: TypeAlias = frozenset[tuple[str, Cell]]
@@ -174,17 +159,8 @@ Identity: TypeAlias = frozenset[tuple[str, Cell]]
 METRIC, VALUE = "metric", "value"
 
 IDENTIFYING = (
-    "model",
-    "fold",
-    "criterion",
-    "list",
-    "split",
-    "gamma",
-    "tau",
-    "tau_neg",
-    "tau_pos",
-    METRIC,
-    "subset",
+    *("model", "fold", "criterion", "list", "split"),
+    *("gamma", "tau", "tau_neg", "tau_pos", METRIC, "subset"),
 )
 """Columns that tell a row of a table of metrics from others."""
 
@@ -231,14 +207,11 @@ def _two_values(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
             )
             table_name, value = first.setdefault(identity, (table.name, row[VALUE]))
             if not _is_same(value, row[VALUE]):
-                yield Finding(
-                    code="two_values",
-                    severity="error",
-                    where=f"{table.name} {row[METRIC]}",
-                    message=(
-                        f"{row[METRIC]} is {row[VALUE]!r} in {table.name} and "
-                        f"{value!r} in {table_name}, of the same subset."
-                    ),
+                yield _error(
+                    "two_values",
+                    f"{table.name} {row[METRIC]}",
+                    f"{row[METRIC]} is {row[VALUE]!r} in {table.name} and "
+                    f"{value!r} in {table_name}, of the same subset.",
                 )
 
 
@@ -287,29 +260,22 @@ def _against_half(table: Table, row: dict[str, Cell]) -> Iterator[Finding]:
         return
     for name in BASELINES:
         if row.get(name) == 0.5:  # noqa: PLR2004 - the one value that is always meant
-            yield Finding(
-                code="auprc_against_half",
-                severity="error",
-                where=f"{table.name} {row[METRIC]}",
-                message=(
-                    f"{row[METRIC]} is {row.get(VALUE)!r} beside a {name} of 0.5; its "
-                    "chance level is the prevalence."
-                ),
+            yield _error(
+                "auprc_against_half",
+                f"{table.name} {row[METRIC]}",
+                f"{row[METRIC]} is {row.get(VALUE)!r} beside a {name} of 0.5; its "
+                "chance level is the prevalence.",
             )
 
 
-BY_PREDICTION: tuple[RowRule[PredictionView], ...] = (
+BY_PREDICTION = (
     *consistency_rules.STATE_RULES,
     *consistency_rules.SELECTION_RULES,
     *stated_rules.STATED_RULES,
     *consistency_rules.RANKING_RULES,
 )
 
-
-OF_ROWS = (
-    *(rule.code for rule in consistency_rules.TRUTH_RULES),
-    *(rule.code for rule in BY_PREDICTION),
-)
+OF_ROWS = tuple(consistency_rules.SEVERITIES)
 """The code of every rule that rows must keep; figures and tables have further ones."""
 
 
@@ -330,9 +296,14 @@ def check(
         metrics: of each model.
         tables: as they will be written.
     """
+    of_metrics = (
+        replace(finding, where=f"{model} {finding.where}")
+        for model, model_metrics in metrics.items()
+        for finding in printed(model_metrics, scoring_input.queries)
+    )
     return (
         *_row_findings(scoring_input, settings),
-        *_figures(scoring_input, metrics),
+        *of_metrics,
         *check_tables(tables, scoring_input.headline),
     )
 
@@ -342,19 +313,13 @@ def _row_findings(
 ) -> Iterator[Finding]:
     queries = scoring_input.queries
     for of_truth in consistency_rules.TRUTH_RULES:
-        yield from of_truth.findings(queries, queries, "")
+        for violation in of_truth(queries):
+            yield from violation.findings(queries, "")
     for prediction in scoring_input.predictions:
         if prediction.config == scoring_input.headline:
             view = PredictionView(
                 queries=queries, prediction=prediction, settings=settings
             )
             for rule in BY_PREDICTION:
-                yield from rule.findings(view, queries, view.name)
-
-
-def _figures(
-    scoring_input: ScoringInput, metrics: Mapping[str, Sequence[Metric]]
-) -> Iterator[Finding]:
-    for model, model_metrics in metrics.items():
-        for finding in printed(model_metrics, scoring_input.queries):
-            yield replace(finding, where=f"{model} {finding.where}")
+                for violation in rule(view):
+                    yield from violation.findings(queries, prediction.model)

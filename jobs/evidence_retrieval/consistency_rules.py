@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeAlias, TypeVar
+from functools import partial
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -17,7 +18,35 @@ from runner.scorecard import Finding
 Severity: TypeAlias = Literal["error", "warn", "info"]
 """Impossible, suspicious, or worth knowing."""
 
-Subject = TypeVar("Subject")
+SEVERITIES: Mapping[str, Severity] = {
+    "incomplete_posts": "warn",
+    "positive_without_gold": "warn",
+    "negative_with_gold": "error",
+    "empty_pool": "info",
+    "state_contradicts_thresholds": "error",
+    "state_of_other_edge": "warn",
+    "thresholds_crossed": "error",
+    "thresholds_vary_in_fold": "error",
+    "same_thresholds_in_all_folds": "warn",
+    "calibration_not_monotone": "error",
+    "neg_with_k": "warn",
+    "shown_without_k": "warn",
+    "k_above_pool": "warn",
+    "gamma_without_effect": "warn",
+    "recall_no_share_of_gold": "error",
+    "precision_no_share_of_k": "error",
+    "mrr_no_reciprocal": "error",
+    "mrr_rounded": "info",
+    "rank_contradicts_recall": "error",
+    "stated_differs": "error",
+    "filled_on_negatives": "warn",
+    "decision_wrongly_judged": "error",
+    "gold_not_listed": "info",
+    "list_shorter_than_pool": "info",
+    "list_longer_than_pool": "error",
+    "lists_end_early": "info",
+}
+"""By the code of each rule that rows must keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,47 +57,36 @@ class PredictionView:
     prediction: Predictions
     settings: EvidenceSettings
 
-    @property
-    def name(self) -> str:
-        """Whose prediction it is; only the headline configuration is looked at."""
-        return self.prediction.model
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
     """Rows that break a rule."""
 
+    code: str  #: of the rule, one of `SEVERITIES`
     rows: Bools  #: (Q,) which
     where: str  #: the column or list
     message: str  #: one sentence
     values: Callable[[int], str]
     """What a row says and what it should, for the example."""
 
+    def findings(self, queries: Queries, name: str) -> Iterator[Finding]:
+        """A finding about all rows; none where there is no row."""
+        rows = np.flatnonzero(self.rows)
+        if len(rows):
+            first = int(rows[0])
+            yield Finding(
+                code=self.code,
+                severity=SEVERITIES[self.code],
+                where=f"{name} {self.where}".strip(),
+                message=self.message,
+                n=len(rows),
+                example=f"{queries.key(first)}: {self.values(first)}",
+            )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowRule(Generic[Subject]):
-    """What must hold row by row."""
 
-    code: str
-    severity: Severity
-    broken: Callable[[Subject], Iterable[Violation]]
-
-    def findings(
-        self, subject: Subject, queries: Queries, name: str
-    ) -> Iterator[Finding]:
-        """A finding for each column in which a row breaks it; none where all hold."""
-        for broken in self.broken(subject):
-            rows = np.flatnonzero(broken.rows)
-            if len(rows):
-                first = int(rows[0])
-                yield Finding(
-                    code=self.code,
-                    severity=self.severity,
-                    where=f"{name} {broken.where}".strip(),
-                    message=broken.message,
-                    n=len(rows),
-                    example=f"{queries.key(first)}: {broken.values(first)}",
-                )
+TruthRule: TypeAlias = Callable[[Queries], Iterable[Violation]]
+PredictionRule: TypeAlias = Callable[[PredictionView], Iterable[Violation]]
+"""What must hold row by row; a violation for each column in which it does not."""
 
 
 def _incomplete(queries: Queries) -> Iterator[Violation]:
@@ -78,6 +96,7 @@ def _incomplete(queries: Queries) -> Iterator[Violation]:
     first_of_post[np.unique(queries.post, return_index=True)[1]] = True
     posts, criteria = len(queries.posts), len(queries.criteria)
     yield Violation(
+        code="incomplete_posts",
         rows=first_of_post & (per_post[queries.post] < criteria),
         where="queries",
         message=(
@@ -89,39 +108,33 @@ def _incomplete(queries: Queries) -> Iterator[Violation]:
     )
 
 
-def _without_gold(queries: Queries) -> Iterator[Violation]:
-    if queries.gold is not None:
-        yield Violation(
-            rows=(queries.y == 1) & ~_has_gold(queries),
-            where="gold",
-            message=(
-                "Queries with evidence name no gold sentence; they count 0 in ranking "
-                "figures."
-            ),
-            values=lambda _: "has_evidence is 1 and gold is empty",
-        )
-
-
-def _gold_on_negatives(queries: Queries) -> Iterator[Violation]:
-    if queries.gold is not None:
-        yield Violation(
-            rows=(queries.y == 0) & _has_gold(queries),
-            where="gold",
-            message="Queries without evidence name gold sentences.",
-            values=lambda i: f"has_evidence is 0 and gold is {_joined(queries, i)}",
-        )
-
-
-def _has_gold(queries: Queries) -> Bools:
-    return np.array([bool(uids) for uids in queries.gold or ()], dtype=np.bool_)
-
-
-def _joined(queries: Queries, i: int) -> str:
-    return "|".join(queries.gold[i]) if queries.gold is not None else ""
+def _gold_and_truth(queries: Queries) -> Iterator[Violation]:
+    gold = queries.gold
+    if gold is None:
+        return
+    has_gold = np.array([bool(uids) for uids in gold], dtype=np.bool_)
+    yield Violation(
+        code="positive_without_gold",
+        rows=(queries.y == 1) & ~has_gold,
+        where="gold",
+        message=(
+            "Queries with evidence name no gold sentence; they count 0 in ranking "
+            "figures."
+        ),
+        values=lambda _: "has_evidence is 1 and gold is empty",
+    )
+    yield Violation(
+        code="negative_with_gold",
+        rows=(queries.y == 0) & has_gold,
+        where="gold",
+        message="Queries without evidence name gold sentences.",
+        values=lambda i: f"has_evidence is 0 and gold is {'|'.join(gold[i])}",
+    )
 
 
 def _empty_pools(queries: Queries) -> Iterator[Violation]:
     yield Violation(
+        code="empty_pool",
         rows=queries.pool == 0,
         where="pool",
         message="Posts without sentences cannot be ranked.",
@@ -129,12 +142,7 @@ def _empty_pools(queries: Queries) -> Iterator[Violation]:
     )
 
 
-TRUTH_RULES: tuple[RowRule[Queries], ...] = (
-    RowRule(code="incomplete_posts", severity="warn", broken=_incomplete),
-    RowRule(code="positive_without_gold", severity="warn", broken=_without_gold),
-    RowRule(code="negative_with_gold", severity="error", broken=_gold_on_negatives),
-    RowRule(code="empty_pool", severity="info", broken=_empty_pools),
-)
+TRUTH_RULES: tuple[TruthRule, ...] = (_incomplete, _gold_and_truth, _empty_pools)
 
 
 def _gold_not_listed(view: PredictionView) -> Iterator[Violation]:
@@ -156,6 +164,7 @@ def _unlisted(
     rows = np.zeros(len(gold), dtype=np.bool_)
     rows[list(missing)] = True
     return Violation(
+        code="gold_not_listed",
         rows=rows,
         where=name,
         message=f"{total} gold sentences are not in their list at all, at any rank.",
@@ -166,23 +175,20 @@ def _unlisted(
     )
 
 
-def _shorter_than_pool(view: PredictionView) -> Iterator[Violation]:
-    pool = view.queries.pool
-    for name, lengths in _lengths(view).items():
-        yield _pool_mismatch(view, name, lengths, lengths < pool, "fewer")
+def _off_the_pool(view: PredictionView) -> Iterator[Violation]:
+    pool, lists = view.queries.pool, _lengths(view)
+    for name, lengths in lists.items():
+        yield _off_pool("list_shorter_than_pool", name, pool, lengths, lengths < pool)
+    for name, lengths in lists.items():
+        yield _off_pool("list_longer_than_pool", name, pool, lengths, lengths > pool)
 
 
-def _longer_than_pool(view: PredictionView) -> Iterator[Violation]:
-    pool = view.queries.pool
-    for name, lengths in _lengths(view).items():
-        yield _pool_mismatch(view, name, lengths, lengths > pool, "more")
-
-
-def _pool_mismatch(
-    view: PredictionView, name: str, lengths: Ints, rows: Bools, relation: str
+def _off_pool(
+    code: str, name: str, pool: Ints, lengths: Ints, rows: Bools
 ) -> Violation:
-    pool = view.queries.pool
+    relation = "fewer" if code == "list_shorter_than_pool" else "more"
     return Violation(
+        code=code,
         rows=(pool != UNKNOWN) & rows,
         where=name,
         message=f"Lists rank {relation} sentences than the post has.",
@@ -202,6 +208,7 @@ def _end_early(view: PredictionView) -> Iterator[Violation]:
 def _ending(name: str, lengths: Ints, longest: int, beyond: Sequence[int]) -> Violation:
     cutoffs = ", ".join(map(str, beyond))
     return Violation(
+        code="lists_end_early",
         rows=lengths == longest,
         where=name,
         message=(
@@ -219,11 +226,10 @@ def _lengths(view: PredictionView) -> dict[str, Ints]:
     }
 
 
-RANKING_RULES: tuple[RowRule[PredictionView], ...] = (
-    RowRule(code="gold_not_listed", severity="info", broken=_gold_not_listed),
-    RowRule(code="list_shorter_than_pool", severity="info", broken=_shorter_than_pool),
-    RowRule(code="list_longer_than_pool", severity="error", broken=_longer_than_pool),
-    RowRule(code="lists_end_early", severity="info", broken=_end_early),
+RANKING_RULES: tuple[PredictionRule, ...] = (
+    _gold_not_listed,
+    _off_the_pool,
+    _end_early,
 )
 
 
@@ -253,69 +259,60 @@ def _thresholds(view: PredictionView) -> tuple[Floats | None, Floats | None]:
     return view.prediction.tau_neg, view.prediction.tau_pos
 
 
-def _contradicted(view: PredictionView) -> dict[Edge, Bools]:
-    """Rows whose stated state is not the recomputed one, under either edge."""
-    stated = view.prediction.state
-    contradicted: dict[Edge, Bools] = {}
-    edges: tuple[Edge, ...] = ("lt", "le")
-    for edge in edges:
-        state = recomputed(view, edge)
-        if stated is not None and state is not None:
-            contradicted[edge] = (
-                (stated != UNKNOWN) & (state != UNKNOWN) & (stated != state)
-            )
-    return contradicted
-
-
-def _contradict_thresholds(view: PredictionView) -> Iterator[Violation]:
-    contradicted = _contradicted(view)
-    if not contradicted or not all(rows.any() for rows in contradicted.values()):
-        return  # one of the two edges explains every state
-    lt, le = (int(contradicted[edge].sum()) for edge in ("lt", "le"))
-    yield Violation(
-        rows=contradicted[view.settings.gate_edge],
-        where="state",
-        message=(
-            f"{lt} of {len(view.queries)} states do not follow from p and the "
-            f"thresholds where NEG is p < tau_neg, {le} where it is p <= tau_neg."
-        ),
-        values=lambda i: _describe_state(view, i),
-    )
-
-
-def _other_edge(view: PredictionView) -> Iterator[Violation]:
-    contradicted = _contradicted(view)
-    edge = view.settings.gate_edge
+def _states_and_thresholds(view: PredictionView) -> Iterator[Violation]:
+    p, low, high = view.prediction.prob, *_thresholds(view)
+    stated, edge = view.prediction.state, view.settings.gate_edge
     other: Edge = "le" if edge == "lt" else "lt"
-    if contradicted and not contradicted[other].any():
+    state, by_other = recomputed(view, edge), recomputed(view, other)
+    if stated is None or p is None or low is None or high is None:
+        return
+    if state is None or by_other is None:
+        return
+
+    def contradicted(states: States) -> Bools:
+        both = (stated != UNKNOWN) & (states != UNKNOWN)
+        rows: Bools = both & (stated != states)
+        return rows
+
+    def values(i: int) -> str:
+        return (
+            f"{STATES[stated[i]]} stated, {STATES[state[i]]} by p {p[i]} and "
+            f"thresholds {low[i]} and {high[i]}"
+        )
+
+    rows = contradicted(state)
+    counts = {edge: int(rows.sum()), other: int(contradicted(by_other).sum())}
+    if all(counts.values()):  # neither edge explains every state
         yield Violation(
-            rows=contradicted[edge],
+            code="state_contradicts_thresholds",
+            rows=rows,
+            where="state",
+            message=(
+                f"{counts['lt']} of {len(view.queries)} states do not follow from p "
+                "and the thresholds where NEG is p < tau_neg, "
+                f"{counts['le']} where it is p <= tau_neg."
+            ),
+            values=values,
+        )
+    else:
+        # where this edge explains them too, no row breaks the rule
+        yield Violation(
+            code="state_of_other_edge",
+            rows=rows,
             where="state",
             message=(
                 f"States at a threshold follow the edge rule {other}, not "
                 f"{edge}, which this scoring uses."
             ),
-            values=lambda i: _describe_state(view, i),
+            values=values,
         )
-
-
-def _describe_state(view: PredictionView, i: int) -> str:
-    """A row's state and what it should be by its own numbers."""
-    p, low, high = view.prediction.prob, *_thresholds(view)
-    state = recomputed(view, view.settings.gate_edge)
-    stated = view.prediction.state
-    if p is None or low is None or high is None or state is None or stated is None:
-        return ""
-    return (
-        f"{STATES[stated[i]]} stated, {STATES[state[i]]} by p {p[i]} and thresholds "
-        f"{low[i]} and {high[i]}"
-    )
 
 
 def _crossed(view: PredictionView) -> Iterator[Violation]:
     low, high = _thresholds(view)
     if low is not None and high is not None:
         yield Violation(
+            code="thresholds_crossed",
             rows=low > high,
             where="tau_neg",
             message="tau_neg is above tau_pos, so no state can be assigned.",
@@ -323,14 +320,15 @@ def _crossed(view: PredictionView) -> Iterator[Violation]:
         )
 
 
-def _vary_in_fold(view: PredictionView) -> Iterator[Violation]:
-    for name, column in zip(("tau_neg", "tau_pos"), _thresholds(view), strict=True):
-        if column is not None:
-            yield _varying(name, column, _first_by_fold(view, column))
-
-
-def _varying(name: str, column: Floats, first: Floats) -> Violation:
-    return Violation(
+def _varies_in_fold(
+    name: Literal["tau_neg", "tau_pos"], view: PredictionView
+) -> Iterator[Violation]:
+    column: Floats | None = getattr(view.prediction, name)
+    if column is None:
+        return
+    first = _first_by_fold(view, column)
+    yield Violation(
+        code="thresholds_vary_in_fold",
         rows=~(np.isnan(column) | np.isnan(first)) & (column != first),
         where=name,
         message=f"{name} varies within a fold, which has one pair of thresholds.",
@@ -349,6 +347,7 @@ def _same_everywhere(view: PredictionView) -> Iterator[Violation]:
     firsts = (_first_by_fold(view, column)[rows] for column in (low, high))
     if has_folds and all(len(np.unique(first)) == 1 for first in firsts):
         yield Violation(
+            code="same_thresholds_in_all_folds",
             rows=rows,
             where="tau_neg, tau_pos",
             message=(
@@ -382,6 +381,7 @@ def _not_monotone(view: PredictionView) -> Iterator[Violation]:
         )
         rows[_falling(fold_rows, raw, p)] = True
     yield Violation(
+        code="calibration_not_monotone",
         rows=rows,
         where="p",
         message=(
@@ -403,51 +403,42 @@ def _falling(rows: Ints, raw: Floats, p: Floats) -> Ints:
     return order[p[order] < before - TOLERANCE]
 
 
-STATE_RULES: tuple[RowRule[PredictionView], ...] = (
-    RowRule(
-        code="state_contradicts_thresholds",
-        severity="error",
-        broken=_contradict_thresholds,
-    ),
-    RowRule(code="state_of_other_edge", severity="warn", broken=_other_edge),
-    RowRule(code="thresholds_crossed", severity="error", broken=_crossed),
-    RowRule(code="thresholds_vary_in_fold", severity="error", broken=_vary_in_fold),
-    RowRule(
-        code="same_thresholds_in_all_folds", severity="warn", broken=_same_everywhere
-    ),
-    RowRule(code="calibration_not_monotone", severity="error", broken=_not_monotone),
+STATE_RULES: tuple[PredictionRule, ...] = (
+    _states_and_thresholds,
+    _crossed,
+    partial(_varies_in_fold, "tau_neg"),
+    partial(_varies_in_fold, "tau_pos"),
+    _same_everywhere,
+    _not_monotone,
 )
 
 
-def _neg_with_k(view: PredictionView) -> Iterator[Violation]:
+def _k_and_state(view: PredictionView) -> Iterator[Violation]:
     k, state = view.prediction.k, states_in_force(view)
-    if k is not None and state is not None:
-        yield Violation(
-            rows=(state == NEG) & (k > 0),
-            where="selected_k",
-            message="Queries that are skipped (NEG) have sentences selected.",
-            values=lambda i: f"NEG with K {k[i]}",
-        )
-
-
-def _not_neg_without_k(view: PredictionView) -> Iterator[Violation]:
-    k, state = view.prediction.k, states_in_force(view)
-    if k is not None and state is not None:
-        yield Violation(
-            rows=(state != UNKNOWN)
-            & (state != NEG)
-            & (k == 0)
-            & (view.queries.pool != 0),
-            where="selected_k",
-            message="Queries that are to be read (not NEG) have no sentence selected.",
-            values=lambda i: f"{STATES[state[i]]} with K 0",
-        )
+    if k is None or state is None:
+        return
+    yield Violation(
+        code="neg_with_k",
+        rows=(state == NEG) & (k > 0),
+        where="selected_k",
+        message="Queries that are skipped (NEG) have sentences selected.",
+        values=lambda i: f"NEG with K {k[i]}",
+    )
+    is_read = (state != UNKNOWN) & (state != NEG)
+    yield Violation(
+        code="shown_without_k",
+        rows=is_read & (k == 0) & (view.queries.pool != 0),
+        where="selected_k",
+        message="Queries that are to be read (not NEG) have no sentence selected.",
+        values=lambda i: f"{STATES[state[i]]} with K 0",
+    )
 
 
 def _above_pool(view: PredictionView) -> Iterator[Violation]:
     k, pool = view.prediction.k, view.queries.pool
     if k is not None:
         yield Violation(
+            code="k_above_pool",
             rows=(pool != UNKNOWN) & (k > pool),
             where="selected_k",
             message="More sentences are selected than the post has.",
@@ -465,6 +456,7 @@ def _without_effect(view: PredictionView) -> Iterator[Violation]:
     less, more = (mean(sweep[gamma][rows].tolist()) for gamma in (low, high))
     if less is not None and more is not None and more <= less:
         yield Violation(
+            code="gamma_without_effect",
             rows=rows,
             where="gamma sweep",
             message=(
@@ -474,9 +466,8 @@ def _without_effect(view: PredictionView) -> Iterator[Violation]:
         )
 
 
-SELECTION_RULES: tuple[RowRule[PredictionView], ...] = (
-    RowRule(code="neg_with_k", severity="warn", broken=_neg_with_k),
-    RowRule(code="shown_without_k", severity="warn", broken=_not_neg_without_k),
-    RowRule(code="k_above_pool", severity="warn", broken=_above_pool),
-    RowRule(code="gamma_without_effect", severity="warn", broken=_without_effect),
+SELECTION_RULES: tuple[PredictionRule, ...] = (
+    _k_and_state,
+    _above_pool,
+    _without_effect,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,24 +18,16 @@ if TYPE_CHECKING:
     from jobs.evidence_retrieval.predictions.fitted_gate import StoredGate
 
 
-_SENTENCES: Final = Placeholder(
-    name="sentences",
-    meaning="the numbered sentences of the post, between marks",
-    needed=True,
-)
-_CRITERION: Final = Placeholder(
-    name="criterion", meaning="the criterion's text, between marks", needed=True
-)
-_CRITERIA: Final = Placeholder(
-    name="criteria",
-    meaning="id and text of every criterion, a line of JSON each, between marks",
-    needed=True,
-)
-_CANDIDATES: Final = Placeholder(
-    name="candidates",
-    meaning="the numbered sentences to be ordered, between marks",
-    needed=True,
-)
+_TEXTS: Final = {
+    name: Placeholder(name=name, meaning=meaning, needed=True)
+    for name, meaning in {
+        "sentences": "the numbered sentences of the post, between marks",
+        "criterion": "the criterion's text, between marks",
+        "criteria": "id and text of every criterion, a line of JSON each, between "
+        "marks",
+        "candidates": "the numbered sentences to be ordered, between marks",
+    }.items()
+}
 
 WORDING: Final = PromptCatalog(
     job="evidence-retrieval",
@@ -43,17 +36,17 @@ WORDING: Final = PromptCatalog(
         PromptBlock(
             name="assess.query",
             meaning="is there evidence for one criterion, and which (batch=query)",
-            parts={"system": (), "user": (_SENTENCES, _CRITERION)},
+            parts={"system": (), "user": (_TEXTS["sentences"], _TEXTS["criterion"])},
         ),
         PromptBlock(
             name="assess.post",
             meaning="the same for all criteria of a post at once (batch=post)",
-            parts={"system": (), "user": (_SENTENCES, _CRITERIA)},
+            parts={"system": (), "user": (_TEXTS["sentences"], _TEXTS["criteria"])},
         ),
         PromptBlock(
             name="rerank",
             meaning="in which order are the candidates of a window",
-            parts={"system": (), "user": (_CANDIDATES, _CRITERION)},
+            parts={"system": (), "user": (_TEXTS["candidates"], _TEXTS["criterion"])},
         ),
     ),
 )
@@ -94,7 +87,7 @@ class Gold:
     """Uids of the evidence of (post, criterion), in pool order; only positive ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EvidenceDataset:
     """All inputs of a run, validated; an imported run may have none but settings."""
 
@@ -109,27 +102,25 @@ class EvidenceDataset:
     stored: Mapping[str, Any] | None = None  #: results to verify, as JSON
     findings: tuple[Finding, ...] = ()
     gates: tuple[StoredGate, ...] = ()  #: to use instead of fitting any
-    idf: Idf | None = field(init=False, repr=False, compare=False)
-    """Of all sentences, where the settings ask for it; None: each pool has its own."""
-    _posts: Mapping[str, Post] = field(init=False, repr=False, compare=False)
-    _criteria: Mapping[str, Criterion] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        posts = {post.id: post for post in self.posts}
-        criteria = {criterion.id: criterion for criterion in self.criteria}
-        idf = None
-        if self.settings.idf == "dataset":
-            texts = (
-                sentence.text for post in self.posts for sentence in post.sentences
-            )
-            idf = Idf([tokens(text) for text in texts])
-        object.__setattr__(self, "idf", idf)
-        object.__setattr__(self, "_posts", posts)
-        object.__setattr__(self, "_criteria", criteria)
+    @cached_property
+    def idf(self) -> Idf | None:
+        """Of all sentences, where settings ask for it; None: each pool has its own."""
+        if self.settings.idf != "dataset":
+            return None
+        return Idf([tokens(s.text) for post in self.posts for s in post.sentences])
+
+    @cached_property
+    def _posts_by_id(self) -> Mapping[str, Post]:
+        return {post.id: post for post in self.posts}
+
+    @cached_property
+    def _criteria_by_id(self) -> Mapping[str, Criterion]:
+        return {criterion.id: criterion for criterion in self.criteria}
 
     def post(self, post_id: str) -> Post:
         """A post by its id; raise `KeyError` where there is none."""
-        return self._posts[post_id]
+        return self._posts_by_id[post_id]
 
     def query(self, key: str) -> tuple[Post, Criterion]:
         """The post and criterion of a key; raise `KeyError` where there are none.
@@ -137,7 +128,7 @@ class EvidenceDataset:
         A post's id may hold the "/" of `query_key`; a criterion's may not.
         """
         post_id, _, criterion_id = key.rpartition("/")
-        return self._posts[post_id], self._criteria[criterion_id]
+        return self._posts_by_id[post_id], self._criteria_by_id[criterion_id]
 
 
 def query_key(post_id: str, criterion_id: str) -> str:

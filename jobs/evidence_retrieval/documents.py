@@ -44,6 +44,10 @@ def step_files(pattern: str, steps: Sequence[str]) -> dict[str, str]:
     return {step: pattern.format(slug) for step, slug in slugs(steps).items()}
 
 
+GATE_FIELDS = ("posts", "tau_neg", "tau_pos", "on_tune", "fitted")
+"""What `gate_fold_<k>.json` holds of a gate."""
+
+
 def documents(
     scoring_input: ScoringInput, findings: Iterable[Finding], folders: EvidenceFolders
 ) -> Iterator[Artifact]:
@@ -68,20 +72,13 @@ def documents(
             content = {
                 "model": model,
                 "fold": fold,
-                "configs": {gate.config: _gate(gate) for gate in fitted},
+                "configs": {
+                    gate.config: {name: getattr(gate, name) for name in GATE_FIELDS}
+                    for gate in fitted
+                },
             }
             name = folders.path(model, files[fold])
             yield Artifact(name=name, text=as_text(content))
-
-
-def _gate(gate: FoldGate) -> dict[str, Any]:
-    return {
-        "posts": dict(gate.posts),
-        "tau_neg": gate.tau_neg,
-        "tau_pos": gate.tau_pos,
-        "on_tune": dict(gate.on_tune),
-        "fitted": dict(gate.fitted),
-    }
 
 
 def as_text(content: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
@@ -119,12 +116,9 @@ def summary_json(
 def fold_keys(settings: EvidenceSettings) -> dict[str, dict[str, str]]:
     """What each group of a fold's block holds: key, and path of the measure."""
     at_fpr = {
-        f"{key}_{_percent(target)}pct_fpr": f"{path}@{target:g}"
+        f"{name}_at_{100 * target:.10g}pct_fpr": f"{name}_at_fpr@{target:g}"
         for target in settings.fpr_targets
-        for key, path in (
-            ("tpr_at", "tpr_at_fpr"),
-            ("threshold_at", "threshold_at_fpr"),
-        )
+        for name in ("tpr", "threshold")
     }
     return {
         "ne_gate": {"auroc": "auroc", "auprc": "auprc", **at_fpr, "ece": "ece"},
@@ -156,17 +150,12 @@ def fold_keys(settings: EvidenceSettings) -> dict[str, dict[str, str]]:
     }
 
 
-def _percent(target: float) -> str:
-    return f"{100 * target:.10g}"
-
-
 def _by_fold(
     model_results: ModelResults, scoring_input: ScoringInput, settings: EvidenceSettings
 ) -> dict[str, Any]:
     keys = fold_keys(settings)
     by_path = model_results.by_path()
-    results, aggregated = [], {}
-    definitions, intervals, n_defined = {}, {}, {}
+    results, aggregated, n_defined, metrics = [], {}, {}, {}
     for fold, measures in model_results.folds.items():
         blocks = {group: _values(paths, measures) for group, paths in keys.items()}
         results.append(
@@ -183,14 +172,10 @@ def _by_fold(
             name = f"{group}.{key}"
             statistics = over_folds(model_results.folds, path, settings.ddof)
             aggregated[name] = {
-                "mean": statistics.mean,
-                "std": statistics.std,
-                "median": statistics.median,
-                "min": statistics.min,
-                "max": statistics.max,
+                statistic: getattr(statistics, statistic)
+                for statistic in ("mean", "std", "median", "min", "max")
             }
-            definitions[name] = by_path[path].definition
-            intervals[name] = _interval(by_path[path])
+            metrics[name] = by_path[path]
             n_defined[name] = statistics.n_defined
     return {
         "n_folds": len(model_results.folds),
@@ -202,8 +187,7 @@ def _by_fold(
         },
         "fold_results": results,
         "aggregated_metrics": aggregated,
-        "definitions": definitions,
-        "intervals": intervals,
+        **_definitions(metrics),
         "n_defined": n_defined,
     }
 
@@ -254,7 +238,7 @@ def _by_list(model_results: ModelResults, settings: EvidenceSettings) -> dict[st
     block = model_results.block
     positives = int((block.queries.y[block.judged] == 1).sum())
     content: dict[str, Any] = {}
-    definitions, intervals, n_defined = {}, {}, {}
+    metrics: dict[str, Metric] = {}
     for name in block.lists:
         prefix = f"{name}." if len(block.lists) > 1 else ""
         paths = {
@@ -282,19 +266,21 @@ def _by_list(model_results: ModelResults, settings: EvidenceSettings) -> dict[st
                 "positives_only": of_positives,
                 "all_queries": {**of_positives, **over_all, **counts},
             }
-        for key, path in paths.items():
-            definitions[f"{name}.{key}"] = by_path[path].definition
-            intervals[f"{name}.{key}"] = _interval(by_path[path])
-            n_defined[f"{name}.{key}"] = by_path[path].n_defined
+        metrics |= {f"{name}.{key}": by_path[path] for key, path in paths.items()}
     return {
         **content,
         "eval_split": "all",
-        "definitions": definitions,
-        "intervals": intervals,
-        "n_defined": n_defined,
+        **_definitions(metrics),
+        "n_defined": {name: metric.n_defined for name, metric in metrics.items()},
     }
 
 
-def _interval(metric: Metric) -> dict[str, float | int | None]:
-    """The value over all queries, which the interval is about."""
-    return {"value": metric.value, "lo": metric.lo, "hi": metric.hi}
+def _definitions(metrics: Mapping[str, Metric]) -> dict[str, Any]:
+    """The definition of each number, and the interval of its value over all queries."""
+    return {
+        "definitions": {name: metric.definition for name, metric in metrics.items()},
+        "intervals": {
+            name: {"value": metric.value, "lo": metric.lo, "hi": metric.hi}
+            for name, metric in metrics.items()
+        },
+    }

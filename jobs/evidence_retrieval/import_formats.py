@@ -18,6 +18,7 @@ from jobs.evidence_retrieval.import_records import (
     RAW,
     STATED,
     ImportedPrediction,
+    Query,
     QueryTruth,
     merge_answers,
 )
@@ -57,7 +58,7 @@ class ImportedQuery:
     )  #: by model
 
     @property
-    def query(self) -> tuple[str, str]:
+    def query(self) -> Query:
         """Which query it speaks of."""
         return self.post, self.criterion
 
@@ -66,26 +67,17 @@ class ImportedQuery:
         return DatasetError(f"{self.location}: {sentence}.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentenceOwners:
-    """Which post a sentence belongs to: as `--sentences` says, else by its id."""
+def sentence_owners(settings: EvidenceSettings) -> Mapping[str, str] | None:
+    """The post of each sentence in `--sentences`; None where no such file is named.
 
-    posts: Mapping[str, str] | None = None  #: by uid
-
-    @classmethod
-    def of(cls, settings: EvidenceSettings) -> SentenceOwners:
-        """As the settings say; raise `DatasetError` where the sentences are off."""
-        if settings.sentences is None:
-            return cls()
-        # what is noticed about that file is said by `load`
-        _, pools = read_posts(settings, InputFindings())
-        return cls(posts={uid: post for uid, (post, _) in pools.locations.items()})
-
-    def foreign(self, post: str, uids: Iterable[str]) -> str | None:
-        """The first of *uids* that is no sentence of *post*."""
-        if self.posts is None:
-            return next((uid for uid in uids if owner_by_prefix(uid) != post), None)
-        return next((uid for uid in uids if self.posts.get(uid) != post), None)
+    Raises:
+        DatasetError: the file is off.
+    """
+    if settings.sentences is None:
+        return None
+    # what is noticed about that file is said by `load`
+    _, pools = read_posts(settings, InputFindings())
+    return {uid: post for uid, (post, _) in pools.locations.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +86,7 @@ class EvidenceFile:
 
     file: ImportFile
     settings: EvidenceSettings
-    owners: SentenceOwners
+    owners: Mapping[str, str] | None  #: posts by sentence; None: its id names it
     findings: InputFindings
 
     @property
@@ -123,10 +115,8 @@ class EvidenceFile:
         self, row: QueryColumns, name: str, uids: tuple[str, ...]
     ) -> tuple[str, ...]:
         """The sentence ids of a column, each of which must belong to the row's post."""
-        foreign = self.owners.foreign(row.post_id, uids)
-        if foreign is not None:
-            words = self.describe_foreign(foreign, row.post_id)
-            raise row.error(f"{name} holds {words}")
+        if (foreign := self.foreign(row.post_id, uids)) is not None:
+            raise row.error(f"{name} holds {foreign}")
         return uids
 
     def ranked(
@@ -139,14 +129,18 @@ class EvidenceFile:
             raise row.error(f"{name} lists {double} twice (keep its first place)")
         return uids
 
-    def describe_foreign(self, uid: str, post: str) -> str:
-        """What is wrong with a sentence id, and what to do."""
-        if self.owners.posts is None:
-            return (
-                f"{uid!r}, no sentence of {post} by its id (it should be {post}_<n>; "
-                "else name the sentences with --sentences)"
+    def foreign(self, post: str, uids: Iterable[str]) -> str | None:
+        """The first of *uids* that is no sentence of *post*, and what to do."""
+        if self.owners is None:
+            uid = next((uid for uid in uids if owner_by_prefix(uid) != post), None)
+            cure = (
+                f"no sentence of {post} by its id (it should be {post}_<n>; else name "
+                "the sentences with --sentences)"
             )
-        return f"{uid!r}, no sentence of {post} in --sentences (correct the id)"
+        else:
+            uid = next((uid for uid in uids if self.owners.get(uid) != post), None)
+            cure = f"no sentence of {post} in --sentences (correct the id)"
+        return None if uid is None else f"{uid!r}, {cure}"
 
 
 def _without_slash(criterion: str) -> str:
@@ -207,14 +201,8 @@ class PredictionRow(QueryColumns, extra="allow"):
         """The results that the row states; most files have no such column."""
         if self.model_fields_set.isdisjoint(STATED):
             return {}
-        columns = {
-            "evidence_recall_at_k": self.evidence_recall_at_k,
-            "evidence_precision_at_k": self.evidence_precision_at_k,
-            "mrr": self.mrr,
-            "screening_correct": self.screening_correct,
-            "alert_correct": self.alert_correct,
-        }
-        return {name: cell for name, cell in columns.items() if cell is not None}
+        cells = ((name, getattr(self, name)) for name in STATED)
+        return {name: cell for name, cell in cells if cell is not None}
 
 
 def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
@@ -223,78 +211,56 @@ def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
     A query without a label is unjudged, one without a probability unscored.
     """
     columns = source.columns
-    layout = _Layout.of(source, columns)
-    further = (*layout.model_columns, *layout.further.values())
-    for row in source.rows(PredictionRow, further):
+    model_columns, further = _probability_columns(source, columns)
+    for row in source.rows(PredictionRow, (*model_columns, *further.values())):
         neg, pos = row.tau_neg, row.tau_pos
         if neg is not None and pos is not None and neg > pos:
             raise row.error(
                 f"tau_neg {neg} is above tau_pos {pos} (were the two exchanged?)"
             )
         probs = row.__pydantic_extra__
-        further_probs = {
-            name: {column: probs[column]}
-            for name, column in layout.further.items()
-            if column in probs
-        }
-        prediction = ImportedPrediction(
-            probs={name: probs[name] for name in layout.model_columns if name in probs},
-            state=row.state,
-            tau_neg=neg,
-            tau_pos=pos,
-            k=row.selected_k,
-            stated=row.stated,
-        )
-        yield replace(
-            row.part,
-            truth=_truth(source, row, names_gold=GOLD in columns),
-            predictions=_by_model(source.file.model, prediction, further_probs),
-        )
-
-
-def _by_model(
-    model: str,
-    prediction: ImportedPrediction,
-    further: Mapping[str, Mapping[str, float]],
-) -> Mapping[str, ImportedPrediction]:
-    """What the file's model and further ones say; a column may be the file's own."""
-    predictions = {model: prediction}
-    for name, probs in further.items():
-        other = ImportedPrediction(probs=probs)
-        predictions[name] = (
-            merge_answers(predictions[name], other) if name in predictions else other
-        )
-    return predictions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
-    """Which columns hold whose probability."""
-
-    model_columns: Sequence[str]  #: of the file's model
-    further: Mapping[str, str]  #: by model
-
-    @classmethod
-    def of(cls, source: EvidenceFile, columns: Sequence[str]) -> _Layout:
-        chosen = source.settings.prob
-        if chosen is not None and chosen not in columns:
-            raise DatasetError(
-                f"{source.name} line 1: no column {chosen} among "
-                f"{', '.join(columns)} (name one of them with --prob)."
+        predictions = {
+            source.file.model: ImportedPrediction(
+                probs={name: probs[name] for name in model_columns if name in probs},
+                state=row.state,
+                tau_neg=neg,
+                tau_pos=pos,
+                k=row.selected_k,
+                stated=row.stated,
             )
-        model_columns = [name for name in columns if name in {CALIBRATED, RAW, chosen}]
-        further = {
-            name.removeprefix(PROB_PREFIX): name
-            for name in columns
-            if name.startswith(PROB_PREFIX) and name not in model_columns
         }
-        if not model_columns and not further:
-            raise DatasetError(
-                f"{source.name} line 1: no probability among "
-                f"{', '.join(columns)} ({CALIBRATED}, {RAW} or {PROB_PREFIX}<name> is "
-                "expected; name another column with --prob)."
-            )
-        return cls(model_columns=model_columns, further=further)
+        for name, column in further.items():
+            if column in probs:
+                other = ImportedPrediction(probs={column: probs[column]})
+                earlier = predictions.get(name)  # a column may be the file's own
+                predictions[name] = merge_answers(earlier, other) if earlier else other
+        truth = _truth(source, row, names_gold=GOLD in columns)
+        yield replace(row.part, truth=truth, predictions=predictions)
+
+
+def _probability_columns(
+    source: EvidenceFile, columns: Sequence[str]
+) -> tuple[Sequence[str], Mapping[str, str]]:
+    """The columns of the file's model, and the column of each further model."""
+    chosen = source.settings.prob
+    if chosen is not None and chosen not in columns:
+        raise DatasetError(
+            f"{source.name} line 1: no column {chosen} among "
+            f"{', '.join(columns)} (name one of them with --prob)."
+        )
+    model_columns = [name for name in columns if name in {CALIBRATED, RAW, chosen}]
+    further = {
+        name.removeprefix(PROB_PREFIX): name
+        for name in columns
+        if name.startswith(PROB_PREFIX) and name not in model_columns
+    }
+    if not model_columns and not further:
+        raise DatasetError(
+            f"{source.name} line 1: no probability among "
+            f"{', '.join(columns)} ({CALIBRATED}, {RAW} or {PROB_PREFIX}<name> is "
+            "expected; name another column with --prob)."
+        )
+    return model_columns, further
 
 
 def _truth(source: EvidenceFile, row: PredictionRow, *, names_gold: bool) -> QueryTruth:
@@ -323,15 +289,15 @@ class ListRow(QueryColumns, extra="allow"):
 
 def read_lists(source: EvidenceFile) -> Iterator[ImportedQuery]:
     """The lists of each query."""
-    names = _names(source.columns)
-    for row in source.rows(ListRow, [name + LIST_SUFFIX for name in names]):
+    columns = [name for name in source.columns if name.endswith(LIST_SUFFIX)]
+    for row in source.rows(ListRow, columns):
         gold = source.sentences(row, "gold_ids", row.gold_ids)
         cells = row.__pydantic_extra__
         lists = {
-            name: source.ranked(
-                row, name + LIST_SUFFIX, cells.get(name + LIST_SUFFIX, ())
+            name.removesuffix(LIST_SUFFIX): source.ranked(
+                row, name, cells.get(name, ())
             )
-            for name in names
+            for name in columns
         }
         is_judged = row.judged != 0
         yield replace(
@@ -339,12 +305,6 @@ def read_lists(source: EvidenceFile) -> Iterator[ImportedQuery]:
             truth=QueryTruth(gold=tuple(dict.fromkeys(gold)) if is_judged else None),
             predictions={source.file.model: ImportedPrediction(lists=lists)},
         )
-
-
-def _names(columns: Sequence[str]) -> list[str]:
-    return [
-        name.removesuffix(LIST_SUFFIX) for name in columns if name.endswith(LIST_SUFFIX)
-    ]
 
 
 LIST = "ranking"
@@ -401,16 +361,12 @@ class SweepRow(QueryColumns, extra="allow"):
 
 def read_gamma_sweep(source: EvidenceFile) -> Iterator[ImportedQuery]:
     """The K of each query by gamma."""
-    sweep = _sweep(source.columns)
+    sweep = [name for name in source.columns if _COLUMN.fullmatch(name)]
     for row in source.rows(SweepRow, sweep):
         ks = row.__pydantic_extra__
         stated = {name: float(ks[name]) for name in sweep if name in ks}
         prediction = ImportedPrediction(stated=stated)
         yield replace(row.part, predictions={source.file.model: prediction})
-
-
-def _sweep(columns: Sequence[str]) -> list[str]:
-    return [name for name in columns if _COLUMN.fullmatch(name)]
 
 
 QRELS_COLUMNS = ("qid", "iteration", "docid", "relevance")
@@ -438,11 +394,8 @@ def read_trec_qrels(source: EvidenceFile) -> Iterator[ImportedQuery]:
     for qid, grades in judged.items():
         part = _part(source, qid, list(grades))
         gold = tuple(item for item, grade in grades.items() if grade > 0)
-        yield replace(
-            part,
-            truth=QueryTruth(gold=gold),
-            predictions={source.file.model: ImportedPrediction()},
-        )
+        predictions = {source.file.model: ImportedPrediction()}
+        yield replace(part, truth=QueryTruth(gold=gold), predictions=predictions)
 
 
 def read_trec_run(source: EvidenceFile) -> Iterator[ImportedQuery]:
@@ -462,12 +415,8 @@ def read_trec_run(source: EvidenceFile) -> Iterator[ImportedQuery]:
         )
     for qid, items in run.ranked.items():
         part = _part(source, qid, items)
-        yield replace(
-            part,
-            predictions={
-                source.file.model: ImportedPrediction(lists={LIST: tuple(items)})
-            },
-        )
+        prediction = ImportedPrediction(lists={LIST: tuple(items)})
+        yield replace(part, predictions={source.file.model: prediction})
 
 
 def _part(source: EvidenceFile, qid: str, items: Sequence[str]) -> ImportedQuery:
@@ -481,9 +430,8 @@ def _part(source: EvidenceFile, qid: str, items: Sequence[str]) -> ImportedQuery
             f"its id does not name post and criterion with {separator!r} between them "
             "(give the separator with --qid-sep)"
         )
-    foreign = source.owners.foreign(post, items)
-    if foreign is not None:
-        raise part.error(f"holds {source.describe_foreign(foreign, post)}")
+    if (foreign := source.foreign(post, items)) is not None:
+        raise part.error(f"holds {foreign}")
     return part
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from jobs.evidence_retrieval.import_records import (
     GAMMA_PREFIX,
     RAW,
     ImportedPrediction,
+    Query,
     QueryTruth,
     decode_truth,
     merge_answers,
@@ -32,134 +33,113 @@ from jobs.evidence_retrieval.queries import (
 )
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics.columns import Floats, Ints
-from jobs.kit.metrics.selective import STATES, States
+from jobs.kit.metrics.selective import STATES
 from runner.errors import DatasetError
-from runner.job import Answers, Task
+from runner.job import Answers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedColumns:
-    """What one model says of each query; None: nothing."""
+def _model_predictions(
+    model: str,
+    imported: Sequence[ImportedPrediction | None],
+    y: Ints,
+    *,
+    chosen: str | None,
+    findings: InputFindings,
+) -> Predictions:
+    """What one model says of each query, with the probability of the *chosen* column.
 
-    model: str
-    imported: Sequence[ImportedPrediction | None]
-    y: Ints
-
-    def predictions(self, chosen: str | None, findings: InputFindings) -> Predictions:
-        """All of them, with the probability of the column that was *chosen*."""
-        column = self._probability(chosen, findings)
-        prob = None if column is None else self._probs(column)
-        lists = self._names(lambda prediction: prediction.lists)
-        stated = self._names(lambda prediction: prediction.stated)
-        return Predictions(
-            model=self.model,
-            config=CONFIG,
-            status=self._status(prob),
-            prob_raw=_or_none(self._probs(RAW)),
-            prob=prob,
-            score=_or_none(self._floats(lambda prediction: prediction.score)),
-            tau_neg=_or_none(self._floats(lambda prediction: prediction.tau_neg)),
-            tau_pos=_or_none(self._floats(lambda prediction: prediction.tau_pos)),
-            state=self._states(),
-            k=self._ks(),
-            sweep={
-                float(name.removeprefix(GAMMA_PREFIX)): self._k_under(name)
-                for name in sorted(stated, key=_gamma)
-                if name.startswith(GAMMA_PREFIX)
-            },
-            lists={name: self._list(name, findings) for name in lists},
-            final=lists[-1] if lists else "",
-            stated_values={
-                name: self._stated(name)
-                for name in stated
-                if not name.startswith(GAMMA_PREFIX)
-            },
+    Without a choice that is the best column there is.
+    """
+    predictions = [ImportedPrediction() if one is None else one for one in imported]
+    columns = _names(one.probs for one in predictions)
+    best = next((name for name in (chosen, CALIBRATED, RAW) if name in columns), None)
+    if best == RAW and chosen is None:
+        findings.add(
+            "raw_probability",
+            "info",
+            model,
+            f"There is no {CALIBRATED}; {RAW} is used as the probability.",
         )
-
-    def _names(
-        self, read: Callable[[ImportedPrediction], Iterable[str]]
-    ) -> tuple[str, ...]:
-        """All names that any query has, in order of first sight."""
-        return tuple(
-            dict.fromkeys(
-                name
-                for prediction in self.imported
-                if prediction
-                for name in read(prediction)
+    column = best or next(iter(columns), None)
+    prob = (
+        None
+        if column is None
+        else _floats(one.probs.get(column) for one in predictions)
+    )
+    unscored = [one is None for one in imported] if prob is None else np.isnan(prob)
+    states = ints(
+        None if one.state is None else STATES.index(one.state) for one in predictions
+    )
+    lists = _names(one.lists for one in predictions)
+    stated = _names(one.stated for one in predictions)
+    return Predictions(
+        model=model,
+        config=CONFIG,
+        status=[
+            UNJUDGED if truth == UNKNOWN else UNSCORED if is_unscored else SCORED
+            for truth, is_unscored in zip(y, unscored, strict=True)
+        ],
+        prob_raw=_or_none(_floats(one.probs.get(RAW) for one in predictions)),
+        prob=prob,
+        score=_or_none(_floats(one.score for one in predictions)),
+        tau_neg=_or_none(_floats(one.tau_neg for one in predictions)),
+        tau_pos=_or_none(_floats(one.tau_pos for one in predictions)),
+        state=states.astype(np.int8) if (states != UNKNOWN).any() else None,
+        k=ks if ((ks := ints(one.k for one in predictions)) != UNKNOWN).any() else None,
+        sweep={
+            float(name.removeprefix(GAMMA_PREFIX)): ints(
+                one.stated.get(name) for one in predictions
             )
-        )
+            for name in sorted(stated, key=_gamma)
+            if name.startswith(GAMMA_PREFIX)
+        },
+        lists={
+            name: _filled_lists(
+                f"{model} {name}",
+                [one.lists.get(name) for one in predictions],
+                y,
+                findings,
+            )
+            for name in lists
+        },
+        final=lists[-1] if lists else "",
+        stated_values={
+            name: _floats(one.stated.get(name) for one in predictions)
+            for name in stated
+            if not name.startswith(GAMMA_PREFIX)
+        },
+    )
 
-    def _probability(self, chosen: str | None, findings: InputFindings) -> str | None:
-        """The column to go by: the one that was asked for, else the best there is."""
-        columns = self._names(lambda prediction: prediction.probs)
-        best = next((n for n in (chosen, CALIBRATED, RAW) if n in columns), None)
-        if best == RAW and chosen is None:
+
+def _names(named: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """All names that any query has, in order of first sight."""
+    return tuple(dict.fromkeys(name for names in named for name in names))
+
+
+def _filled_lists(
+    where: str,
+    lists: Iterable[tuple[str, ...] | None],
+    y: Ints,
+    findings: InputFindings,
+) -> list[tuple[str, ...]]:
+    """A list of each query, empty where there is none."""
+    filled = []
+    for uids, truth in zip(lists, y, strict=True):
+        if uids is None and truth == 1:
             findings.add(
-                "raw_probability",
-                "info",
-                self.model,
-                f"There is no {CALIBRATED}; {RAW} is used as the probability.",
+                "no_list",
+                "warn",
+                where,
+                "Queries with evidence have no list; their evidence counts as "
+                "never retrieved.",
             )
-        return best or next(iter(columns), None)
+        filled.append(uids or ())
+    return filled
 
-    def _status(self, prob: Floats | None) -> list[str]:
-        """What became of each query."""
-        unscored = (
-            [prediction is None for prediction in self.imported]
-            if prob is None
-            else np.isnan(prob)
-        )
-        return [
-            UNJUDGED if y == UNKNOWN else UNSCORED if is_unscored else SCORED
-            for y, is_unscored in zip(self.y, unscored, strict=True)
-        ]
 
-    def _floats(self, read: Callable[[ImportedPrediction], float | None]) -> Floats:
-        values = (
-            None if prediction is None else read(prediction)
-            for prediction in self.imported
-        )
-        return np.array([np.nan if x is None else x for x in values], dtype=np.float64)
-
-    def _probs(self, column: str) -> Floats:
-        return self._floats(lambda prediction: prediction.probs.get(column))
-
-    def _stated(self, name: str) -> Floats:
-        return self._floats(lambda prediction: prediction.stated.get(name))
-
-    def _states(self) -> States | None:
-        names = {name: index for index, name in enumerate(STATES)}
-        states = [
-            UNKNOWN
-            if prediction is None or prediction.state is None
-            else names[prediction.state]
-            for prediction in self.imported
-        ]
-        return np.array(states, dtype=np.int8) if set(states) - {UNKNOWN} else None
-
-    def _ks(self) -> Ints | None:
-        ks = ints(
-            None if prediction is None else prediction.k for prediction in self.imported
-        )
-        return ks if (ks != UNKNOWN).any() else None
-
-    def _k_under(self, name: str) -> Ints:
-        return ints(None if np.isnan(k) else k for k in self._stated(name))
-
-    def _list(self, name: str, findings: InputFindings) -> list[tuple[str, ...]]:
-        lists: list[tuple[str, ...]] = []
-        for prediction, y in zip(self.imported, self.y, strict=True):
-            uids = None if prediction is None else prediction.lists.get(name)
-            if uids is None and y == 1:
-                findings.add(
-                    "no_list",
-                    "warn",
-                    f"{self.model} {name}",
-                    "Queries with evidence have no list; their evidence counts as "
-                    "never retrieved.",
-                )
-            lists.append(uids or ())
-        return lists
+def _floats(values: Iterable[float | None]) -> Floats:
+    """A column of numbers, NaN where there is none."""
+    return np.array([*values], dtype=np.float64)
 
 
 def ints(values: Iterable[float | None]) -> Ints:
@@ -185,28 +165,34 @@ def imported_scoring_input(dataset: EvidenceDataset, answers: Answers) -> Scorin
     Raises:
         DatasetError: the run has no probability in the column that `--prob` names.
     """
-    imported = _ImportedQueries.of(dataset, answers).in_order(dataset)
+    imported, joined = _imported_queries(dataset, answers)
     findings = InputFindings()
-    if imported.joined:
+    if joined:
         findings.add(
             "answers_joined",
             "warn",
             "import",
             "A query has two answers of one model; both are read as one answer, and "
             "the first counts where they differ.",
-            example=imported.joined[0],
-            n=len(imported.joined),
+            example=joined[0],
+            n=len(joined),
         )
-    _require_column(dataset.settings.prob, imported)
+    _require_column(dataset.settings.prob, imported.values())
     queries = _queries(imported, dataset)
     predictions = tuple(
-        ImportedColumns(
-            model=model, imported=imported.predictions[model], y=queries.y
-        ).predictions(dataset.settings.prob, findings)
+        _model_predictions(
+            model,
+            [query.predictions.get(model) for query in imported.values()],
+            queries.y,
+            chosen=dataset.settings.prob,
+            findings=findings,
+        )
         for model in answers.models
     )
     _compare_criteria(dataset, queries, findings)
-    of_files = tuple(finding for truth in imported.truths for finding in truth.noticed)
+    of_files = tuple(
+        finding for query in imported.values() for finding in query.truth.noticed or ()
+    )
     per_post = np.bincount(queries.post, minlength=len(queries.posts))
     return ScoringInput(
         queries=queries,
@@ -223,81 +209,55 @@ def imported_scoring_input(dataset: EvidenceDataset, answers: Answers) -> Scorin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ImportedQueries:
-    """What files say, query by query."""
+class _QueryAnswers:
+    """What files say of a query."""
 
-    queries: list[tuple[str, str]] = field(default_factory=list)
-    truths: list[QueryTruth] = field(default_factory=list)
-    predictions: dict[str, list[ImportedPrediction | None]] = field(
-        default_factory=dict
-    )  #: by model
-    joined: list[str] = field(default_factory=list)  #: tasks with an earlier answer
-
-    @classmethod
-    def of(cls, dataset: EvidenceDataset, answers: Answers) -> _ImportedQueries:
-        """In the order of the log."""
-        imported = cls(predictions={model: [] for model in answers.models})
-        indices: dict[str, int] = {}
-        for (answer,) in answers.families():
-            task = answer.task
-            index = indices.setdefault(task.key, len(indices))
-            if index == len(imported.queries):
-                post, _, criterion = task.key.rpartition("/")
-                imported.queries.append((post, criterion))
-                imported.truths.append(decode_truth(task.context or "{}"))
-                for column in imported.predictions.values():
-                    column.append(None)
-            if answer.chat is not None:
-                read = read_prediction(dataset, task, answer.chat)
-                imported._add(
-                    task, index, read if isinstance(read, ImportedPrediction) else None
-                )
-        return imported
-
-    def _add(
-        self, task: Task, index: int, prediction: ImportedPrediction | None
-    ) -> None:
-        """Keep an answer; imports once wrote probabilities and rankings as two."""
-        column = self.predictions[task.model]
-        before = column[index]
-        if before is None or prediction is None:
-            column[index] = before or prediction
-            return
-        self.joined.append(f"{task.model}: {task.key}")
-        column[index] = merge_answers(before, prediction)
-
-    def in_order(self, dataset: EvidenceDataset) -> _ImportedQueries:
-        """In file order of posts and then in display order of criteria."""
-        posts = {post: i for i, (post, _) in reversed(list(enumerate(self.queries)))}
-        criterion_ranks = {
-            name: i for i, name in enumerate(_criteria(self.queries, dataset))
-        }
-        order = sorted(
-            range(len(self.queries)),
-            key=lambda i: (
-                posts[self.queries[i][0]],
-                criterion_ranks[self.queries[i][1]],
-            ),
-        )
-        return _ImportedQueries(
-            queries=[self.queries[i] for i in order],
-            truths=[self.truths[i] for i in order],
-            predictions={
-                model: [column[i] for i in order]
-                for model, column in self.predictions.items()
-            },
-            joined=self.joined,
-        )
+    truth: QueryTruth
+    predictions: dict[str, ImportedPrediction] = field(default_factory=dict)
+    """By model."""
 
 
-def _criteria(
-    queries: Iterable[tuple[str, str]], dataset: EvidenceDataset
-) -> list[str]:
+def _imported_queries(
+    dataset: EvidenceDataset, answers: Answers
+) -> tuple[dict[Query, _QueryAnswers], list[str]]:
+    """What files say by query, and the tasks that had an earlier answer.
+
+    Queries are in file order of posts and then in display order of criteria. Imports
+    once wrote probabilities and rankings as two answers.
+    """
+    imported: dict[Query, _QueryAnswers] = {}
+    joined = []
+    for (answer,) in answers.families():
+        task = answer.task
+        post, _, criterion = task.key.rpartition("/")
+        if (post, criterion) not in imported:
+            truth = decode_truth(task.context or "{}")
+            imported[post, criterion] = _QueryAnswers(truth=truth)
+        if answer.chat is None:
+            continue
+        prediction = read_prediction(dataset, task, answer.chat)
+        if not isinstance(prediction, ImportedPrediction):
+            continue
+        by_model = imported[post, criterion].predictions
+        if task.model in by_model:
+            joined.append(f"{task.model}: {task.key}")
+            prediction = merge_answers(by_model[task.model], prediction)
+        by_model[task.model] = prediction
+    posts = _ranks(post for post, _ in imported)
+    criteria = _ranks(_criteria(imported, dataset))
+    order = sorted(imported, key=lambda query: (posts[query[0]], criteria[query[1]]))
+    return {query: imported[query] for query in order}, joined
+
+
+def _ranks(names: Iterable[str]) -> dict[str, int]:
+    """The place of each name among the distinct ones."""
+    return {name: index for index, name in enumerate(dict.fromkeys(names))}
+
+
+def _criteria(queries: Iterable[Query], dataset: EvidenceDataset) -> list[str]:
     """Those of the criteria file in its order, then any other in natural order."""
     names = natural_order(criterion for _, criterion in queries)
-    file_criteria = [
-        criterion.id for criterion in dataset.criteria if criterion.id in names
-    ]
+    file_criteria = [one.id for one in dataset.criteria if one.id in names]
     return [*file_criteria, *(name for name in names if name not in file_criteria)]
 
 
@@ -318,14 +278,13 @@ def _compare_criteria(
         )
 
 
-def _require_column(prob: str | None, imported: _ImportedQueries) -> None:
+def _require_column(prob: str | None, imported: Iterable[_QueryAnswers]) -> None:
     if prob is None:
         return
     columns = {
         column
-        for predictions in imported.predictions.values()
-        for prediction in predictions
-        if prediction is not None
+        for query in imported
+        for prediction in query.predictions.values()
         for column in prediction.probs
     }
     if prob not in columns:
@@ -336,21 +295,23 @@ def _require_column(prob: str | None, imported: _ImportedQueries) -> None:
         )
 
 
-def _queries(imported: _ImportedQueries, dataset: EvidenceDataset) -> Queries:
-    posts = tuple(dict.fromkeys(post for post, _ in imported.queries))
-    criteria = tuple(_criteria(imported.queries, dataset))
+def _queries(
+    imported: Mapping[Query, _QueryAnswers], dataset: EvidenceDataset
+) -> Queries:
+    posts = tuple(dict.fromkeys(post for post, _ in imported))
+    criteria = tuple(_criteria(imported, dataset))
     pools = {post.id: len(post.sentences) for post in dataset.posts}
     truths = [
-        _filled(dataset, pools, *query, truth)
-        for query, truth in zip(imported.queries, imported.truths, strict=True)
+        _filled(dataset, pools, *names, query.truth)
+        for names, query in imported.items()
     ]
     folds = natural_order(t.fold for t in truths if t.fold is not None)
     names_gold = any(truth.gold is not None for truth in truths)
     return Queries(
         posts=posts,
         criteria=criteria,
-        post=_indices(posts, (post for post, _ in imported.queries)),
-        criterion=_indices(criteria, (criterion for _, criterion in imported.queries)),
+        post=_indices(posts, (post for post, _ in imported)),
+        criterion=_indices(criteria, (criterion for _, criterion in imported)),
         pool=ints(truth.pool for truth in truths),
         folds=folds,
         fold=_indices(folds, (truth.fold for truth in truths)),
@@ -385,5 +346,5 @@ def _filled(
 
 
 def _indices(names: Sequence[str], values: Iterable[str | None]) -> Ints:
-    indices = {name: index for index, name in enumerate(names)}
+    indices = _ranks(names)
     return ints(None if value is None else indices[value] for value in values)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -15,6 +14,9 @@ from runner.job import Task
 from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Finding
+
+Query: TypeAlias = tuple[str, str]
+"""Post and criterion."""
 
 CONFIG = "given"
 """Of work made elsewhere nobody knows the configuration."""
@@ -38,7 +40,7 @@ STATED = (
 """Results a query that a file states beside its predictions."""
 
 SINGLE = ("score", "state", "tau_neg", "tau_pos", "k")
-"""Fields of `Given` that hold one value."""
+"""Fields of `ImportedPrediction` that hold one value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class QueryTruth:
     y: int | None = None  #: has_evidence, as stated apart from the gold
     fold: str | None = None
     pool: int | None = None  #: sentences of the post
-    noticed: tuple[Finding, ...] = ()  #: of the files, with the last query only
+    noticed: tuple[Finding, ...] | None = None  #: of the files, with the last query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +87,6 @@ def decode_truth(context: str) -> QueryTruth:
     return _TRUTH.decode(context)
 
 
-def decode_prediction(text: str) -> ImportedPrediction:
-    """The reply of an imported task; raise `msgspec.DecodeError` for any other text."""
-    return _PREDICTION.decode(text)
-
-
 @guarded
 def read_prediction(
     dataset: EvidenceDataset,  # noqa: ARG001 - the form of a stage's parser
@@ -98,7 +95,7 @@ def read_prediction(
 ) -> ImportedPrediction | ParseFailure:
     """The prediction in an imported reply: the parser of the stage `given`."""
     try:
-        return decode_prediction(reply.text)
+        return _PREDICTION.decode(reply.text)
     except msgspec.DecodeError:
         return ParseFailure(reason="no_prediction")
 
@@ -106,14 +103,11 @@ def read_prediction(
 def merge_answers(first: _Imported, other: _Imported) -> _Imported:
     """What two files say together; where both speak of one thing, the first counts."""
     first_fields, other_fields = _stated_fields(first), _stated_fields(other)
+    # the first's own come first, and count
     both = {
-        name: {
-            **first_fields[name],
-            **other_fields[name],
-            **first_fields[name],
-        }  # mine come first, and count
-        for name in first_fields.keys() & other_fields.keys()
-        if isinstance(first_fields[name], Mapping)
+        name: {**content, **other_fields[name], **content}
+        for name, content in first_fields.items()
+        if name in other_fields and isinstance(content, Mapping)
     }
     return replace(first, **{**other_fields, **first_fields, **both})
 
@@ -125,27 +119,18 @@ _TRUTH = msgspec.json.Decoder(QueryTruth, strict=False)
 _PREDICTION = msgspec.json.Decoder(ImportedPrediction, strict=False)
 
 
-def _stated_fields(value: QueryTruth | ImportedPrediction) -> dict[str, Any]:
-    """The fields that do not hold their default."""
-    stated = {}
-    for name, default in _DEFAULTS[type(value)]:
-        content = getattr(value, name)
-        if content != default:
-            stated[name] = content
-    return stated
-
-
-def _default(dataclass_field: dataclasses.Field[Any]) -> object:
-    if dataclass_field.default_factory is dataclasses.MISSING:
-        return dataclass_field.default
-    return dataclass_field.default_factory()
-
-
-_DEFAULTS: Mapping[type, tuple[tuple[str, object], ...]] = {
-    kind: tuple(
-        (dataclass_field.name, _default(dataclass_field))
-        for dataclass_field in dataclasses.fields(kind)
-    )
+_NAMES = {
+    kind: tuple(one.name for one in fields(kind))
     for kind in (QueryTruth, ImportedPrediction)
 }
 """Looked up once: an import of a full-size file asks a hundred thousand times."""
+
+
+def _stated_fields(value: QueryTruth | ImportedPrediction) -> dict[str, Any]:
+    """The fields in which something is said."""
+    contents = ((name, getattr(value, name)) for name in _NAMES[type(value)])
+    return {
+        name: content
+        for name, content in contents
+        if content is not None and content != {}
+    }

@@ -19,13 +19,13 @@ from jobs.evidence_retrieval.import_formats import (
     UIDS,
     EvidenceFile,
     ImportedQuery,
-    SentenceOwners,
     read_gamma_sweep,
     read_lists,
     read_predictions,
     read_rankings,
     read_trec_qrels,
     read_trec_run,
+    sentence_owners,
     trec_columns,
 )
 from jobs.evidence_retrieval.import_records import (
@@ -36,6 +36,7 @@ from jobs.evidence_retrieval.import_records import (
     SINGLE,
     STATED,
     ImportedPrediction,
+    Query,
     encode,
     merge_answers,
 )
@@ -47,10 +48,6 @@ from jobs.kit.inputs.files import csv_columns, holds_objects
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError
 from runner.job import ImportedAnswer, TaskSpec
-
-Query: TypeAlias = tuple[str, str]
-"""Post and criterion."""
-
 
 Reader: TypeAlias = Callable[[EvidenceFile], Iterator[ImportedQuery]]
 
@@ -94,7 +91,7 @@ def joined(
     if last is None:
         raise DatasetError(f"{first.name}: it has no rows (nothing to import).")
     seen.compare_criteria(first, findings)
-    yield replace(last, truth=replace(last.truth, noticed=findings.findings()))
+    yield replace(last, truth=replace(last.truth, noticed=findings.findings() or None))
 
 
 def _streamed(
@@ -164,58 +161,42 @@ class _ImportedNames:
 def _both(
     part: ImportedQuery, other: ImportedQuery, findings: InputFindings
 ) -> ImportedQuery:
-    """What two files say: the same of what is true, not of what a model says."""
-    _compare_truth(part, other, findings)
-    predictions = dict(part.predictions)
-    for model, other_prediction in other.predictions.items():
-        prediction = predictions.get(model)
-        if prediction is not None:
-            _require_new(part, prediction, other, other_prediction, model)
-        predictions[model] = (
-            other_prediction
-            if prediction is None
-            else merge_answers(prediction, other_prediction)
-        )
-    return replace(
-        part, truth=merge_answers(part.truth, other.truth), predictions=predictions
-    )
-
-
-def _require_new(
-    part: ImportedQuery,
-    prediction: ImportedPrediction,
-    other: ImportedQuery,
-    other_prediction: ImportedPrediction,
-    model: str,
-) -> None:
-    """Refuse a second answer of one model to one query.
+    """What two files say: the same of what is true, not of what a model says.
 
     Two files may each hold a part of an answer, such as probabilities and a ranking.
 
     Raises:
         DatasetError: both hold the same part; names both files and rows.
     """
-    twice = [
-        *(
-            f"the list {name}"
-            for name in other_prediction.lists
-            if name in prediction.lists
-        ),
-        *(name for name in other_prediction.probs if name in prediction.probs),
-        *(name for name in other_prediction.stated if name in prediction.stated),
-        *(
-            name
-            for name in SINGLE
-            if None not in {getattr(prediction, name), getattr(other_prediction, name)}
-        ),
-    ]
-    if twice:
-        raise other.error(
-            f"{twice[0]} of {model} for post {other.post} and criterion "
-            f"{other.criterion} occurs at {part.location} already (give "
-            "one of the two files to another model with --rankings "
-            "NAME=FILE, or import them as separate runs)"
-        )
+    _compare_truth(part, other, findings)
+    predictions = dict(part.predictions)
+    for model, theirs in other.predictions.items():
+        earlier = predictions.get(model)
+        if earlier is None:
+            predictions[model] = theirs
+            continue
+        if (twice := next(_repeated_parts(earlier, theirs), None)) is not None:
+            raise other.error(
+                f"{twice} of {model} for post {other.post} and criterion "
+                f"{other.criterion} occurs at {part.location} already (give "
+                "one of the two files to another model with --rankings "
+                "NAME=FILE, or import them as separate runs)"
+            )
+        predictions[model] = merge_answers(earlier, theirs)
+    truth = merge_answers(part.truth, other.truth)
+    return replace(part, truth=truth, predictions=predictions)
+
+
+def _repeated_parts(
+    earlier: ImportedPrediction, theirs: ImportedPrediction
+) -> Iterator[str]:
+    """The parts of an answer that both hold."""
+    yield from (f"the list {name}" for name in theirs.lists if name in earlier.lists)
+    yield from (name for name in theirs.probs if name in earlier.probs)
+    yield from (name for name in theirs.stated if name in earlier.stated)
+    for name in SINGLE:
+        if None not in {getattr(earlier, name), getattr(theirs, name)}:
+            yield name
 
 
 def _compare_truth(
@@ -229,19 +210,19 @@ def _compare_truth(
         "has_evidence": None not in (one.y, two.y) and one.y != two.y,
         "fold_id": None not in (one.fold, two.fold) and one.fold != two.fold,
     }
-    for name in (name for name, is_so in differ.items() if is_so):
-        findings.add(
-            "files_disagree",
-            "error",
-            name,
-            f"Two files say different things of {name}; the first one counts.",
-            example=f"{part.location} and {other.location}",
-        )
+    for name, is_different in differ.items():
+        if is_different:
+            findings.add(
+                "files_disagree",
+                "error",
+                name,
+                f"Two files say different things of {name}; the first one counts.",
+                example=f"{part.location} and {other.location}",
+            )
 
 
 MODEL = "imported"
 """Whose work it is where nothing names a model."""
-
 
 FORMS: Mapping[str, ImportForm] = {
     "rankings": ImportForm(
@@ -282,11 +263,6 @@ FIELDS = (
 )
 """What a column of a file may be mapped to."""
 
-HINTED = (*QUERY, LABEL)
-"""Columns by which formats are recognised, and whose names vary."""
-
-TREC = frozenset({"qrels", "run"})
-
 LEADING = ("predictions", "lists", "qrels")
 """Forms that say what is true; one of them is read first, whatever was named first."""
 
@@ -296,7 +272,7 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
 
     forms = FORMS
     fields = FIELDS
-    hinted = HINTED
+    hinted = (*QUERY, LABEL)  # by them formats are recognised, and their names vary
     no_files = (
         "Name the files to import, by place or with --per-query, --rankings, "
         "--gamma-sweep, --qrels and --run."
@@ -308,12 +284,10 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
 
     def named(self, settings: EvidenceSettings) -> Iterator[ImportFile]:
         """What flags name."""
-        if settings.per_query is not None:
-            yield ImportFile(path=settings.per_query)
-        if settings.qrels is not None:
-            yield ImportFile(form="qrels", path=settings.qrels)
-        if settings.run is not None:
-            yield ImportFile(form="run", path=settings.run)
+        first = {"": settings.per_query, "qrels": settings.qrels, "run": settings.run}
+        for form, first_path in first.items():
+            if first_path is not None:
+                yield ImportFile(form=form, path=first_path)
         for text in settings.rankings:
             model, equals, path = text.partition("=")
             if equals and not Path(text).exists():
@@ -335,7 +309,8 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
 
     def keys(self, file: ImportFile, settings: EvidenceSettings) -> Sequence[str]:
         """The columns of a table: a TREC file has no names that could be mapped."""
-        columns = () if file.form in TREC else self.columns(file, settings)
+        is_trec = file.form in {"qrels", "run"}
+        columns = () if is_trec else self.columns(file, settings)
         return () if columns in {QRELS_COLUMNS, RUN_COLUMNS} else columns
 
     def answers(
@@ -343,7 +318,7 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
     ) -> Iterator[ImportedAnswer]:
         """An answer for each query and model."""
         findings = InputFindings()
-        owners = SentenceOwners.of(settings)
+        owners = sentence_owners(settings)
         sources = [
             EvidenceFile(
                 # named before files are joined, so that all that is said of one model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,6 @@ from jobs.evidence_retrieval.data import (
     WORDING,
     Criterion,
     EvidenceDataset,
-    Gold,
     Post,
     query_key,
 )
@@ -227,22 +227,20 @@ def fold_sizes(
     dataset: EvidenceDataset, folds: Mapping[str, str]
 ) -> tuple[FoldSize, ...]:
     """The size of each fold, in the natural order of their names."""
-    posts: dict[str, int] = {}
-    positives: dict[str, int] = {}
-    for post in dataset.posts:
-        fold = folds[post.id]
-        posts[fold] = posts.get(fold, 0) + 1
-        positives[fold] = positives.get(fold, 0) + sum(
-            dataset.gold is not None
-            and (post.id, criterion.id) in dataset.gold.evidence
-            for criterion in dataset.criteria
-        )
+    gold, n_criteria = dataset.gold, len(dataset.criteria)
+    posts = Counter(folds[post.id] for post in dataset.posts)
+    positives = Counter(
+        folds[post.id]
+        for post in dataset.posts
+        for criterion in dataset.criteria
+        if gold is not None and (post.id, criterion.id) in gold.evidence
+    )
     return tuple(
         FoldSize(
             fold=fold,
             posts=posts[fold],
-            queries=posts[fold] * len(dataset.criteria),
-            positives=None if dataset.gold is None else positives[fold],
+            queries=posts[fold] * n_criteria,
+            positives=None if gold is None else positives[fold],
         )
         for fold in natural_order(posts)
     )
@@ -322,7 +320,16 @@ def load(settings: EvidenceSettings) -> EvidenceDataset:
         assigned = assign_folds(ids, settings.n_folds, settings.seed)
         # of a sample they are kept: assigning its posts alone gives other folds
         folds = assigned if settings.limit else None
-    posts = _sample(every_post, gold, folds, settings)
+    positive = set() if gold is None else {post for post, _ in gold.evidence}
+    posts = draw_sample(
+        every_post,
+        settings.limit,
+        key=lambda post: post.id,
+        strata=(
+            lambda post: None if folds is None else folds[post.id],
+            lambda post: post.id in positive,
+        ),
+    )
     report_sample(findings, posts, every_post, "post", "fold")
     return EvidenceDataset(
         settings=settings,
@@ -335,25 +342,6 @@ def load(settings: EvidenceSettings) -> EvidenceDataset:
         stored=read_stored(settings.against) if settings.against else None,
         findings=findings.findings(),
         gates=_gates(settings.apply_gate),
-    )
-
-
-def _sample(
-    posts: tuple[Post, ...],
-    gold: Gold | None,
-    folds: Mapping[str, str] | None,
-    settings: EvidenceSettings,
-) -> tuple[Post, ...]:
-    """The posts of a run: folds, and posts with evidence, keep their share."""
-    positive = set() if gold is None else {post for post, _ in gold.evidence}
-    return draw_sample(
-        posts,
-        settings.limit,
-        key=lambda post: post.id,
-        strata=(
-            lambda post: None if folds is None else folds[post.id],
-            lambda post: post.id in positive,
-        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -12,12 +13,12 @@ from jobs.evidence_retrieval.predictions.classifier import CRITERION, Split
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows
 from jobs.evidence_retrieval.predictions.gate import (
     GateSpec,
-    ThresholdTargets,
-    targets_of,
+    Nested,
+    rows_of,
     thresholds,
 )
-from jobs.evidence_retrieval.predictions.nested_folds import Nested, rows_of
 from jobs.evidence_retrieval.queries import UNKNOWN, LeakCheck, Predictions, Queries
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.lexical import tokens
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 from runner.scorecard import Finding
@@ -44,10 +45,10 @@ def shared_posts(where: str, splits: Sequence[Split]) -> Iterator[Finding]:
     tested: dict[str, str] = {}
     for split in splits:
         parts = {"test": split.test, "tune": split.tune, "fit": split.fit}
-        for first, second in (("test", "tune"), ("test", "fit"), ("tune", "fit")):
+        for first, second in combinations(parts, 2):
             both = sorted({*parts[first]} & {*parts[second]})
             if both:
-                yield _error(
+                yield leak(
                     "post_overlap",
                     f"{where}, fold {split.fold}",
                     f"{len(both)} posts are both in {first} and in {second}.",
@@ -56,7 +57,7 @@ def shared_posts(where: str, splits: Sequence[Split]) -> Iterator[Finding]:
                 )
         for post in split.test:
             if tested.setdefault(post, split.fold) != split.fold:
-                yield _error(
+                yield leak(
                     "post_in_two_folds",
                     f"{where}, fold {split.fold}",
                     f"Post {post} is tested in fold {tested[post]} already.",
@@ -87,7 +88,7 @@ def foreign_candidates(
             ]
             if foreign:
                 i, uid = foreign[0]
-                yield _error(
+                yield leak(
                     "foreign_candidate",
                     f"{prediction.model}, {prediction.config}, {name}",
                     f"{len(foreign)} candidates belong to another post than the query.",
@@ -138,7 +139,7 @@ def gold_in_instructions(
                 continue
             phrase = f" {' '.join(words)} "
             if any(phrase in text for text in instruction_words):
-                yield _error(
+                yield leak(
                     "gold_in_prompt",
                     "prompts",
                     f"The gold sentence {sentence.uid} occurs in the prompt's "
@@ -156,11 +157,9 @@ def gold_features(where: str, rows: FeatureRows, y: Ints) -> Iterator[Finding]:
         if name.startswith(CRITERION):
             continue  # made from the criteria alone
         if _GOLD_WORDS.search(name):
-            yield _error(
-                "gold_feature", where, f"The feature {name} is named like gold."
-            )
+            yield leak("gold_feature", where, f"The feature {name} is named like gold.")
         elif enough and _splits_as(column, truth):
-            yield _error(
+            yield leak(
                 "gold_feature",
                 where,
                 f"The feature {name} says of every query what its gold says.",
@@ -176,13 +175,13 @@ def thresholds_from_test(
         if fold_result.gate is None:
             continue
         test = rows_of(rows, fold_result.split.test) & (y != UNKNOWN)
-        best = thresholds(y[test] == 1, nested_fit.probability[test], spec.targets)
-        due = thresholds(fold_result.tune_y, fold_result.tune_p, spec.targets)
+        best = thresholds(y[test] == 1, nested_fit.probability[test], spec.settings)
+        due = thresholds(fold_result.tune_y, fold_result.tune_p, spec.settings)
         used = fold_result.gate.thresholds
         for name in ("tau_neg", "tau_pos"):
             value = getattr(used, name)
             if value == getattr(best, name) and value != getattr(due, name):
-                yield _error(
+                yield leak(
                     "threshold_from_test",
                     f"{where}, fold {fold_result.split.fold}",
                     f"{name} {value:g} is the best one of the test posts, and on the "
@@ -191,7 +190,7 @@ def thresholds_from_test(
 
 
 def stated_thresholds(
-    queries: Queries, prediction: Predictions, targets: ThresholdTargets
+    queries: Queries, prediction: Predictions, settings: EvidenceSettings
 ) -> Iterator[Finding]:
     """The same of predictions made elsewhere, whose tuning posts nobody knows.
 
@@ -204,18 +203,14 @@ def stated_thresholds(
         or prediction.tau_pos is None
     ):
         return
+    folds = dict(_judged_folds(queries, prediction.prob))
     best = {
-        fold: thresholds(queries.y[rows] == 1, prediction.prob[rows], targets)
-        for fold, rows in _judged_folds(queries, prediction.prob)
+        fold: thresholds(queries.y[rows] == 1, prediction.prob[rows], settings)
+        for fold, rows in folds.items()
     }
-    for name, column in (
-        ("tau_neg", prediction.tau_neg),
-        ("tau_pos", prediction.tau_pos),
-    ):
-        used = {
-            fold: float(column[rows][0])
-            for fold, rows in _judged_folds(queries, prediction.prob)
-        }
+    taus = {"tau_neg": prediction.tau_neg, "tau_pos": prediction.tau_pos}
+    for name, column in taus.items():
+        used = {fold: float(column[rows][0]) for fold, rows in folds.items()}
         telling = {fold: tau for fold, tau in used.items() if 0 < tau < np.inf}
         if telling and all(tau == getattr(best[f], name) for f, tau in telling.items()):
             fold, tau = next(iter(telling.items()))
@@ -243,9 +238,10 @@ def _splits_as(column: Floats, truth: Bools) -> bool:
     return len(inside) == len(outside) == 1 and bool(inside[0] != outside[0])
 
 
-def _error(
+def leak(
     code: str, where: str, message: str, *, n: int = 1, example: str = ""
 ) -> Finding:
+    """A way in which gold reached a prediction."""
     return Finding(
         code=code, severity="error", where=where, message=message, n=n, example=example
     )
@@ -285,12 +281,9 @@ def imported_leak_checks(
         ),
         leak_check(
             "thresholds chosen on test posts",
-            (
-                finding
+            chain.from_iterable(
+                stated_thresholds(queries, prediction, dataset.settings)
                 for prediction in predictions
-                for finding in stated_thresholds(
-                    queries, prediction, targets_of(dataset.settings)
-                )
             ),
             not_checked=_first(*_no_thresholds(queries, predictions)),
         ),
@@ -316,14 +309,10 @@ def _no_thresholds(
         yield "there is no gold"
     if all(prediction.prob is None for prediction in predictions):
         yield "there are no probabilities"
-    columns = [
-        t
-        for prediction in predictions
-        for t in (prediction.tau_neg, prediction.tau_pos)
-    ]
     if not any(
         column is not None and ((column > 0) & (column < np.inf)).any()
-        for column in columns
+        for prediction in predictions
+        for column in (prediction.tau_neg, prediction.tau_pos)
     ):
         yield "no threshold is above 0 and finite"
 

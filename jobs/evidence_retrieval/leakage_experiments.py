@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from itertools import chain
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from jobs.evidence_retrieval.leakage import (
     foreign_candidates,
     gold_features,
     gold_in_instructions,
+    leak,
     leak_check,
     shared_posts,
     thresholds_from_test,
@@ -23,15 +24,14 @@ from jobs.evidence_retrieval.predictions.classifier import Split
 from jobs.evidence_retrieval.predictions.config_predictions import ConfigPredictions
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows, gate_json
 from jobs.evidence_retrieval.predictions.fold_gates import (
-    FoldChoice,
     GateOutput,
     Grid,
     choose,
 )
-from jobs.evidence_retrieval.predictions.gate import GateSpec
-from jobs.evidence_retrieval.predictions.nested_folds import (
+from jobs.evidence_retrieval.predictions.gate import (
     FoldAssignment,
     FoldResult,
+    GateSpec,
     Nested,
     apply_gate,
     fit_fold,
@@ -47,9 +47,6 @@ from runner.scorecard import Finding
 STANDARD_ERRORS = 4
 """How far the AUROC of shuffled gold may lie from 0.5: by chance once in 16,000."""
 
-FitFold: TypeAlias = Callable[[GateSpec, FeatureRows, Ints, Split], FoldResult]
-FitAll: TypeAlias = Callable[[GateSpec, FeatureRows, Ints, FoldAssignment], Nested]
-
 
 def deep_checks(
     where: str,
@@ -57,9 +54,6 @@ def deep_checks(
     rows: FeatureRows,
     y: Ints,
     folds: FoldAssignment,
-    *,
-    fit_one: FitFold = fit_fold,
-    fit_all: FitAll = nested,
 ) -> Iterator[Finding]:
     """What the experiments find.
 
@@ -69,37 +63,35 @@ def deep_checks(
         rows: queries in canonical order.
         y: 1, 0 or UNKNOWN a row.
         folds: of the posts.
-        fit_one: how one fold is fitted.
-        fit_all: how all of them are.
     """
     chance = np.random.default_rng(folds.seed)
     for split in splits(folds, rows.posts, y):
         at = f"{where}, fold {split.fold}"
         test = rows_of(rows, split.test)
-        before = fit_one(spec, rows, y, split)
+        before = fit_fold(spec, rows, y, split)
         scrambled = _permuted(y, test, chance)
-        after = fit_one(
+        after = fit_fold(
             spec, rows, scrambled, _split(split.fold, rows, scrambled, folds)
         )
         if _output_bytes(after, rows, test) != _output_bytes(before, rows, test):
-            yield _leak(
+            yield leak(
                 "gold_scramble",
                 at,
                 "With the gold of the test posts permuted, their predictions change.",
             )
         remaining, left = rows.select(~test), y[~test]
-        without = fit_one(
+        without = fit_fold(
             spec, remaining, left, _split(split.fold, remaining, left, folds)
         )
         if _learnt(without) != _learnt(before):
-            yield _leak(
+            yield leak(
                 "test_removal",
                 at,
                 "With the test posts taken away, something else is fitted.",
             )
     shuffled = _permuted(y, np.ones(len(y), dtype=np.bool_), chance)
     yield from _after_shuffle(
-        where, rows, shuffled, fit_all(spec, rows, shuffled, folds)
+        where, rows, shuffled, nested(spec, rows, shuffled, folds)
     )
 
 
@@ -114,7 +106,7 @@ def _after_shuffle(
         if area is None or fold_result.gate is None:
             continue
         if abs(area.auroc - 0.5) > STANDARD_ERRORS * area.se:
-            yield _leak(
+            yield leak(
                 "label_shuffle",
                 f"{where}, fold {fold_result.split.fold}",
                 f"With all gold shuffled and everything fitted again, AUROC is "
@@ -150,20 +142,11 @@ def _learnt(result: FoldResult) -> bytes:
     return json.dumps(fitted).encode()
 
 
-def _leak(code: str, where: str, message: str) -> Finding:
-    return Finding(code=code, severity="error", where=where, message=message)
-
-
-Choose: TypeAlias = Callable[[Grid, Queries, Split], FoldChoice]
-
-
 def choice_checks(
     where: str,
     grid: Grid,
     queries: Queries,
     splits: Sequence[Split],
-    *,
-    choose: Choose = choose,
 ) -> Iterator[Finding]:
     """What the experiments find.
 
@@ -172,26 +155,25 @@ def choice_checks(
         grid: what was chosen from.
         queries: with gold.
         splits: of the folds.
-        choose: how one fold's constants are chosen.
     """
     for split in splits:
         before = choose(grid, queries, split)
+        test_posts = frozenset(split.test)
         tested = [
             i
-            for i, post in enumerate(queries.post.tolist())
-            if queries.posts[post] in frozenset(split.test)
+            for i, post in enumerate(queries.post)
+            if queries.posts[post] in test_posts
         ]
         for code, action, changed in (
             ("gold_scramble", "permuted", _reversed(queries, tested)),
             ("test_removal", "taken away", _removed(queries, tested)),
         ):
             if choose(grid, changed, split) != before:
-                yield Finding(
-                    code=code,
-                    severity="error",
-                    where=f"{where}, fold {split.fold}",
-                    message=f"With the gold of the test posts {action}, the fold's "
-                    "choice from a grid changes.",
+                yield leak(
+                    code,
+                    f"{where}, fold {split.fold}",
+                    f"With the gold of the test posts {action}, the fold's choice from "
+                    "a grid changes.",
                 )
 
 
@@ -213,12 +195,6 @@ def _removed(queries: Queries, tested: Sequence[int]) -> Queries:
     return replace(queries, y=y)
 
 
-NO_GOLD = "there is no gold"
-NO_FOLDS = "there are no folds"
-NO_GATE = "no gate was fitted"
-ON_REQUEST = "needs --deep-checks"
-
-
 def leak_checks(
     dataset: EvidenceDataset,
     queries: Queries,
@@ -227,14 +203,14 @@ def leak_checks(
 ) -> tuple[LeakCheck, ...]:
     """What the cheap checks find, and the expensive ones where the settings ask."""
     fitted = tuple(_fitted(decided))
-    is_deep = dataset.settings.deep_checks
-    without_gold = "" if dataset.gold else NO_GOLD
-    without_gate = "" if fitted else NO_GATE
+    without_gold = "" if dataset.gold else "there is no gold"
+    without_gate = "" if fitted else "no gate was fitted"
+    on_request = "" if dataset.settings.deep_checks else "needs --deep-checks"
     return (
         leak_check(
             "duplicate post texts across folds",
             duplicate_texts(dataset.posts, folds.of),
-            not_checked="" if folds.of else NO_FOLDS,
+            not_checked="" if folds.of else "there are no folds",
         ),
         leak_check(
             "gold sentences in the instructions of prompts",
@@ -244,46 +220,38 @@ def leak_checks(
         leak_check(
             "candidates of another post",
             foreign_candidates(
-                dataset.posts,
-                queries,
-                (config_predictions.predictions for config_predictions in decided),
+                dataset.posts, queries, (one.predictions for one in decided)
             ),
         ),
         leak_check(
             "posts shared by the test, tuning and fitting parts",
-            (
-                finding
+            chain.from_iterable(
+                shared_posts(where, [fold.split for fold in gated.result.folds])
                 for where, gated in fitted
-                for finding in shared_posts(
-                    where, [f.split for f in gated.result.folds]
-                )
             ),
             not_checked=without_gate,
         ),
         leak_check(
             "features that are the gold",
-            (
-                finding
-                for where, gated in fitted
-                for finding in gold_features(where, gated.of.rows, gated.y)
+            chain.from_iterable(
+                gold_features(where, gated.of.rows, gated.y) for where, gated in fitted
             ),
             not_checked=without_gate,
         ),
         leak_check(
             "thresholds chosen on test posts",
-            (
-                finding
-                for where, gated in fitted
-                for finding in thresholds_from_test(
+            chain.from_iterable(
+                thresholds_from_test(
                     where, gated.spec, gated.of.rows, gated.y, gated.result
                 )
+                for where, gated in fitted
             ),
             not_checked=without_gate,
         ),
         leak_check(
             "predictions under scrambled, removed and shuffled gold",
             _deep(queries, decided, fitted, folds),
-            not_checked=without_gold or ("" if is_deep else ON_REQUEST),
+            not_checked=without_gold or on_request,
         ),
     )
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 
 from jobs.kit.lexical import Floats
-from jobs.kit.replies import Object, arrays, objects, whole_object
+from jobs.kit.replies import (
+    Object,
+    arrays,
+    first_object_with,
+    parse_failure,
+    whole_object,
+)
 from runner.job_faults import guarded
 from runner.messages import FLOAT_BYTES, ParseFailure, Ranking, Reply, Vectors
 
@@ -56,8 +62,8 @@ def _entry(value: object) -> tuple[object, object]:
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 
 
-def first_object(text: str, predicate: Callable[[Object], bool]) -> Object | None:
-    """The first *predicate* object: the whole text, a fenced block, any in the prose.
+def first_object(text: str, name: str) -> Object | None:
+    """The first object with a field: the whole text, a fenced block, any in the prose.
 
     A block wins over an object that stands before it, for that is where models put
     their answer after having shown its form. Numbers come as texts, as they were
@@ -66,14 +72,9 @@ def first_object(text: str, predicate: Callable[[Object], bool]) -> Object | Non
     stripped = text.lstrip("\ufeff").strip()
     for piece in (stripped, *_FENCED.findall(stripped)):
         value = whole_object(piece.strip())
-        if value is not None and predicate(value):
+        if value is not None and name in value:
             return value
-    return next(objects(stripped, predicate), None)
-
-
-def unread(reply: Reply, reason: str) -> ParseFailure:
-    """The failure to read *reply*: `truncated` where the output limit cut it."""
-    return ParseFailure(reason="truncated" if reply.is_truncated else reason)
+    return first_object_with(name, stripped)
 
 
 # four digits of an exponent are beyond any double, and decimals hold them
@@ -197,15 +198,15 @@ def parse_assess(reply: Reply, n: int) -> Assessment | ParseFailure:
 
     Failures: `truncated`, `no_json`, `no_probability`, `probability_out_of_range`.
     """
-    payload = first_object(reply.text, lambda value: "evidence_probability" in value)
+    payload = first_object(reply.text, "evidence_probability")
     if payload is not None:
         return _assessment(payload, n)
     if reply.is_truncated:
-        return unread(reply, "no_json")
-    if first_object(reply.text, lambda value: "sentences" in value) is not None:
+        return parse_failure(reply, "no_json")
+    if first_object(reply.text, "sentences") is not None:
         return ParseFailure(reason="no_probability")
     stated = _stated(reply.text)
-    return unread(reply, "no_json") if stated is None else _assessment(stated, n)
+    return parse_failure(reply, "no_json") if stated is None else _assessment(stated, n)
 
 
 @guarded
@@ -216,9 +217,9 @@ def parse_assessments(
 
     Failures: `truncated`, `no_json`, `no_criteria`.
     """
-    payload = first_object(reply.text, lambda value: "criteria" in value)
+    payload = first_object(reply.text, "criteria")
     if payload is None:
-        return unread(reply, "no_json")
+        return parse_failure(reply, "no_json")
     assessments = payload["criteria"]
     if not isinstance(assessments, list):
         return ParseFailure(reason="no_criteria")
@@ -297,15 +298,15 @@ def parse_rerank(reply: Reply, n: int) -> Ordering | ParseFailure:
     Failures: `truncated`, `no_json`, `no_ranking`, and `incomplete_ranking` where fewer
     than half of the candidates are named.
     """
-    payload = first_object(reply.text, lambda value: "ranking" in value)
+    payload = first_object(reply.text, "ranking")
     if payload is not None:
         numbers = _ranked_numbers(payload["ranking"])
     elif reply.is_truncated:
-        return unread(reply, "no_json")
+        return parse_failure(reply, "no_json")
     else:
         numbers = _ranked_numbers(reply.text) or _first_array(reply.text)
         if numbers is None:
-            return unread(reply, "no_json")
+            return parse_failure(reply, "no_json")
     if numbers is None:
         return ParseFailure(reason="no_ranking")
     return _ordering(numbers, n)

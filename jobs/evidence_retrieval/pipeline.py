@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.errors import DatasetError
@@ -22,19 +28,60 @@ SOURCES = ("bm25", "embedding", "assess", "document", "random")
 """First stages by themselves; `rrf:[a,b]` fuses some of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
-    """One way from a post's sentences to what a reader sees."""
+_FUSION = re.compile(r"rrf:\[([^\[\]]*)\]")
+_FIXED = re.compile(r"fixed:[1-9][0-9]*")
 
-    name: str
-    first_stage: tuple[str, ...] = ("bm25",)  #: several: fused by reciprocal rank
+
+def first_stages(text: str) -> tuple[str, ...]:
+    """The rankings that a first stage is made of; several are fused.
+
+    >>> first_stages("rrf:[bm25, embedding]")
+    ('bm25', 'embedding')
+
+    Raises:
+        ValueError: it is no first stage; the message says which there are.
+    """
+    fused = _FUSION.fullmatch(text)
+    names = tuple(n.strip() for n in fused[1].split(",")) if fused else (text,)
+    if not set(names) <= set(SOURCES):
+        raise ValueError(f"{text!r} is not one of {', '.join(SOURCES)} or rrf:[a,b]")
+    if fused and (len(names) == 1 or len(set(names)) < len(names)):
+        raise ValueError(f"{text!r} does not fuse several different rankings")
+    return names
+
+
+def _first_stage(value: object) -> object:
+    """The rankings of a first stage as a file writes it; those of code as they are."""
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("Input should be a valid string")  # noqa: TRY004 - pydantic's
+    return first_stages(value)
+
+
+def _dynamic_k(text: str) -> str:
+    if text not in {"none", "mass"} and not _FIXED.fullmatch(text):
+        raise ValueError(f"{text!r} is not none, mass or fixed:K with K from 1")
+    return text
+
+
+class Config(BaseModel):
+    """One way from a post's sentences to what a reader sees: a `[[config]]`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str = Field(min_length=1)
+    first_stage: Annotated[tuple[str, ...], BeforeValidator(_first_stage)] = ("bm25",)
+    """Several are fused by reciprocal rank."""
     rerank: Reranker = "none"
     graph: GraphMethod = "none"
-    dynamic_k: str = "none"  #: "none", "mass" or "fixed:K"
+    dynamic_k: Annotated[str, AfterValidator(_dynamic_k)] = "none"
+    """`none`, `mass` or `fixed:K`."""
     gate: Gate = "none"
     calibration: Calibration = "none"
     three_state: bool = False
-    top: int = 10  #: sentences shown where nothing chooses K
+    top: int = Field(10, ge=1)
+    """Sentences shown where nothing chooses K."""
 
     @property
     def is_fitted(self) -> bool:
@@ -69,68 +116,6 @@ STANDARD = (
     ),
 )
 """Each adds one stage to the one before; the last is the headline."""
-
-
-_FUSION = re.compile(r"rrf:\[([^\[\]]*)\]")
-_FIXED = re.compile(r"fixed:[1-9][0-9]*")
-
-
-def first_stages(text: str) -> tuple[str, ...]:
-    """The rankings that a first stage is made of; several are fused.
-
-    >>> first_stages("rrf:[bm25, embedding]")
-    ('bm25', 'embedding')
-
-    Raises:
-        ValueError: it is no first stage; the message says which there are.
-    """
-    fused = _FUSION.fullmatch(text)
-    names = tuple(n.strip() for n in fused[1].split(",")) if fused else (text,)
-    if not set(names) <= set(SOURCES):
-        raise ValueError(f"{text!r} is not one of {', '.join(SOURCES)} or rrf:[a,b]")
-    if fused and (len(names) == 1 or len(set(names)) < len(names)):
-        raise ValueError(f"{text!r} does not fuse several different rankings")
-    return names
-
-
-def _first_stage(text: str) -> str:
-    first_stages(text)
-    return text
-
-
-def _dynamic_k(text: str) -> str:
-    if text not in {"none", "mass"} and not _FIXED.fullmatch(text):
-        raise ValueError(f"{text!r} is not none, mass or fixed:K with K from 1")
-    return text
-
-
-class _Written(BaseModel):
-    """One `[[config]]` as a person writes it."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    name: str = Field(min_length=1)
-    first_stage: Annotated[str, AfterValidator(_first_stage)] = "bm25"
-    rerank: Reranker = "none"
-    graph: GraphMethod = "none"
-    dynamic_k: Annotated[str, AfterValidator(_dynamic_k)] = "none"
-    gate: Gate = "none"
-    calibration: Calibration = "none"
-    three_state: bool = False
-    top: int = Field(10, ge=1)
-
-    def to_domain(self) -> Config:
-        return Config(
-            name=self.name,
-            first_stage=first_stages(self.first_stage),
-            rerank=self.rerank,
-            graph=self.graph,
-            dynamic_k=self.dynamic_k,
-            gate=self.gate,
-            calibration=self.calibration,
-            three_state=self.three_state,
-            top=self.top,
-        )
 
 
 def read_configs(settings: EvidenceSettings) -> tuple[Config, ...]:
@@ -182,12 +167,12 @@ def _tables(path: Path) -> list[Any]:
 
 def _config(location: str, table: object) -> Config:
     try:
-        return _Written.model_validate(table).to_domain()
+        return Config.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "table"
         if first["type"] == "extra_forbidden":
-            known_keys = ", ".join(_Written.model_fields)
+            known_keys = ", ".join(Config.model_fields)
             raise DatasetError(
                 f"{location}: unknown key {key} (known are {known_keys})."
             ) from error

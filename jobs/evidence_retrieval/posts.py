@@ -222,11 +222,10 @@ def _read_pools(path: Path, findings: InputFindings) -> dict[str, Post]:
                 "Sentence numbers of posts leave some out: is the pool whole?",
                 example=post_id,
             )
-    return {post_id: _in_order(post_id, pool) for post_id, pool in pools.items()}
-
-
-def _in_order(post_id: str, pool: Mapping[int, PoolSentence]) -> Post:
-    return Post(id=post_id, sentences=tuple(pool[sid] for sid in sorted(pool)))
+    return {
+        post_id: Post(id=post_id, sentences=tuple(pool[sid] for sid in sorted(pool)))
+        for post_id, pool in pools.items()
+    }
 
 
 def _once(row: RowModel, label: str, lines: dict[str, int], id_: str) -> None:
@@ -251,19 +250,16 @@ def _compare(
                 "Sentences of posts that the file of posts does not name are left out.",
                 example=post_id,
             )
-        else:
-            for uid in _altered(texts[post_id], post):
+            continue
+        for sentence in post.sentences:
+            if sentence.text not in texts[post_id]:
                 findings.add(
                     "sentence_not_in_post",
                     "warn",
                     path.name,
                     "Some sentences do not occur verbatim in the text of their post.",
-                    example=uid,
+                    example=sentence.uid,
                 )
-
-
-def _altered(text: str, post: Post) -> Iterator[str]:
-    return (sentence.uid for sentence in post.sentences if sentence.text not in text)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -37,40 +37,15 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 """The choices that published tables were made with (see the job's page in docs/)."""
 
-INPUTS = (
-    "posts",
-    "sentences",
-    "criteria",
-    "gold",
-    "folds",
-    "pipeline",
-    "against",
-    "per_query",
-    "rankings",
-    "gamma_sweep",
-    "qrels",
-    "run",
-    "apply_gate",
-    "prompts",
+EVERYDAY_FILES = (
+    *("posts", "sentences", "criteria", "gold", "folds"),
+    *("pipeline", "against", "per_query", "rankings"),
 )
+
+INPUTS = (*EVERYDAY_FILES, "gamma_sweep", "qrels", "run", "apply_gate", "prompts")
 """The settings that name files."""
 
-EVERYDAY = (
-    "posts",
-    "sentences",
-    "criteria",
-    "gold",
-    "folds",
-    "pipeline",
-    "against",
-    "per_query",
-    "rankings",
-    "tasks",
-    "batch",
-    "limit",
-    "profile",
-    "prompts",
-)
+EVERYDAY = (*EVERYDAY_FILES, "tasks", "batch", "limit", "profile", "prompts")
 """The settings that a person usually sets."""
 
 

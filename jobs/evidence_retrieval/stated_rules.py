@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 
 from jobs.evidence_retrieval.consistency_rules import (
+    PredictionRule,
     PredictionView,
-    RowRule,
     Violation,
     recomputed,
     states_in_force,
 )
 from jobs.evidence_retrieval.metrics.judged_predictions import compared
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.columns import Bools, Floats
 from jobs.kit.metrics.ranking import evaluate, select
 from jobs.kit.metrics.selective import NEG, POS, States
 
@@ -68,12 +69,6 @@ def _positive(view: PredictionView, column: Floats) -> Bools:
     return rows
 
 
-def _k_in_pool(view: PredictionView) -> Ints | None:
-    """K, cut at what there is to select from; 0 where it is not known."""
-    k, pool = view.prediction.k, view.queries.pool
-    return None if k is None else np.where(pool == UNKNOWN, k, np.minimum(k, pool))
-
-
 def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
     recall, gold = _column(view, RECALL), view.queries.gold
     if recall is None or gold is None:
@@ -81,6 +76,7 @@ def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
     counts = np.array([len(uids) for uids in gold], dtype=np.int64)
     checked = _positive(view, recall) & (counts > 0)
     yield Violation(
+        code="recall_no_share_of_gold",
         rows=_rows(view, checked, lambda i: is_share(recall[i], int(counts[i]))),
         where=RECALL,
         message="Recall times the number of gold sentences is not a whole number.",
@@ -89,15 +85,14 @@ def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
 
 
 def _precision_of_k(view: PredictionView) -> Iterator[Violation]:
-    precision, k, k_in_pool = (
-        _column(view, PRECISION),
-        view.prediction.k,
-        _k_in_pool(view),
-    )
-    if precision is None or k is None or k_in_pool is None:
+    precision, k = _column(view, PRECISION), view.prediction.k
+    if precision is None or k is None:
         return
+    pool = view.queries.pool
+    k_in_pool = np.where(pool == UNKNOWN, k, np.minimum(k, pool))
     checked = _positive(view, precision) & (k_in_pool > 0)
     yield Violation(
+        code="precision_no_share_of_k",
         rows=_rows(
             view,
             checked,
@@ -112,38 +107,28 @@ def _precision_of_k(view: PredictionView) -> Iterator[Violation]:
     )
 
 
-def _reciprocal(view: PredictionView) -> tuple[Floats, Bools, Bools] | None:
-    """The column, rows that are no reciprocal rank, rows that are one as rounded."""
+def _no_reciprocal(view: PredictionView) -> Iterator[Violation]:
     mrr = _column(view, MRR)
     if mrr is None:
-        return None
+        return
     rank = np.round(1 / np.where(mrr > 0, mrr, 1))
     is_exact = (mrr == 0) | (np.abs(1 / np.maximum(rank, 1) - mrr) < EXACT)
     checked = _positive(view, mrr) & ~is_exact
     wrong = _rows(view, checked, lambda i: is_printed(1 / rank[i], mrr[i]))
-    return mrr, wrong, checked & ~wrong
-
-
-def _no_reciprocal(view: PredictionView) -> Iterator[Violation]:
-    if (reciprocal := _reciprocal(view)) is not None:
-        mrr, wrong, _ = reciprocal
-        yield Violation(
-            rows=wrong,
-            where=MRR,
-            message="A reciprocal rank is 1 by a whole number; these are not.",
-            values=lambda i: f"{mrr[i]} is 1/{1 / mrr[i]:.3f}",
-        )
-
-
-def _rounded_reciprocal(view: PredictionView) -> Iterator[Violation]:
-    if (reciprocal := _reciprocal(view)) is not None:
-        mrr, _, rounded = reciprocal
-        yield Violation(
-            rows=rounded,
-            where=MRR,
-            message="Reciprocal ranks are right only as rounded to the printed digits.",
-            values=lambda i: f"{mrr[i]} for 1/{1 / mrr[i]:.0f}",
-        )
+    yield Violation(
+        code="mrr_no_reciprocal",
+        rows=wrong,
+        where=MRR,
+        message="A reciprocal rank is 1 by a whole number; these are not.",
+        values=lambda i: f"{mrr[i]} is 1/{1 / mrr[i]:.3f}",
+    )
+    yield Violation(
+        code="mrr_rounded",
+        rows=checked & ~wrong,
+        where=MRR,
+        message="Reciprocal ranks are right only as rounded to the printed digits.",
+        values=lambda i: f"{mrr[i]} for 1/{1 / mrr[i]:.0f}",
+    )
 
 
 def _rank_against_recall(view: PredictionView) -> Iterator[Violation]:
@@ -159,6 +144,7 @@ def _rank_against_recall(view: PredictionView) -> Iterator[Violation]:
         return bool(is_within == (recall[i] > 0))
 
     yield Violation(
+        code="rank_contradicts_recall",
         rows=_rows(view, checked, holds),
         where=MRR,
         message=(
@@ -212,6 +198,7 @@ def _differing(
     decimals = max((digits(value) for value in column[checked].tolist()), default=0)
     apart = np.abs(column - again)
     return Violation(
+        code="stated_differs",
         rows=checked & (apart > max(EXACT, 0.5 * 10.0**-decimals + TINY)),
         where=name,
         message=f"{name} is not what the list and the gold sentences give.",
@@ -219,41 +206,27 @@ def _differing(
     )
 
 
-def _on_negatives(view: PredictionView) -> Iterator[Violation]:
-    for name in (RECALL, PRECISION, MRR):
-        column = _column(view, name)
-        if column is not None:
-            yield _filled(view, name, column)
+def _filled_on_negatives(name: str, view: PredictionView) -> Iterator[Violation]:
+    column = _column(view, name)
+    if column is not None:
+        yield Violation(
+            code="filled_on_negatives",
+            rows=(view.queries.y == 0) & ~np.isnan(column),
+            where=name,
+            message=(
+                "A ranking column is filled on queries without evidence, which are "
+                "left out of every figure."
+            ),
+            values=lambda i: f"{column[i]} where nothing is gold",
+        )
 
 
-def _filled(view: PredictionView, name: str, column: Floats) -> Violation:
-    return Violation(
-        rows=(view.queries.y == 0) & ~np.isnan(column),
-        where=name,
-        message=(
-            "A ranking column is filled on queries without evidence, which are left "
-            "out of every figure."
-        ),
-        values=lambda i: f"{column[i]} where nothing is gold",
-    )
-
-
-def _wrong_decisions(view: PredictionView) -> Iterator[Violation]:
-    state = states_in_force(view)
-    for name, decides in DECISIONS.items():
-        column = _column(view, name)
-        if column is not None and state is not None:
-            yield _wrongly_judged(view, name, column, state, decides)
-
-
-def _wrongly_judged(
-    view: PredictionView,
-    name: str,
-    column: Floats,
-    state: States,
-    decides: Callable[[States], Bools],
-) -> Violation:
+def _wrongly_judged(name: str, view: PredictionView) -> Iterator[Violation]:
     """Whether a decision was right follows from the state and the truth."""
+    column, state = _column(view, name), states_in_force(view)
+    if column is None or state is None:
+        return
+    decides = DECISIONS[name]
     wrong = _wrong(view, column, state, decides)
     filled = int((~np.isnan(column) & (state != UNKNOWN)).sum())
     by_thresholds = recomputed(view, view.settings.gate_edge)
@@ -261,7 +234,8 @@ def _wrongly_judged(
     if by_thresholds is not None:
         other = int(_wrong(view, column, by_thresholds, decides).sum())
         suffix = f", {other} by p and the thresholds"
-    return Violation(
+    yield Violation(
+        code="decision_wrongly_judged",
         rows=wrong,
         where=name,
         message=(
@@ -284,15 +258,12 @@ def _wrong(
     return wrong
 
 
-STATED_RULES: tuple[RowRule[PredictionView], ...] = (
-    RowRule(code="recall_no_share_of_gold", severity="error", broken=_recall_of_gold),
-    RowRule(code="precision_no_share_of_k", severity="error", broken=_precision_of_k),
-    RowRule(code="mrr_no_reciprocal", severity="error", broken=_no_reciprocal),
-    RowRule(code="mrr_rounded", severity="info", broken=_rounded_reciprocal),
-    RowRule(
-        code="rank_contradicts_recall", severity="error", broken=_rank_against_recall
-    ),
-    RowRule(code="stated_differs", severity="error", broken=_differ),
-    RowRule(code="filled_on_negatives", severity="warn", broken=_on_negatives),
-    RowRule(code="decision_wrongly_judged", severity="error", broken=_wrong_decisions),
+STATED_RULES: tuple[PredictionRule, ...] = (
+    _recall_of_gold,
+    _precision_of_k,
+    _no_reciprocal,
+    _rank_against_recall,
+    _differ,
+    *(partial(_filled_on_negatives, name) for name in (RECALL, PRECISION, MRR)),
+    *(partial(_wrongly_judged, name) for name in DECISIONS),
 )

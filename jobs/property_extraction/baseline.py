@@ -336,39 +336,19 @@ def baseline(request: ChatRequest) -> str:
     return json.dumps(answer(blocks), ensure_ascii=False)
 
 
-def _extract_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
-    return extract_values(blocks["paper"])
-
-
-def _listed_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
-    return extract_values(
-        blocks["paper"], [line["name"] for line in _lines(blocks["names"])]
-    )
-
-
 def _wanted_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
-    extracted = extract_values(
-        blocks["paper"], [line["name"] for line in _lines(blocks["wanted"])]
-    )
+    extracted = extract_values(blocks["paper"], _names(blocks["wanted"]))
     rows = [row for row in extracted["properties"] if row["property"] != OTHER]
     return {"properties": rows}
 
 
-def _requote_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
-    return find_quotes(blocks["paper"], _lines(blocks["rows"]))
-
-
-def _verify_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
-    return verify_names(_name(blocks), _lines(blocks["target"])[0]["name"])
-
-
 def _choice_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
     targets = {line["letter"]: line["name"] for line in _lines(blocks["targets"])}
-    return choose_target(_name(blocks), targets)
+    return choose_target(_names(blocks["predicted"])[0], targets)
 
 
-def _name(blocks: Mapping[str, str]) -> str:
-    return next(line["name"] for line in _lines(blocks["predicted"]) if "name" in line)
+def _names(block: str) -> list[str]:
+    return [line["name"] for line in _lines(block) if "name" in line]
 
 
 def _lines(block: str) -> list[dict[str, str]]:
@@ -376,11 +356,13 @@ def _lines(block: str) -> list[dict[str, str]]:
 
 
 _ANSWERS: Final[Mapping[str, Callable[[Mapping[str, str]], dict[str, Any]]]] = {
-    "rows": _requote_reply,
-    "target": _verify_reply,
+    "rows": lambda blocks: find_quotes(blocks["paper"], _lines(blocks["rows"])),
+    "target": lambda blocks: verify_names(
+        _names(blocks["predicted"])[0], _names(blocks["target"])[0]
+    ),
     "targets": _choice_reply,
-    "names": _listed_reply,
+    "names": lambda blocks: extract_values(blocks["paper"], _names(blocks["names"])),
     "wanted": _wanted_reply,
-    "paper": _extract_reply,
+    "paper": lambda blocks: extract_values(blocks["paper"]),
 }
 """By a block of the prompt; the first one that it shows counts."""

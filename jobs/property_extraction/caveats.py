@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -14,6 +14,46 @@ from jobs.property_extraction.rates import FEW
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
 from runner.scorecard import LIMITS, Finding
+
+Severity: TypeAlias = Literal["warn", "info"]
+
+
+def _limit(
+    code: str,
+    message: str,
+    severity: Severity = "warn",
+    *,
+    n: int = 1,
+    example: str = "",
+) -> Finding:
+    """A finding about the whole scoring."""
+    return Finding(
+        code=code,
+        severity=severity,
+        where=LIMITS,
+        message=message,
+        n=n,
+        example=example,
+    )
+
+
+def _cases(
+    code: str,
+    model: str,
+    message: str,
+    examples: Sequence[str],
+    severity: Severity = "warn",
+) -> Iterator[Finding]:
+    """A finding about a model with its cases, of which the first stands; or none."""
+    if examples:
+        yield Finding(
+            code=code,
+            severity=severity,
+            where=model,
+            message=message,
+            n=len(examples),
+            example=examples[0],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,28 +105,23 @@ class ExcludedRows:
         """A sentence on each thing that is lacking."""
         if self.properties:
             predicted = sum(self.predicted.values())
-            yield Finding(
-                code="left_out",
-                severity="info" if self.is_chosen else "warn",
-                where=LIMITS,
-                message=f"Left out of all counts: "
+            yield _limit(
+                "left_out",
+                f"Left out of all counts: "
                 f"{plural(self.properties, 'property', 'properties')} compared as "
                 f"compositions ({self.reason}), with {self.truth:,} of "
                 f"{plural(self.all_truth, 'truth row')} and "
                 f"{plural(predicted, 'predicted row')}.",
+                "info" if self.is_chosen else "warn",
                 n=self.truth + predicted,
             )
         if self.lacks_pint:
-            yield Finding(
-                code="no_pint",
-                severity="warn",
-                where=LIMITS,
-                message="Units that only pint can read (it is not installed) are "
-                "unknown, and their numbers are compared as they are.",
+            yield _limit(
+                "no_pint",
+                "Units that only pint can read (it is not installed) are unknown, and "
+                "their numbers are compared as they are.",
             )
 
-
-Severity: TypeAlias = Literal["warn", "info"]
 
 RAISE = "raise --max-output-tokens, or read smaller parts with --max-chars"
 """What to do about replies that end at the token limit."""
@@ -106,6 +141,13 @@ COUNTED: Mapping[str, tuple[Severity, str]] = {
     "repeated": ("info", "Rows repeat a row of an earlier part and are merged."),
 }
 """What replies and files hold beside rows, by key of `ReplicatePredictions.counts`."""
+
+UNSCORED: Mapping[PaperState, str] = {
+    PaperState.FAILED: "Papers have no reply that can be read and are in no count.",
+    PaperState.SKIPPED: "Papers were not sent and are not counted.",
+    PaperState.OPEN: "Papers are not answered yet and are in no count.",
+}
+"""What became of papers that no count has."""
 
 PERFECT = 2
 """Rows from which a perfect score is reported; one row says nothing."""
@@ -133,26 +175,15 @@ def _of_papers(results: PropertyResults) -> Iterator[Finding]:
         reason = (
             "no paper is in both truth and predictions" if common else "none is read"
         )
-        yield Finding(
-            code="no_papers",
-            severity="warn",
-            where=LIMITS,
-            message=f"No paper is scored: {reason}.",
-        )
+        yield _limit("no_papers", f"No paper is scored: {reason}.")
     elif m < FEW:
-        rough = (
-            "an interval by paper needs two"
+        verb, rough = (
+            ("is", "an interval by paper needs two")
             if m == 1
-            else "intervals by paper are rough"
+            else ("are", "intervals by paper are rough")
         )
-        yield Finding(
-            code="few_papers",
-            severity="info",
-            where=LIMITS,
-            message=f"Only {plural(m, 'paper')} {'is' if m == 1 else 'are'} scored: "
-            f"{rough}.",
-            n=m,
-        )
+        message = f"Only {plural(m, 'paper')} {verb} scored: {rough}."
+        yield _limit("few_papers", message, "info", n=m)
 
 
 def _of_rubric(results: PropertyResults) -> Iterator[Finding]:
@@ -163,11 +194,9 @@ def _of_rubric(results: PropertyResults) -> Iterator[Finding]:
         return
     first = min(names)
     near = near_words(first, rubric)
-    yield Finding(
-        code="rubric_names_none",
-        severity="warn",
-        where=LIMITS,
-        message="The rubric names none of the properties of the truth, so all values "
+    yield _limit(
+        "rubric_names_none",
+        "The rubric names none of the properties of the truth, so all values "
         "are compared as exact texts: do both files name properties alike?",
         n=len(names),
         example=f"{first}; nearest in the rubric: {near}" if near else first,
@@ -182,23 +211,19 @@ def _of_aliases(results: PropertyResults) -> Iterator[Finding]:
         return
     drafts = sum(entry.is_draft for entry in entries)
     if drafts:
-        yield Finding(
-            code="draft_aliases",
-            severity="warn",
-            where=LIMITS,
-            message=f"Of {plural(len(entries), 'alias', 'aliases')} that act "
-            f"{drafts:,} are unverified: encompassment is meaningless "
-            "then.",
+        yield _limit(
+            "draft_aliases",
+            f"Of {plural(len(entries), 'alias', 'aliases')} that act {drafts:,} are "
+            "unverified: encompassment is meaningless then.",
             n=drafts,
         )
     if not results.dataset.settings.crossfit:
-        yield Finding(
-            code="in_sample",
-            severity="info",
-            where=LIMITS,
-            message="If the aliases were chosen by the mismatches of these papers, "
+        yield _limit(
+            "in_sample",
+            "If the aliases were chosen by the mismatches of these papers, "
             "whose truth steers the candidates, the score is in-sample: crossfit=true "
             "scores each paper by drafts from the others.",
+            "info",
             n=len(entries),
         )
     several = sum(
@@ -207,20 +232,19 @@ def _of_aliases(results: PropertyResults) -> Iterator[Finding]:
         for renamed_name in column.first.row_outcomes.renamed
     )
     if several:
-        yield Finding(
-            code="target_sets",
-            severity="info",
-            where=LIMITS,
-            message="Target sets act: rows may match any of several names, which is "
+        yield _limit(
+            "target_sets",
+            "Target sets act: rows may match any of several names, which is "
             "more generous than one.",
+            "info",
             n=several,
         )
 
 
 def _of_model(column: ScoredModel) -> Iterator[Finding]:
-    outcomes = column.first.row_outcomes
-    yield from _papers_of(column.model, outcomes)
-    yield from _of_copies(column.model, outcomes)
+    outcomes, model = column.first.row_outcomes, column.model
+    yield from _papers_of(model, outcomes)
+    yield from _of_copies(model, outcomes)
     for word, (severity, message) in COUNTED.items():
         n = sum(
             replicate.row_outcomes.predicted.counts.get(word, 0)
@@ -228,64 +252,43 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
         )
         if n:
             yield Finding(
-                code=word, severity=severity, where=column.model, message=message, n=n
+                code=word, severity=severity, where=model, message=message, n=n
             )
-    unsure = [
-        row.refno
-        for row, outcome in zip(
-            outcomes.predictions, outcomes.prediction_outcomes, strict=True
-        )
-        if outcome is RowOutcome.UNGROUNDED
-    ]
-    if unsure:
-        yield Finding(
-            code="ungrounded",
-            severity="warn",
-            where=column.model,
-            message="Rows whose quote matches its paper less well than "
-            f"min_grounding={outcomes.dataset.settings.min_grounding} "
-            "are left out.",
-            n=len(unsure),
-            example=unsure[0],
-        )
-    absent = [
-        row.refno
-        for row, grounding in zip(
-            outcomes.predictions, column.first.groundings, strict=True
-        )
-        if grounding.quote.level is GroundingLevel.ABSENT
-    ]
-    if absent:
-        yield Finding(
-            code="fabricated_quotes",
-            severity="warn",
-            where=column.model,
-            message="Quotes do not occur in their paper.",
-            n=len(absent),
-            example=absent[0],
-        )
-    flagged = [row.refno for row in outcomes.predictions if row.flag]
-    if flagged:
-        yield Finding(
-            code="flagged",
-            severity="info",
-            where=column.model,
-            message="Rows were withdrawn, or their quote was not found again, and "
-            "count all the same.",
-            n=len(flagged),
-            example=flagged[0],
-        )
+    least = outcomes.dataset.settings.min_grounding
+    yield from _cases(
+        "ungrounded",
+        model,
+        f"Rows whose quote matches its paper less well than min_grounding={least} "
+        "are left out.",
+        [row.refno for _, row in outcomes.predicted_as(RowOutcome.UNGROUNDED)],
+    )
+    yield from _cases(
+        "fabricated_quotes",
+        model,
+        "Quotes do not occur in their paper.",
+        [
+            row.refno
+            for row, grounding in zip(
+                outcomes.predictions, column.first.groundings, strict=True
+            )
+            if grounding.quote.level is GroundingLevel.ABSENT
+        ],
+    )
+    yield from _cases(
+        "flagged",
+        model,
+        "Rows were withdrawn, or their quote was not found again, and count all the "
+        "same.",
+        [row.refno for row in outcomes.predictions if row.flag],
+        "info",
+    )
 
 
 def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
     """Predictions that are the truth, row for row: hardly any model is that good."""
-    scored = [
-        outcome
-        for outcome in outcomes.prediction_outcomes
-        if outcome in {RowOutcome.TP, RowOutcome.FP}
-    ]
-    missed = list(outcomes.truth_outcomes).count(RowOutcome.FN)
-    if len(scored) < PERFECT or missed or RowOutcome.FP in scored:
+    n = len(list(outcomes.predicted_as(RowOutcome.TP)))
+    is_off = any(outcomes.predicted_as(RowOutcome.FP))
+    if n < PERFECT or is_off or any(outcomes.truth_as(RowOutcome.FN)):
         return
     verbatim = sum(
         outcomes.predictions[index].value == outcomes.truth[partner].value
@@ -296,9 +299,9 @@ def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
         severity="warn",
         where=model,
         message=f"Every row is correct and none is missed; {verbatim:,} of "
-        f"{len(scored):,} values equal the truth letter by letter. Was the column of "
+        f"{n:,} values equal the truth letter by letter. Was the column of "
         "the truth read as the prediction?",
-        n=len(scored),
+        n=n,
     )
 
 
@@ -315,50 +318,36 @@ def _papers_of(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
             message="Truth and predictions have no paper in common: do their refnos "
             "name papers alike?",
         )
-    alone = sorted(stated - curated)
-    if alone:
-        consequence = "is not counted" if in_common else "counts as false positives"
-        yield Finding(
-            code="not_in_truth",
-            severity="warn",
-            where=model,
-            message=f"Papers have no truth; their predictions {consequence}.",
-            n=len(alone),
-            example=alone[0],
-        )
-    silent = sorted(curated - stated - outcomes.predicted.outcomes.keys())
-    if silent:
-        consequence = "is not counted" if in_common else "is missed"
-        yield Finding(
-            code="not_predicted",
-            severity="info",
-            where=model,
-            message=f"Papers have truth but no prediction; their truth {consequence}.",
-            n=len(silent),
-            example=silent[0],
-        )
-    for state, message in (
-        (
-            PaperState.FAILED,
-            "Papers have no reply that can be read and are in no count.",
-        ),
-        (PaperState.SKIPPED, "Papers were not sent and are not counted."),
-        (PaperState.OPEN, "Papers are not answered yet and are in no count."),
-    ):
+    consequence = "is not counted" if in_common else "counts as false positives"
+    yield from _cases(
+        "not_in_truth",
+        model,
+        f"Papers have no truth; their predictions {consequence}.",
+        sorted(stated - curated),
+    )
+    consequence = "is not counted" if in_common else "is missed"
+    yield from _cases(
+        "not_predicted",
+        model,
+        f"Papers have truth but no prediction; their truth {consequence}.",
+        sorted(curated - stated - outcomes.predicted.outcomes.keys()),
+        "info",
+    )
+    for state, message in UNSCORED.items():
         reasons = {
             refno: outcome.reason
             for refno, outcome in sorted(outcomes.predicted.outcomes.items())
             if outcome.state is state
         }
-        if reasons:
-            refno, reason = next(iter(reasons.items()))
-            is_cut = "truncated" in reasons.values()
-            advice = f" Truncated replies: --partial keep, and {RAISE}."
-            yield Finding(
-                code=f"papers_{state}",
-                severity="info" if state is PaperState.SKIPPED else "warn",
-                where=model,
-                message=message + advice * is_cut,
-                n=len(reasons),
-                example=f"{refno} ({reason})" if reason else refno,
-            )
+        is_cut = "truncated" in reasons.values()
+        advice = f" Truncated replies: --partial keep, and {RAISE}."
+        yield from _cases(
+            f"papers_{state}",
+            model,
+            message + advice * is_cut,
+            [
+                f"{refno} ({reason})" if reason else refno
+                for refno, reason in reasons.items()
+            ],
+            "info" if state is PaperState.SKIPPED else "warn",
+        )

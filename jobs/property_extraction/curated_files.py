@@ -9,34 +9,53 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from sys import intern
-from typing import TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AliasChoices, Field
 
 from jobs.kit.inputs.cells import kind_of, number_of
 from jobs.kit.inputs.column_map import ColumnMap
 from jobs.kit.inputs.files import read_json
 from jobs.kit.inputs.rows import InputFindings
-from jobs.property_extraction.input_table import MATERIAL, REFNO, UNIT, open_table
+from jobs.property_extraction.input_table import (
+    MATERIAL,
+    REFNO,
+    UNIT,
+    ColumnRule,
+    Meant,
+    Name,
+    Refno,
+    Repeated,
+    RepeatedMeant,
+    TableRow,
+    column_names,
+    open_table,
+    read_rows,
+    value_column,
+)
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
 from jobs.property_extraction.values.unit_reader import UnitTableRow
 from runner.errors import DatasetError
-from runner.table_files import as_meant
 
-NAME_SPELLINGS = ("label", "property_name")
-VALUE, OTHER_VALUES = "property_value", ("value_string",)
-CONDITION_SPELLINGS = ("condition", "conditions")
-DEFINITION = ("definition",)
+NAME = AliasChoices("label", "property_name")
 
-TRUTH_FIELDS = (
-    REFNO[0],
-    NAME_SPELLINGS[0],
-    VALUE,
-    UNIT[0],
-    MATERIAL[0],
-    CONDITION_SPELLINGS[0],
-    *DEFINITION,
-)
+
+class _CuratedRow(TableRow):
+    refno: Refno = Field(validation_alias=REFNO)
+    name: Name = Field(validation_alias=NAME)
+    value: Annotated[Meant, ColumnRule(value_column)] = Field(
+        validation_alias=AliasChoices("property_value", "value_string")
+    )
+    unit: Repeated = Field("", validation_alias=UNIT)
+    material: RepeatedMeant = Field("", validation_alias=MATERIAL)
+    condition: Meant = Field(
+        "", validation_alias=AliasChoices("condition", "conditions")
+    )
+    definition: RepeatedMeant = ""
+
+
+TRUTH_FIELDS = column_names(_CuratedRow)
 """What a column of curated values may be mapped to."""
 
 
@@ -66,51 +85,24 @@ def read_truth(
         DatasetError: a column is missing or could be several, a row has no paper or
             name, or there is none.
     """
-    table = open_table(path, missing, renamed)
-    header = table.header
-    refno, name = header.need(REFNO), header.need(NAME_SPELLINGS)
-    value = header.value(VALUE, OTHER_VALUES)
-    unit, material = header.first(UNIT), header.first(MATERIAL)
-    condition, definition = header.first(CONDITION_SPELLINGS), header.first(DEFINITION)
-    if set(NAME_SPELLINGS) <= set(header.names):
+    every = list(read_rows(path, _CuratedRow, missing, renamed))
+    if {*NAME.choices}.issubset(open_table(path, renamed).names):
         findings.add(
             "two_name_columns",
             "info",
             path.name,
             "There are columns label and property_name; label is the name.",
         )
-    rows, blank = [], 0
-    for cells in table.rows:
-        for column in (refno, name):
-            if not cells.at(column):
-                raise cells.error(
-                    f"{header.names[column]} is blank (fill it in, or remove the row)"
-                )
-        if not cells.at(value):
-            blank += 1
-            continue
-        rows.append(
-            TruthRow(
-                refno=intern(cells.at(refno)),
-                name=intern(as_meant(cells.at(name))),
-                value=as_meant(cells.at(value)),
-                unit=intern(cells.at(unit)),
-                material=intern(as_meant(cells.at(material))),
-                condition=as_meant(cells.at(condition)),
-                definition=intern(as_meant(cells.at(definition))),
-                source_row=cells.number,
-            )
-        )
+    rows = tuple(
+        TruthRow(**row.cells, source_row=row.line) for row in every if row.value
+    )
     if not rows:
         raise DatasetError(f"{path.name}: no row has a value (add rows).")
-    return TruthFile(rows=tuple(rows), blank=blank)
+    return TruthFile(rows=rows, blank=len(every) - len(rows))
 
 
 BROKEN = frozenset({"", "#N/A", "#NAME?", "#REF!", "#VALUE!"})
 """Rubric words of rows that a spreadsheet left without one."""
-
-CONDITION_RUBRIC = "condition_name"
-"""Rows that name a condition describe no property."""
 
 WORDS: Mapping[str, ComparisonKind] = {
     "0.1% si": ComparisonKind.SI,
@@ -121,6 +113,17 @@ WORDS: Mapping[str, ComparisonKind] = {
     "exact": ComparisonKind.EXACT,
     "exact_match": ComparisonKind.EXACT,
 }
+
+
+class _RubricRow(TableRow):
+    name: Meant = Field(validation_alias=NAME)
+    word: str = Field(validation_alias="rubric")
+    si: str = Field("", validation_alias="SI")
+    condition_name: str = ""
+    """A row that names a condition describes no property."""
+    definition: Meant = Field(
+        "", validation_alias=AliasChoices("definition", "description")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,45 +148,38 @@ def read_rubric(
     Raises:
         DatasetError: a column is missing, a word is none, or there is no property.
     """
-    table = open_table(path)
-    header = table.header
-    name, word = header.need(NAME_SPELLINGS), header.need(("rubric",))
-    si, condition = header.first(("SI",)), header.first((CONDITION_RUBRIC,))
-    definition = header.first(("definition", "description"))
     properties: dict[str, Property] = {}
     dropped = conditions = 0
-    for cells in table.rows:
-        if cells.at(condition):
+    for row in read_rows(path, _RubricRow):
+        if row.condition_name:
             conditions += 1
             continue
-        property_name, kind_word = as_meant(cells.at(name)), cells.at(word)
-        if not property_name or kind_word in BROKEN:
+        if not row.name or row.word in BROKEN:
             dropped += 1
             continue
-        kind = WORDS.get(kind_word.lower())
+        kind = WORDS.get(row.word.lower())
         if kind is None:
             if not is_unknown_exact:
-                raise cells.error(
-                    f"rubric is {kind_word!r} (one of {', '.join(WORDS)} is expected; "
+                raise row.error(
+                    f"rubric is {row.word!r} (one of {', '.join(WORDS)} is expected; "
                     "--unknown-rubric exact reads others so)"
                 )
             kind = ComparisonKind.EXACT
-        if property_name in properties:
+        if row.name in properties:
             findings.add(
                 "rubric_twice",
                 "warn",
                 path.name,
                 "Names have several rows; the last one holds.",
-                example=property_name,
+                example=row.name,
             )
-            del properties[property_name]
-        unit = cells.at(si)
-        properties[property_name] = Property(
-            name=property_name,
+            del properties[row.name]
+        properties[row.name] = Property(
+            name=row.name,
             kind=kind,
-            si="" if unit in BROKEN else unit,
-            definition=as_meant(cells.at(definition)),
-            source_row=cells.number,
+            si="" if row.si in BROKEN else row.si,
+            definition=row.definition,
+            source_row=row.line,
         )
     if not properties:
         raise DatasetError(f"{path.name}: no row has a name and a rubric (add rows).")
@@ -201,17 +197,22 @@ SpaceGroupTable: TypeAlias = Mapping[str, int]
 GROUPS = 230
 
 
+def _object(path: Path, keys: str) -> dict[str, Any]:
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise DatasetError(
+            f"{path.name}: {kind_of(value)} (an object of {keys} is expected)."
+        )
+    return value
+
+
 def read_clusters(path: Path) -> ClusterTable:
     """Categories by property and text.
 
     Raises:
         DatasetError: the file is no such object.
     """
-    clusters = read_json(path)
-    if not isinstance(clusters, dict):
-        raise DatasetError(
-            f"{path.name}: {kind_of(clusters)} (an object of properties is expected)."
-        )
+    clusters = _object(path, "properties")
     for name, texts in clusters.items():
         if not isinstance(texts, dict) or not all(
             isinstance(category, str) for category in texts.values()
@@ -229,11 +230,7 @@ def read_space_groups(path: Path) -> SpaceGroupTable:
     Raises:
         DatasetError: the file is no such object, or a number is none of a space group.
     """
-    numbers = read_json(path)
-    if not isinstance(numbers, dict):
-        raise DatasetError(
-            f"{path.name}: {kind_of(numbers)} (an object of symbols is expected)."
-        )
+    numbers = _object(path, "symbols")
     for symbol, number in numbers.items():
         if type(number) is not int or not 1 <= number <= GROUPS:
             raise DatasetError(
@@ -243,35 +240,33 @@ def read_space_groups(path: Path) -> SpaceGroupTable:
     return numbers
 
 
+class _UnitRow(TableRow):
+    name: str = Field(validation_alias="property_unit")
+    si: str = Field(validation_alias="SI")
+    conversion_factor: str
+
+
 def read_unit_table(path: Path) -> tuple[UnitTableRow, ...]:
     """Units with what they are in SI, in file order; rows without a unit are left out.
 
     Raises:
         DatasetError: a column is missing, or a factor is no number above 0.
     """
-    table = open_table(path)
-    header = table.header
-    unit, si = header.need(("property_unit",)), header.need(("SI",))
-    factor = header.need(("conversion_factor",))
-    rows = []
-    for cells in table.rows:
-        if not cells.at(unit) or not cells.at(factor):
-            continue
-        try:
-            number = number_of(cells.at(factor))
-        except ValueError as error:
-            raise cells.error(f"conversion_factor {error}") from error
-        if not (math.isfinite(number) and number > 0):
-            raise cells.error(
-                f"conversion_factor is {cells.at(factor)} (a number above 0 is "
-                "expected)"
-            )
-        rows.append(
-            UnitTableRow(
-                name=cells.at(unit),
-                si=cells.at(si),
-                factor=number,
-                source_row=cells.number,
-            )
+    return tuple(
+        UnitTableRow(name=row.name, si=row.si, factor=_factor(row), source_row=row.line)
+        for row in read_rows(path, _UnitRow)
+        if row.name and row.conversion_factor
+    )
+
+
+def _factor(row: _UnitRow) -> float:
+    try:
+        factor = number_of(row.conversion_factor)
+    except ValueError as error:
+        raise row.error(f"conversion_factor {error}") from error
+    if not (math.isfinite(factor) and factor > 0):
+        raise row.error(
+            f"conversion_factor is {row.conversion_factor} (a number above 0 is "
+            "expected)"
         )
-    return tuple(rows)
+    return factor

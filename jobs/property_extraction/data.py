@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.curated_files import ClusterTable, SpaceGroupTable
 from jobs.property_extraction.papers import PaperLibrary
@@ -71,9 +72,7 @@ class PropertyDataset:
         )
 
     def __post_init__(self) -> None:
-        indices: dict[str, list[int]] = {}
-        for index, row in enumerate(self.truth):
-            indices.setdefault(row.refno, []).append(index)
+        indices = grouped((row.refno, index) for index, row in enumerate(self.truth))
         object.__setattr__(
             self,
             "truth_by_paper",

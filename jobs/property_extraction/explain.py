@@ -6,6 +6,7 @@ paper is asked about as an alias.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -98,29 +99,20 @@ def _model(outcomes: RowOutcomes, refno: str) -> Iterator[Block]:
         reason = f", {outcome.reason}" if outcome is not None and outcome.reason else ""
         yield f"  not scored{state}{reason}"
         return
-    row_outcomes = [
-        row_outcome
-        for row, row_outcome in zip(
-            outcomes.predictions, outcomes.prediction_outcomes, strict=True
-        )
-        if row.refno == refno
-    ]
-    apart = {
-        row_outcome: row_outcomes.count(row_outcome)
-        for row_outcome in dict.fromkeys(row_outcomes)
-        if row_outcome not in COUNTED
-    }
+    pairs = zip(outcomes.predictions, outcomes.prediction_outcomes, strict=True)
+    counts = Counter(row_outcome for row, row_outcome in pairs if row.refno == refno)
     others = "".join(
         f", {n:,} {row_outcome.replace('_', ' ')}"
-        for row_outcome, n in sorted(apart.items())
+        for row_outcome, n in sorted(counts.items())
+        if row_outcome not in COUNTED
     )
-    yield f"  predicted {plural(len(row_outcomes), 'row')}{others}"
-    groups = sorted(
-        (-fn, -fp, name, tp)
+    yield f"  predicted {plural(counts.total(), 'row')}{others}"
+    rows = [
+        (tp, fp, fn, name)
         for (paper, name), (tp, fp, fn) in outcomes.group_counts().items()
         if paper == refno
-    )
-    rows = [(tp, -fp, -fn, name) for fn, fp, name, tp in groups]
+    ]
+    rows.sort(key=lambda row: (-row[2], -row[1], row[3]))
     yield (
         f"  TP {sum(row[0] for row in rows):,}  FP {sum(row[1] for row in rows):,}  "
         f"FN {sum(row[2] for row in rows):,}"
@@ -222,15 +214,7 @@ def _candidates(results: PropertyResults, name: str) -> Iterator[Block]:
                 Numbers("values"),
                 Words("missed name", ALIAS_NAME_CELLS, keeps_end=True),
             ],
-            [
-                (
-                    candidate.count,
-                    candidate.avg_sim,
-                    candidate.value_hits,
-                    candidate.gt_name,
-                )
-                for candidate in candidates
-            ],
+            [(c.count, c.avg_sim, c.value_hits, c.gt_name) for c in candidates],
         )
 
 
@@ -274,35 +258,17 @@ def _page(results: PropertyResults, item: ExplainedItem) -> Iterator[Block]:
 
 
 def _papers(results: PropertyResults) -> frozenset[str]:
-    return frozenset(
-        {
-            *results.dataset.truth_by_paper,
-            *results.dataset.papers,
-            *(
-                refno
-                for replicate in results.predictions.predicted
-                for refno in (
-                    *replicate.outcomes,
-                    *(row.refno for row in replicate.predictions),
-                )
-            ),
-        }
-    )
+    papers = {*results.dataset.truth_by_paper, *results.dataset.papers}
+    for replicate in results.predictions.predicted:
+        papers.update(replicate.outcomes)
+        papers.update(row.refno for row in replicate.predictions)
+    return frozenset(papers)
 
 
 def _names(results: PropertyResults) -> frozenset[str]:
-    return frozenset(
-        {
-            *results.dataset.canonical,
-            *(
-                row.name
-                for replicate in results.predictions.predicted
-                for row in replicate.predictions
-            ),
-            *(
-                name
-                for entry in results.dataset.aliases.entries
-                for name in (entry.pred_name, entry.gt_name)
-            ),
-        }
-    )
+    names = {*results.dataset.canonical}
+    for replicate in results.predictions.predicted:
+        names.update(row.name for row in replicate.predictions)
+    for entry in results.dataset.aliases.entries:
+        names.update(entry.names)
+    return frozenset(names)

@@ -313,19 +313,14 @@ def _near(group: PropertyGroup) -> Iterator[Block]:
     """Names that may mean another one, where rows are left on both sides."""
     papers = group.column.mismatches.papers
     near_targets = [
-        near_name
+        near
         for paper in papers
         if paper.refno == group.refno
-        for near_name in near_names(paper, NEAR)
-        if near_name.pred_name != near_name.gt_name
-        and (near_name.pred_name in group.names or near_name.gt_name in group.names)
+        for near in near_names(paper, NEAR)
+        if near.pred_name != near.gt_name and not group.names.isdisjoint(near.names)
     ]
     near_targets.sort(
-        key=lambda near_name: (
-            -near_name.value_hits,
-            -near_name.similarity,
-            near_name.pred_name,
-        )
+        key=lambda near: (-near.value_hits, -near.similarity, near.pred_name)
     )
     if not near_targets:
         return
@@ -338,13 +333,8 @@ def _near(group: PropertyGroup) -> Iterator[Block]:
             Words("missed", NEAR_NAME_CELLS, keeps_end=True),
         ],
         [
-            (
-                near_name.similarity,
-                near_name.value_hits,
-                near_name.pred_name,
-                near_name.gt_name,
-            )
-            for near_name in near_targets[:MOST_LISTED]
+            (near.similarity, near.value_hits, *near.names)
+            for near in near_targets[:MOST_LISTED]
         ],
         indent=4,
         total=len(near_targets),
@@ -366,13 +356,8 @@ def _quotes(group: PropertyGroup) -> Iterator[Block]:
                 f"characters {quote_match.start:,} to {quote_match.end:,} of the paper"
             )
             quote = text[quote_match.start : quote_match.end]
-        about = (
-            str(quote_match.level),
-            position,
-            row.material,
-            row.condition,
-            row.flag,
-        )
+        level = str(quote_match.level)
+        about = (level, position, row.material, row.condition, row.flag)
         yield Fact(f"p{i}", "; ".join(filter(None, about)), indent=4, width=5)
         if quote:
             yield Quote(one_line(quote))

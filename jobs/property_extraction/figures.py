@@ -21,7 +21,7 @@ from jobs.kit.charts import (
 from jobs.kit.text_format import plural
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.grounding import GroundingLevel
-from jobs.property_extraction.rates import WORDS, by_name
+from jobs.property_extraction.rates import WORDS, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome
 from runner.scorecard import Axis, Panel, Points
@@ -105,7 +105,7 @@ def _recall(plot: Plot) -> Drawing:
         # models differ in truth where papers failed: the largest count is used
         truth: list[int] = np.asarray(cells.tp + cells.fn).tolist()
         n |= Counter(dict(zip(counts.names, truth, strict=True)))
-        rates = by_name(counts, "recall")
+        rates = rates_of(cells, "recall")
         recalls[model.name] = dict(zip(counts.names, rates, strict=True))
     ranked = sorted((name for name in n if n[name]), key=lambda name: (-n[name], name))
     names, selected = first_rows(
@@ -151,8 +151,8 @@ def _precision_and_recall(plot: Plot) -> Iterator[Panel]:
 
 
 def _rate_pairs(model: ScoredModel) -> Counter[tuple[float, float]]:
-    counts = model.first.counts
-    rates = zip(by_name(counts, "recall"), by_name(counts, "precision"), strict=True)
+    cells = model.first.counts.by_name()
+    rates = zip(rates_of(cells, "recall"), rates_of(cells, "precision"), strict=True)
     return Counter(
         (recall, precision)
         for recall, precision in rates

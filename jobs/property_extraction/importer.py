@@ -15,7 +15,7 @@ from jobs.kit.inputs.column_map import ColumnMap
 from jobs.kit.inputs.hub import table_file
 from jobs.property_extraction.input_table import NA
 from jobs.property_extraction.inputs import MAPPED_FIELDS, mapped
-from jobs.property_extraction.name_pairs import HEURISTIC, NameVerdict, read_verdicts
+from jobs.property_extraction.name_pairs import HEURISTIC, read_verdicts
 from jobs.property_extraction.name_verification import VERIFY_STAGE
 from jobs.property_extraction.prediction_files import (
     PredictedRow,
@@ -59,35 +59,26 @@ def verdict_answers(
     ):
         if verdict.model == HEURISTIC:
             continue
-        key = pair_key(verdict.pred_name, verdict.gt_name)
-        name = _model(verdict, model)
+        key = pair_key(*verdict.names)
+        name = verdict.model or model
+        if not name:
+            raise DatasetError(
+                f"The verdict on {verdict.pred_name!r} names no model (add a column "
+                "model, or name it with --model)."
+            )
+        reply = {"is_match": verdict.is_match, "reason": verdict.reason}
         seen[key, name] += 1
         yield ImportedAnswer(
             spec=TaskSpec(stage=VERIFY_STAGE, key=key),
             model=name,
             replicate=seen[key, name],
-            text=_text(verdict),
+            # nothing for a verdict that nobody could read
+            text=""
+            if verdict.is_match is None
+            else json.dumps(reply, ensure_ascii=False),
         )
     if not seen:
         raise DatasetError("The files hold no verdict of a model (add rows).")
-
-
-def _model(verdict: NameVerdict, model: str | None) -> str:
-    name = verdict.model or model
-    if not name:
-        raise DatasetError(
-            f"The verdict on {verdict.pred_name!r} names no model (add a column model, "
-            "or name it with --model)."
-        )
-    return name
-
-
-def _text(verdict: NameVerdict) -> str:
-    """The reply that says this; nothing for one that nobody could read."""
-    if verdict.is_match is None:
-        return ""
-    reply = {"is_match": verdict.is_match, "reason": verdict.reason}
-    return json.dumps(reply, ensure_ascii=False)
 
 
 FORMAT = "predictions"
@@ -175,13 +166,12 @@ class _Read:
             except DatasetError:
                 self.unread.append(path.name)
                 return
-        self.notes.extend(column_notes(path, missing, self.columns))
+        self.notes.extend(column_notes(path, self.columns))
         for row in rows:
             name = row.model or file.model
             if not name:
-                raise DatasetError(
-                    f"{path.name} row {row.row}: no model is named (add a column "
-                    "model, or name it with --model)."
+                raise row.error(
+                    "no model is named (add a column model, or name it with --model)"
                 )
             number = file.replicate or row.replicate
             key = (name, number, row.refno)
@@ -189,7 +179,7 @@ class _Read:
             if row.status:
                 self.without_rows[key] = row
             else:
-                paper_rows.append(_imported_row(row))
+                paper_rows.append(row.imported)
 
     def answers(self) -> Iterator[ImportedAnswer]:
         """An answer a paper, and a failure for each file that was left out."""
@@ -221,21 +211,6 @@ class _Read:
                 replicate=1,
                 error=UNREADABLE,
             )
-
-
-def _imported_row(row: PredictedRow) -> ImportedRow:
-    return ImportedRow(
-        row=row.row,
-        name=row.name,
-        value=row.value,
-        unit=row.unit,
-        material=row.material,
-        condition=row.condition,
-        quote=row.quote,
-        mentions=row.mentions,
-        flag=row.flag,
-        extra=row.extra,
-    )
 
 
 importer = PredictionsImporter()

@@ -1,14 +1,35 @@
-"""Reads tables of CSV or JSON objects, and finds columns by their many spellings."""
+"""Reads tables of CSV or JSON objects whose columns have many spellings.
+
+A model of a row says which columns a table has: the aliases of a field are the
+spellings of its column, of which the first that is there counts.
+
+>>> class Vote(TableRow):
+...     paper: Refno
+...     weight: Annotated[int, unless_blank(int, 1)] = 1
+>>> columns_in(Vote, "v.csv", ("paper", "weight"))
+{'paper': 'paper', 'weight': 'weight'}
+>>> source = RowSource(file="v.csv", unit="row")
+>>> Vote.validated(source, 2, {"paper": "P1", "weight": ""}).cells
+{'paper': 'P1', 'weight': 1}
+>>> Vote.validated(source, 3, {"paper": "", "weight": "2"})
+Traceback (most recent call last):
+...
+runner.errors.DatasetError: v.csv row 3: paper is blank (fill it in, or remove the row).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from sys import intern
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from jobs.kit.inputs.column_map import ColumnMap, missing_column, name_list
+from pydantic import AfterValidator, AliasChoices, PlainValidator
+from pydantic.fields import FieldInfo
+
+from jobs.kit.inputs.column_map import ColumnMap, ambiguous_column, missing_column
 from jobs.kit.inputs.files import (
     delimiter_of,
     header_of,
@@ -16,13 +37,15 @@ from jobs.kit.inputs.files import (
     objects_in,
     records,
 )
+from jobs.kit.inputs.rows import RowModel, RowSource
 from jobs.kit.text_format import plural
 from runner.errors import DatasetError
+from runner.table_files import as_meant
 
 # columns that truth and predictions both have, by any of these names
-REFNO = ("refno", "paper", "paper_id")
-UNIT = ("property_unit", "unit", "units")
-MATERIAL = ("material", "material_or_system")
+REFNO = AliasChoices("refno", "paper", "paper_id")
+UNIT = AliasChoices("property_unit", "unit", "units")
+MATERIAL = AliasChoices("material", "material_or_system")
 
 NA: Mapping[Literal["empty", "pandas"], frozenset[str]] = {
     "empty": frozenset(),
@@ -37,177 +60,232 @@ NA: Mapping[Literal["empty", "pandas"], frozenset[str]] = {
 """Texts that are missing values, beside the empty one: those of pandas' reader."""
 
 
+def _filled(text: str) -> str:
+    if not text:
+        raise ValueError("is blank (fill it in, or remove the row)")
+    return intern(text)
+
+
+def unless_blank(read: Callable[[str], Any], blank: Any = None) -> PlainValidator:  # noqa: ANN401 - of any type
+    """Reads a cell by a function that raises `ValueError`; a blank one is *blank*."""
+    return PlainValidator(lambda text: read(text) if text else blank)
+
+
+Refno = Annotated[str, PlainValidator(_filled)]
+Name = Annotated[str, PlainValidator(lambda text: intern(as_meant(_filled(text))))]
+Meant = Annotated[str, AfterValidator(as_meant)]
+"""A text that may be marked as one for a spreadsheet."""
+Repeated = Annotated[str, AfterValidator(intern)]
+"""A text that many rows have."""
+RepeatedMeant = Annotated[str, AfterValidator(lambda text: intern(as_meant(text)))]
+
+
+class TableRow(RowModel):
+    """One row of a table; its cells have no blanks around them, and are texts."""
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """What the row holds, by field."""
+        return {name: getattr(self, name) for name in _fields(type(self))}
+
+
+Row = TypeVar("Row", bound=TableRow)
+
+
+def _fields(model: type[TableRow]) -> Mapping[str, FieldInfo]:
+    return {
+        name: field
+        for name, field in model.model_fields.items()
+        if name not in RowModel.model_fields
+    }
+
+
+def _spellings(name: str, field: FieldInfo) -> Sequence[str]:
+    alias = field.validation_alias or name
+    return (
+        [*map(str, alias.choices)] if isinstance(alias, AliasChoices) else [str(alias)]
+    )
+
+
+def column_names(model: type[TableRow]) -> tuple[str, ...]:
+    """What a column may be mapped to: the first spelling of each field."""
+    return tuple(_spellings(*field)[0] for field in _fields(model).items())
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRule:
+    """Marks a field whose column is found by another rule than its spellings.
+
+    The rule takes the name of the file, its columns and the spellings.
+    """
+
+    rule: Callable[[str, Sequence[str], Sequence[str]], str | None]
+
+
+def columns_in(
+    model: type[TableRow], file: str, names: Sequence[str]
+) -> Mapping[str, str]:
+    """The column of each field, of those that are there.
+
+    Raises:
+        DatasetError: one is missing that has no default, or several could be meant.
+    """
+    columns: dict[str, str] = {}
+    for name, field in _fields(model).items():
+        spellings = _spellings(name, field)
+        rules = [mark.rule for mark in field.metadata if isinstance(mark, ColumnRule)]
+        rule = rules[0] if rules else first_spelling
+        column = rule(file, names, spellings)
+        if column is not None:
+            columns[name] = column
+        elif field.is_required():
+            raise missing_column(
+                file, spellings[0], names, spellings=spellings, takes_map=True
+            )
+    return columns
+
+
+def first_spelling(
+    _file: str, names: Sequence[str], spellings: Sequence[str]
+) -> str | None:
+    """The first spelling that is there."""
+    return next((name for name in spellings if name in names), None)
+
+
 ASIDE = re.compile(r"num|(?<![a-z])(err|unc|std|sd|type|unit|min|max)")
 """What is in the name of a column that holds something about a value, not the value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableHeader:
-    """A table's columns, found by their names."""
+def value_column(
+    file: str, names: Sequence[str], spellings: Sequence[str]
+) -> str | None:
+    """The column of values: the first spelling, or the only one that could be them.
 
-    file: str
-    names: tuple[str, ...]
+    That is one of the others, or one with "value" in its name that is not about a
+    value, such as its number, error or unit.
 
-    def first(self, spellings: Sequence[str]) -> int | None:
-        """The place of the first spelling that is there."""
-        columns = (self.names.index(name) for name in spellings if name in self.names)
-        return next(columns, None)
-
-    def need(self, spellings: Sequence[str]) -> int:
-        """The place of the first spelling that is there.
-
-        Raises:
-            DatasetError: none is.
-        """
-        column = self.first(spellings)
-        if column is None:
-            raise missing_column(
-                self.file,
-                spellings[0],
-                self.names,
-                spellings=spellings,
-                takes_map=True,
-            )
-        return column
-
-    def value(self, spelling: str, others: Sequence[str] = ()) -> int:
-        """The place of the values: *spelling*, or the only column that could be them.
-
-        That is one of *others*, or one with "value" in its name that is not about a
-        value, such as its number, error or unit.
-
-        Raises:
-            DatasetError: there is none, or several could be meant.
-        """
-        if spelling in self.names:
-            return self.names.index(spelling)
-        candidates = [
-            name
-            for name in self.names
-            if name in others
-            or ("value" in name.lower() and not ASIDE.search(name.lower()))
-        ]
-        self._require_one(candidates, spelling)
-        return (
-            self.names.index(candidates[0])
-            if candidates
-            else self.need((spelling, *others))
-        )
-
-    def predicted_unit(self, spelling: str, others: Sequence[str]) -> int | None:
-        """The place of the units of predictions.
-
-        Raises:
-            DatasetError: one of *others* is there, and a column of predicted units.
-        """
-        column = self.first((spelling, *others))
-        if column is not None and self.names[column] != spelling:
-            rivals = [
-                name
-                for name in self.names
-                if "pred" in name.lower() and "unit" in name.lower()
-            ]
-            self._require_one([self.names[column], *rivals], spelling)
-        return column
-
-    def _require_one(self, names: Sequence[str], spelling: str) -> None:
-        if len(names) > 1:
-            raise DatasetError(
-                f"{self.file}: {name_list(names)} could each be {spelling} (say which "
-                f"with --map {names[-1]}={spelling})."
-            )
+    Raises:
+        DatasetError: several could be meant.
+    """
+    if spellings[0] in names:
+        return spellings[0]
+    candidates = [
+        name
+        for name in names
+        if name in spellings
+        or ("value" in name.lower() and not ASIDE.search(name.lower()))
+    ]
+    if len(candidates) > 1:
+        raise ambiguous_column(file, candidates, spellings[0])
+    return candidates[0] if candidates else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableRow:
-    """One row of a table."""
+def predicted_unit_column(
+    file: str, names: Sequence[str], spellings: Sequence[str]
+) -> str | None:
+    """The column of the units of predictions.
 
-    file: str
-    number: int  #: in the file; the header is row 1
-    texts: Sequence[str]
-
-    def at(self, column: int | None) -> str:
-        """A cell without blanks around it; empty where there is no such column."""
-        return "" if column is None else self.texts[column]
-
-    def error(self, sentence: str) -> DatasetError:
-        """The error that says *sentence* about this row."""
-        return DatasetError(f"{self.file} row {self.number}: {sentence}.")
+    Raises:
+        DatasetError: not the first spelling is there, and a column of predicted units.
+    """
+    column = first_spelling(file, names, spellings)
+    rivals = [n for n in names if "pred" in n.lower() and "unit" in n.lower()]
+    if column not in {None, spellings[0]} and rivals:
+        raise ambiguous_column(file, [str(column), *rivals], spellings[0])
+    return column
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTable:
-    """A table: its header, and its rows to be read once."""
+def read_rows(
+    path: Path,
+    model: type[Row],
+    missing: Collection[str] = (),
+    renamed: ColumnMap | None = None,
+) -> Iterator[Row]:
+    """The rows of a table, in file order; only one is held at a time.
 
-    header: TableHeader
-    rows: Iterator[TableRow]
+    Args:
+        path: of a file as `open_table` reads it.
+        model: of a row.
+        missing: texts that count as an empty cell.
+        renamed: columns that `--map` renames.
+
+    Raises:
+        DatasetError: the file is not to be read, a column is missing or could be
+            several, or a row is off.
+    """
+    table = open_table(path, renamed)
+    source = RowSource(file=path.name, unit="row")
+    names = list(table.names)
+    for name, column in columns_in(model, path.name, names).items():
+        spellings = _spellings(name, model.model_fields[name])
+        if column not in spellings:
+            names[names.index(column)] = spellings[0]
+    for number, texts in table.rows:
+        cells = [text.strip() for text in texts]
+        if missing:
+            cells = ["" if cell in missing else cell for cell in cells]
+        yield model.validated(source, number, dict(zip(names, cells, strict=True)))
 
 
-def open_table(
-    path: Path, missing: Collection[str] = (), renamed: ColumnMap | None = None
-) -> OpenTable:
+class OpenTable(NamedTuple):
+    """The columns of a table, and its rows to be read once."""
+
+    names: Sequence[str]
+    rows: Iterator[tuple[int, Sequence[str]]]
+    """With their numbers in the file, where the header is row 1."""
+
+
+def open_table(path: Path, renamed: ColumnMap | None = None) -> OpenTable:
     """The header and the rows of a table; every cell is a text.
 
     Args:
         path: a CSV file, or one of JSON objects. Of those, a nested key is a column
             `outer.inner`.
-        missing: texts that count as an empty cell.
         renamed: columns that `--map` renames.
 
     Raises:
         DatasetError: the file is not to be read, its header names a column twice, or
             (when its row is read) a row has another number of fields.
     """
-    if holds_objects(path):
-        return _open_objects(path, missing, renamed or {})
-    table_records = records(path, delimiter_of(path))
-    names = header_of(path, table_records, renamed or {})
-    _require_distinct(path, names)
-    header = TableHeader(file=path.name, names=names)
-
-    def rows() -> Iterator[TableRow]:
-        for _, number, cells in table_records:
-            if len(cells) != len(names):
-                raise DatasetError(
-                    f"{path.name} row {number}: {plural(len(cells), 'field')} where "
-                    f"the header has {len(names)} (quote a field that holds a comma)."
-                )
-            texts = [cell.strip() for cell in cells]
-            if missing:
-                texts = ["" if text in missing else text for text in texts]
-            yield TableRow(file=path.name, number=number, texts=texts)
-
-    return OpenTable(header=header, rows=rows())
-
-
-def _require_distinct(path: Path, names: Sequence[str]) -> None:
-    for name in names:
-        if name and names.count(name) > 1:
+    is_json = holds_objects(path)
+    table = _objects(path, renamed or {}) if is_json else _csv(path, renamed or {})
+    for name in table.names:
+        if name and table.names.count(name) > 1:
             raise DatasetError(
                 f"{path.name}: column {name!r} occurs twice (remove or rename one)."
             )
+    return table
 
 
-def _open_objects(
-    path: Path, missing: Collection[str], renamed: ColumnMap
-) -> OpenTable:
+def _csv(path: Path, renamed: ColumnMap) -> OpenTable:
+    table_records = records(path, delimiter_of(path))
+    names = header_of(path, table_records, renamed)
+
+    def rows() -> Iterator[tuple[int, Sequence[str]]]:
+        for _, number, texts in table_records:
+            if len(texts) != len(names):
+                raise DatasetError(
+                    f"{path.name} row {number}: {plural(len(texts), 'field')} where "
+                    f"the header has {len(names)} (quote a field that holds a comma)."
+                )
+            yield number, texts
+
+    return OpenTable(names, rows())
+
+
+def _objects(path: Path, renamed: ColumnMap) -> OpenTable:
     """Objects as a table, which is read twice: keys may come and go."""
-    names: dict[str, None] = {}
+    keys: dict[str, None] = {}
     for _, fields in objects_in(path):
-        names.update(dict.fromkeys(flattened(fields)))
-    columns = tuple(renamed.get(name, name) for name in names)
-    _require_distinct(path, columns)
+        keys.update(dict.fromkeys(flattened(fields)))
 
-    def rows() -> Iterator[TableRow]:
-        objects = enumerate(objects_in(path), start=2)  # the header of CSV is row 1
-        for number, (_, fields) in objects:
+    def rows() -> Iterator[tuple[int, Sequence[str]]]:
+        # the header of CSV is row 1
+        for number, (_, fields) in enumerate(objects_in(path), start=2):
             cells = flattened(fields)
-            texts = [cells.get(name, "").strip() for name in names]
-            if missing:
-                texts = ["" if text in missing else text for text in texts]
-            yield TableRow(file=path.name, number=number, texts=texts)
+            yield number, [cells.get(key, "") for key in keys]
 
-    return OpenTable(header=TableHeader(file=path.name, names=columns), rows=rows())
+    return OpenTable([renamed.get(key, key) for key in keys], rows())
 
 
 def flattened(fields: Mapping[str, Any], before: str = "") -> dict[str, str]:

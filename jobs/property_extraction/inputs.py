@@ -55,7 +55,7 @@ def mapped(settings: PropertySettings, paths: Iterable[Path]) -> ColumnMap:
     """
     if not settings.map:
         return {}
-    columns = [name for path in paths for name in open_table(path).header.names]
+    columns = [name for path in paths for name in open_table(path).names]
     return column_map(settings.map, MAPPED_FIELDS, columns)
 
 
@@ -66,7 +66,7 @@ def mapped_in(settings: PropertySettings, path: Path) -> ColumnMap:
     """
     if not settings.map:
         return {}
-    columns = open_table(path).header.names
+    columns = open_table(path).names
     pairs = pairs_within(settings.map, MAPPED_FIELDS, columns)
     return column_map(pairs, MAPPED_FIELDS, columns)
 
@@ -227,13 +227,7 @@ def load(settings: PropertySettings) -> PropertyDataset:
         unit_table=load_unit_table(settings),
         aliases=_aliases(settings, canonical_names(truth.rows, rubric)),
         rules=tuple(
-            input_hashes(
-                [
-                    input_file
-                    for input_file in inputs(settings)
-                    if input_file.setting in RULES
-                ]
-            )
+            input_hashes([file for file in inputs(settings) if file.setting in RULES])
         ),
         findings=findings.findings(),
     )
@@ -329,9 +323,7 @@ def _judged(settings: PropertySettings) -> Iterator[NameQuestion]:
     if not settings.verdicts:
         _require_candidates(settings)
     pairs = {
-        (pair.pred_name, pair.gt_name): pair
-        for path in settings.verdicts
-        for pair in read_candidates(path)
+        pair.names: pair for path in settings.verdicts for pair in read_candidates(path)
     }
     return name_questions(pairs.values(), "pair")
 
@@ -342,42 +334,30 @@ def _verified(settings: PropertySettings) -> frozenset[tuple[str, str]]:
         read_verdicts(path, mapped_in(settings, path)) for path in settings.verdicts
     )
     return frozenset(
-        (verdict.pred_name, verdict.gt_name)
-        for verdict in verdicts
-        if verdict.is_match is not None
+        verdict.names for verdict in verdicts if verdict.is_match is not None
     )
 
 
 def _rubric(settings: PropertySettings, findings: InputFindings) -> Rubric:
+    """The rubric; what of its file is none is noted."""
     rubric_file = load_rubric(settings, findings)
-    if settings.rubric is not None:
-        _note_dropped(
-            settings.rubric, rubric_file.dropped, rubric_file.conditions, findings
-        )
+    for code, message, n in (
+        (
+            "rubric_dropped",
+            "Rows have no name or no rubric and are left out.",
+            rubric_file.dropped,
+        ),
+        (
+            "rubric_conditions",
+            "Rows describe conditions, not properties, and are left out.",
+            rubric_file.conditions,
+        ),
+    ):
+        if n and settings.rubric is not None:
+            findings.add(code, "info", settings.rubric.name, message, n=n)
     return rubric_file.rubric
 
 
 def truth_name(settings: PropertySettings) -> str:
     """How findings call the file of curated values."""
     return "truth" if settings.truth is None else settings.truth.name
-
-
-def _note_dropped(
-    path: Path, dropped: int, conditions: int, findings: InputFindings
-) -> None:
-    if dropped:
-        findings.add(
-            "rubric_dropped",
-            "info",
-            path.name,
-            "Rows have no name or no rubric and are left out.",
-            n=dropped,
-        )
-    if conditions:
-        findings.add(
-            "rubric_conditions",
-            "info",
-            path.name,
-            "Rows describe conditions, not properties, and are left out.",
-            n=conditions,
-        )

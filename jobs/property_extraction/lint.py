@@ -5,7 +5,8 @@ Nothing of it is fatal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -66,7 +67,7 @@ READ: Mapping[NumberStatus, str] = {
 """What a value is that is no number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LintRule(Generic[Row]):
     """One thing to look for."""
 
@@ -91,31 +92,29 @@ def truth_rules(rubric: Rubric, comparer: Comparer) -> Sequence[LintRule[TruthRo
 
     return (
         LintRule(
-            problem=LintKind.SPREADSHEET,
-            applies_to=_always,
-            finds=lambda row: row.name if row.name in ERRORS else "",
+            LintKind.SPREADSHEET,
+            _always,
+            lambda row: row.name if row.name in ERRORS else "",
         ),
         LintRule(
-            problem=LintKind.NOT_IN_RUBRIC,
-            applies_to=lambda _: bool(rubric.properties),
-            finds=lambda row: "" if row.name in rubric else row.name,
+            LintKind.NOT_IN_RUBRIC,
+            lambda _: bool(rubric.properties),
+            lambda row: "" if row.name in rubric else row.name,
         ),
         LintRule(
-            problem=LintKind.NO_UNIT,
-            applies_to=is_si,
-            finds=lambda row: row.value if comparer.unit(row.unit).blank else "",
+            LintKind.NO_UNIT,
+            is_si,
+            lambda row: row.value if comparer.unit(row.unit).blank else "",
         ),
         LintRule(
-            problem=LintKind.UNIT_ON_TEXT,
-            applies_to=lambda row: bool(rubric.properties) and not is_si(row),
-            finds=lambda row: "" if comparer.unit(row.unit).blank else row.unit,
+            LintKind.UNIT_ON_TEXT,
+            lambda row: bool(rubric.properties) and not is_si(row),
+            lambda row: "" if comparer.unit(row.unit).blank else row.unit,
         ),
         LintRule(
-            problem=LintKind.UNKNOWN_UNIT,
-            applies_to=is_si,
-            finds=lambda row: _unknown(comparer, row.unit),
+            LintKind.UNKNOWN_UNIT, is_si, lambda row: _unknown(comparer, row.unit)
         ),
-        LintRule(problem=LintKind.NO_NUMBER, applies_to=is_si, finds=no_number),
+        LintRule(LintKind.NO_NUMBER, is_si, no_number),
     )
 
 
@@ -123,29 +122,26 @@ def rubric_rules(comparer: Comparer) -> Sequence[LintRule[Property]]:
     """The rules of a rubric."""
     return (
         LintRule(
-            problem=LintKind.SPREADSHEET,
-            applies_to=_always,
-            finds=lambda prop: prop.name if prop.name in ERRORS else "",
+            LintKind.SPREADSHEET,
+            _always,
+            lambda prop: prop.name if prop.name in ERRORS else "",
         ),
         LintRule(
-            problem=LintKind.SI_UNFIT,
-            applies_to=lambda prop: prop.kind is not ComparisonKind.SI,
-            finds=lambda prop: f"{prop.kind} in {prop.si}" if prop.si else "",
+            LintKind.SI_UNFIT,
+            lambda prop: prop.kind is not ComparisonKind.SI,
+            lambda prop: f"{prop.kind} in {prop.si}" if prop.si else "",
         ),
         LintRule(
-            problem=LintKind.UNKNOWN_UNIT,
-            applies_to=lambda prop: prop.kind is ComparisonKind.SI,
-            finds=lambda prop: _unknown(comparer, prop.si),
+            LintKind.UNKNOWN_UNIT,
+            lambda prop: prop.kind is ComparisonKind.SI,
+            lambda prop: _unknown(comparer, prop.si),
         ),
     )
 
 
 def unit_rules(table: Iterable[UnitTableRow]) -> Sequence[LintRule[UnitTableRow]]:
     """The rule of a table of units."""
-    off = {
-        disagreement.row: disagreement.factor
-        for disagreement in unit_disagreements(table)
-    }
+    off = {row.row: row.factor for row in unit_disagreements(table)}
 
     def factor_message(row: UnitTableRow) -> str:
         if row not in off:
@@ -155,9 +151,7 @@ def unit_rules(table: Iterable[UnitTableRow]) -> Sequence[LintRule[UnitTableRow]
             return f"{row.name} is none of {row.si}"
         return f"{row.name} is {factor:.7g} {row.si}, not {row.factor:.7g}"
 
-    return (
-        LintRule(problem=LintKind.FACTOR, applies_to=_always, finds=factor_message),
-    )
+    return (LintRule(LintKind.FACTOR, _always, factor_message),)
 
 
 def _unknown(comparer: Comparer, cell: str) -> str:
@@ -237,13 +231,11 @@ def lint_rows(
     problem_counts: dict[tuple[Source, LintKind], LintTally] = {}
 
     def check_rows(
-        source: Source, every: Iterable[R], rules: Sequence[LintRule[R]]
+        source: Source, every: Collection[R], rules: Sequence[LintRule[R]]
     ) -> int:
-        checked = dict.fromkeys((rule.problem for rule in rules), 0)
-        flagged = dict(checked)
-        n = 0
+        checked: Counter[LintKind] = Counter()
+        flagged: Counter[LintKind] = Counter()
         for row in every:
-            n += 1
             for rule in rules:
                 if not rule.applies_to(row):
                     continue
@@ -259,12 +251,10 @@ def lint_rows(
                             message=message,
                         )
                     )
-        for problem, checked_count in checked.items():
-            if checked_count:
-                problem_counts[source, problem] = LintTally(
-                    flagged[problem], checked_count
-                )
-        return n
+        for problem in (rule.problem for rule in rules if checked[rule.problem]):
+            tally = LintTally(flagged[problem], checked[problem])
+            problem_counts[source, problem] = tally
+        return len(every)
 
     rows: dict[Source, int] = {
         "truth": check_rows("truth", truth, truth_rules(rubric, comparer)),

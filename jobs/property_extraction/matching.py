@@ -7,12 +7,14 @@ which both sides have several rows reaches the solver.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 import numpy as np
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.values.comparison import Edge
 
@@ -77,10 +79,7 @@ def _components(n_left: int, links: Sequence[BundleLink]) -> list[list[BundleLin
 
     for link in links:
         parent[root(link.left)] = root(n_left + link.right)
-    by_root: dict[int, list[BundleLink]] = {}
-    for link in links:
-        by_root.setdefault(root(link.left), []).append(link)
-    return list(by_root.values())
+    return list(grouped((root(link.left), link) for link in links).values())
 
 
 def _solved(
@@ -88,11 +87,6 @@ def _solved(
 ) -> list[BundleFlow]:
     lefts = sorted({link.left for link in links})
     rights = sorted({link.right for link in links})
-    if len(links) == 1:
-        only = links[0]
-        return [
-            BundleFlow(only.left, only.right, min(left[only.left], right[only.right]))
-        ]
     if len(lefts) == 1 or len(rights) == 1:
         return _star(left, right, links)
     return _assigned(left, right, lefts, rights, links)
@@ -149,10 +143,7 @@ def _assigned(
         if len(rows) * len(columns) <= _DENSE
         else _sparse(rows, columns, by_ends)
     )
-    counted: dict[tuple[int, int], int] = {}
-    for pair in pairs:
-        counted[pair] = counted.get(pair, 0) + 1
-    return [BundleFlow(left, right, n) for (left, right), n in counted.items()]
+    return [BundleFlow(*pair, n) for pair, n in Counter(pairs).items()]
 
 
 def _costs(links: Sequence[BundleLink], rows: int, columns: int) -> list[int]:
@@ -196,12 +187,8 @@ def _sparse(
         min_weight_full_bipartite_matching,
     )
 
-    indices: dict[int, list[int]] = {}
-    for index, column in enumerate(columns):
-        indices.setdefault(column, []).append(index)
-    neighbours: dict[int, list[tuple[int, int]]] = {}
-    for (row, column), cost in costs.items():
-        neighbours.setdefault(row, []).append((column, cost))
+    indices = grouped((column, index) for index, column in enumerate(columns))
+    neighbours = grouped((row, (column, cost)) for (row, column), cost in costs.items())
     # the solver takes no weight of 0 for an edge; a shift of all moves no optimum,
     # since every row has exactly one
     shift = 1 - min(costs.values())
@@ -221,18 +208,10 @@ def _sparse(
     return [(rows[int(i)], columns[int(j)]) for i, j in chosen if j < len(columns)]
 
 
-class EdgesOf(Protocol):
-    """What the rule of a property makes of predictions and truth rows."""
-
-    def __call__(
-        self,
-        name: str,
-        predictions: Sequence[Prediction],
-        truths: Sequence[TruthRow],
-        /,
-    ) -> Iterable[Edge]:
-        """All pairs that state one value."""
-        ...
+EdgesOf: TypeAlias = Callable[
+    [str, Sequence[Prediction], Sequence[TruthRow]], Iterable[Edge]
+]
+"""All pairs that state one value, by the rule of the property of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,18 +222,9 @@ class NamedPrediction:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Side:
-    """Rows by bundles: places of equal ones, in file order."""
-
-    bundles: Sequence[Sequence[int]]
-
-    @classmethod
-    def of(cls, keys: Iterable[Hashable]) -> _Side:
-        by_key: dict[Hashable, list[int]] = {}
-        for index, key in enumerate(keys):
-            by_key.setdefault(key, []).append(index)
-        return cls(bundles=list(by_key.values()))
+def _bundles(keys: Iterable[Hashable]) -> list[list[int]]:
+    """Places of rows with equal keys, in file order."""
+    return list(grouped((key, index) for index, key in enumerate(keys)).values())
 
 
 def pairs_of_paper(
@@ -275,14 +245,12 @@ def pairs_of_paper(
             row that is left.
         material: what two materials must share to be compared.
     """
-    left = _Side.of(
-        (named_prediction.names, row.name, row.value, row.unit, material(row.material))
-        for named_prediction in predictions
-        for row in (named_prediction.prediction,)
-    ).bundles
-    right = _Side.of(
-        (row.name, row.value, row.unit, material(row.material)) for row in truths
-    ).bundles
+
+    def key(row: Prediction | TruthRow) -> Hashable:
+        return row.name, row.value, row.unit, material(row.material)
+
+    left = _bundles((named.names, key(named.prediction)) for named in predictions)
+    right = _bundles(map(key, truths))
     links = list(
         _links(
             [(index, predictions[rows[0]]) for index, rows in enumerate(left)],
@@ -316,18 +284,14 @@ def _links(
     material: Callable[[str], str],
 ) -> Iterator[BundleLink]:
     """Edges between bundles, each told by a row; property by property."""
-    offered: dict[tuple[str, str], list[tuple[int, Prediction]]] = {}
-    for index, named_prediction in predictions:
-        about = material(named_prediction.prediction.material)
-        for name in named_prediction.names:
-            offered.setdefault((name, about), []).append(
-                (index, named_prediction.prediction)
-            )
-    truth_groups: dict[tuple[str, str], list[tuple[int, TruthRow]]] = {}
-    for index, row in truths:
-        truth_groups.setdefault((row.name, material(row.material)), []).append(
-            (index, row)
-        )
+    offered = grouped(
+        ((name, material(stated.prediction.material)), (index, stated.prediction))
+        for index, stated in predictions
+        for name in stated.names
+    )
+    truth_groups = grouped(
+        ((row.name, material(row.material)), (index, row)) for index, row in truths
+    )
     for (name, about), rows in truth_groups.items():
         stated = offered.get((name, about), [])
         for edge in edges_of(
@@ -348,9 +312,7 @@ def _greedy(
     links: Sequence[BundleLink],
 ) -> list[tuple[int, int]]:
     """Each prediction in file order with the first truth row that is left."""
-    neighbours: dict[int, list[int]] = {}
-    for link in links:
-        neighbours.setdefault(link.left, []).append(link.right)
+    neighbours = grouped((link.left, link.right) for link in links)
     order = sorted((row, index) for index in neighbours for row in left[index])
     taken = [0] * len(right)
     pairs = []

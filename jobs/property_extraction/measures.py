@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
+from jobs.kit.measures import BASELINE_FORMS, MeasurePart, Measures
 from jobs.property_extraction.name_metrics import ENCOMPASSMENT, MISMATCHES, NAMES
+from jobs.property_extraction.name_verification import HEADLINE, VERIFICATION
 from jobs.property_extraction.rates import COUNTS, MEDIANS, RATES
-from jobs.property_extraction.row_metrics import GROUNDING, ROWS
+from jobs.property_extraction.row_metrics import GROUNDING, NUMBERS, ROWS, UNITS
 
 MEASURES = Measures(
     headlines=("precision", "recall", "f1", "encompassment", "fabricated_quote_rate"),
@@ -31,19 +32,8 @@ MEASURES = Measures(
         ),
     },
     slots={
-        "unit_status": {
-            "same": "same unit",
-            "converted": "converted",
-            "missing": "no unit",
-            "unknown": "unknown unit",
-            "incompatible": "incompatible unit",
-        },
-        "number_status": {
-            "value": "number",
-            "bound": "bound",
-            "range": "range",
-            "not_a_number": "not a number",
-        },
+        "unit_status": UNITS,
+        "number_status": NUMBERS,
         "level": {
             "exact": "exact",
             "normalised": "after normalisation",
@@ -66,31 +56,5 @@ MEASURES = Measures(
     },
 )
 
-ALIASES = Measures(
-    headlines=("match_rate",),
-    measures={
-        "match_rate": Measure(
-            "Match rate",
-            "Share of the decided pairs of names that the model takes for one property",
-        ),
-        "pairs": Measure("Pairs", "Pairs of names that were asked about, or equal"),
-        "matches": Measure("Matches", "Pairs of names that are called a match"),
-        "rejected": Measure("Rejections", "Pairs of names that are called no match"),
-        "undecided": Measure(
-            "Undecided pairs", "Pairs of names without a majority of verdicts", "lower"
-        ),
-        "auto_verified": Measure(
-            "Equal names", "Pairs of names that are equal but for letter case"
-        ),
-        "unread": Measure(
-            "Unreadable verdicts", "Verdicts whose reply could not be read", "lower"
-        ),
-        "replicates_agree": Measure(
-            "Agreement of replicates",
-            "Share of equal verdicts over pairs of replicates, as a mean over pairs of "
-            "names",
-            "higher",
-        ),
-    },
-)
+ALIASES = Measures(headlines=(HEADLINE,), measures=VERIFICATION)
 """Of `siftlog prepare property-extraction verify-aliases`."""

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from jobs.kit.grouping import grouped
 from jobs.kit.measurements import MeasuredValue, Measurement, count, share
 from jobs.kit.measures import ValueMeasure, measured
 from jobs.kit.metrics import mean, ratio
@@ -31,7 +32,7 @@ from jobs.property_extraction.aliases.candidates import (
     review_candidates,
 )
 from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.name_pairs import Names
+from jobs.property_extraction.name_pairs import EXAMPLE_FIELDS, Names
 from jobs.property_extraction.rates import GroupCounts
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
 from jobs.property_extraction.rows import Prediction, TruthRow
@@ -145,21 +146,16 @@ NAMES: Mapping[str, ValueMeasure[PredictedNames]] = {
 
 def predicted_names(outcomes: RowOutcomes) -> PredictedNames:
     """The names of one replicate."""
-    stated = {
-        (row.refno, outcomes.renamed[index].targets)
-        for index, row in enumerate(outcomes.predictions)
-        if outcomes.prediction_outcomes[index] in {RowOutcome.TP, RowOutcome.FP}
-    }
+    stated = outcomes.predicted_as(RowOutcome.TP, RowOutcome.FP)
     return PredictedNames(
         expected=frozenset(
             (row.refno, row.name)
-            for row, outcome in zip(
-                outcomes.truth, outcomes.truth_outcomes, strict=True
-            )
-            if outcome in {RowOutcome.TP, RowOutcome.FN}
+            for _, row in outcomes.truth_as(RowOutcome.TP, RowOutcome.FN)
         ),
         predicted=frozenset(
-            (refno, name) for refno, targets in stated for name in targets
+            (row.refno, name)
+            for index, row in stated
+            for name in outcomes.renamed[index].targets
         ),
     )
 
@@ -174,6 +170,7 @@ class Mismatches:
 
     papers: Sequence[PaperMismatch]  #: those with wrong and missed names, ascending
     near: Sequence[Sequence[NearName]]  #: what each of them makes
+    k: int  #: nearest names of a wrong one
     candidates: Sequence[AliasCandidate]  #: by spelling and by value
     review: Sequence[AliasCandidate]  #: by spelling alone, the first of them
     draft: Mapping[str, str]  #: the first target of each name; nobody checked it
@@ -181,12 +178,10 @@ class Mismatches:
     def crossfitted(self, dataset: PropertyDataset) -> AliasSet:
         """The given aliases, and for other names what the other papers suggest."""
         settings, aliases = dataset.settings, dataset.aliases
+        refnos = (paper.refno for paper in self.papers)
         drafts = crossfitted(
-            {
-                paper.refno: near
-                for paper, near in zip(self.papers, self.near, strict=True)
-            },
-            k=settings.k,
+            dict(zip(refnos, self.near, strict=True)),
+            k=self.k,
             top=settings.top,
             canonical=dataset.canonical,
             same_name=settings.same_name,
@@ -195,103 +190,96 @@ class Mismatches:
         further = (entry for entry in drafts if entry.pred_name not in settled)
         return replace(aliases, entries=(*aliases.entries, *further))
 
-
-_NEAR = "near@1(the {over} most similar missed names of each wrong name of a paper)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MismatchCounts:
-    """The pairs of names of a replicate, and its nearest names."""
-
-    mismatches: Mismatches
-    nearest: Sequence[NearName]  #: the first of each wrong name of a paper
-
-    @classmethod
-    def of(cls, mismatches: Mismatches, k: int) -> MismatchCounts:
-        """With the *k* nearest names."""
-        nearest = [name for near in mismatches.near for name in near if name.rank <= k]
-        return cls(mismatches=mismatches, nearest=nearest)
-
     @property
-    def sides(self) -> list[tuple[list[str], list[str]]]:
-        """The wrong and the missed names of each paper."""
-        return [
-            (sorted(paper.predicted), sorted(paper.missed))
-            for paper in self.mismatches.papers
-        ]
+    def nearest(self) -> list[NearName]:
+        """The first names of each wrong name of a paper."""
+        return [name for near in self.near for name in near if name.rank <= self.k]
 
     @property
     def pairs(self) -> int:
         """Wrong names x missed names of a paper."""
-        return sum(len(wrong) * len(missed) for wrong, missed in self.sides)
+        return sum(len(paper.predicted) * len(paper.missed) for paper in self.papers)
+
+    @property
+    def contained(self) -> int:
+        """Of them, those with one name within the other."""
+        return sum(
+            count_contained(sorted(paper.predicted), sorted(paper.missed))
+            for paper in self.papers
+        )
 
     @property
     def clashing(self) -> int:
         """Names with several targets."""
-        by_name = Counter(name.pred_name for name in self.mismatches.review)
-        return sum(targets > 1 for targets in by_name.values())
+        targets = Counter(name.pred_name for name in self.review)
+        return sum(n > 1 for n in targets.values())
+
+    @property
+    def drafted_selves(self) -> int:
+        """Drafted aliases that stand for themselves."""
+        return sum(name == target for name, target in self.draft.items())
+
+    def of_pairs(self, value: float | None) -> MeasuredValue:
+        """A value out of all pairs."""
+        return count(value, self.pairs)
 
 
-MISMATCHES: Mapping[str, ValueMeasure[MismatchCounts]] = {
+_NEAR = "near@1(the {over} most similar missed names of each wrong name of a paper)"
+
+MISMATCHES: Mapping[str, ValueMeasure[Mismatches]] = {
     "pairs": ValueMeasure(
         "Wrong and missed names",
         "Pairs of a wrong and a missed property name of one paper",
-        of=lambda c: count(c.pairs, c.pairs),
+        of=lambda m: m.of_pairs(m.pairs),
         definition="pairs@1(wrong names x missed names of a paper, over papers)",
     ),
     "contained": ValueMeasure(
         "Names within another",
         "Pairs of a wrong and a missed name of which one contains the other",
-        of=lambda c: count(sum(count_contained(*side) for side in c.sides), c.pairs),
+        of=lambda m: m.of_pairs(m.contained),
         definition="contained@1(pairs with one name, lower-cased, within the other)",
     ),
     "near": ValueMeasure(
         "Nearest missed names",
         "Pairs of a wrong name and its nearest missed names",
-        of=lambda c: count(len(c.nearest), c.pairs),
+        of=lambda m: m.of_pairs(len(m.nearest)),
         definition=_NEAR,
     ),
     "near_distinct": ValueMeasure(
         "Nearest missed names, distinct",
         "Distinct pairs of a wrong name and its nearest missed names",
-        of=lambda c: count(
-            len({(name.pred_name, name.gt_name) for name in c.nearest}), c.pairs
-        ),
+        of=lambda m: m.of_pairs(len({name.names for name in m.nearest})),
         definition=f"{_NEAR}; each pair of names once",
     ),
     "similarity": ValueMeasure(
         "Similarity of nearest names",
         "Mean similarity of wrong names to their nearest missed names",
-        of=lambda c: count(mean(name.similarity for name in c.nearest), c.pairs),
+        of=lambda m: m.of_pairs(mean(name.similarity for name in m.nearest)),
         definition=f"{_NEAR}; mean of 2 LCS / (length + length), lower-cased",
     ),
     "by_value": ValueMeasure(
         "Candidates by value",
         "Candidates whose missed number is predicted under the wrong name",
-        of=lambda c: count(
-            sum(name.value_hits > 0 for name in c.mismatches.candidates), c.pairs
-        ),
+        of=lambda m: m.of_pairs(sum(name.value_hits > 0 for name in m.candidates)),
         definition="by_value@1(candidates with a missed number in a known unit)",
     ),
     "clashing": ValueMeasure(
         "Clashing aliases",
         "Names with several targets in the list to review",
-        of=lambda c: count(c.clashing, c.pairs),
+        of=lambda m: m.of_pairs(m.clashing),
         definition="clashing@1(names with several targets in "
         "alias_candidates_review.csv)",
     ),
     "drafted": ValueMeasure(
         "Drafted aliases",
         "Names in the drafted list of aliases",
-        of=lambda c: count(len(c.mismatches.draft), c.pairs),
+        of=lambda m: m.of_pairs(len(m.draft)),
         definition="drafted@1(names in property_aliases.json)",
     ),
     "drafted_selves": ValueMeasure(
         "Drafted aliases of themselves",
         "Names in the drafted list of aliases that stand for themselves",
-        of=lambda c: count(
-            sum(name == target for name, target in c.mismatches.draft.items()), c.pairs
-        ),
+        of=lambda m: m.of_pairs(m.drafted_selves),
         definition="drafted@1(names in property_aliases.json); that stand for "
         "themselves",
     ),
@@ -310,6 +298,7 @@ def find_mismatches(
     return Mismatches(
         papers=papers,
         near=near,
+        k=settings.k,
         candidates=alias_candidates(near, canonical, _examples(wrong)),
         review=reviewed,
         draft=draft_targets(reviewed, settings.same_name),
@@ -322,21 +311,15 @@ def _wrong(outcomes: RowOutcomes) -> Iterator[_Wrong]:
     A name that has an alias is settled: of its rows with another value the alias's
     target is the wrong name, and that is a right one.
     """
-    for index, outcome in enumerate(outcomes.prediction_outcomes):
-        if outcome is RowOutcome.FP:
-            yield outcomes.names[index], outcomes.predictions[index]
+    for index, row in outcomes.predicted_as(RowOutcome.FP):
+        yield outcomes.names[index], row
 
 
 def _papers(
     outcomes: RowOutcomes, false_positives: Iterable[_Wrong], comparer: Comparer
 ) -> Iterator[PaperMismatch]:
-    wrong: dict[str, list[_Wrong]] = {}
-    for name, row in false_positives:
-        wrong.setdefault(row.refno, []).append((name, row))
-    missed: dict[str, list[TruthRow]] = {}
-    for truth, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True):
-        if outcome is RowOutcome.FN:
-            missed.setdefault(truth.refno, []).append(truth)
+    wrong = grouped((row.refno, (name, row)) for name, row in false_positives)
+    missed = grouped((row.refno, row) for _, row in outcomes.truth_as(RowOutcome.FN))
     for refno in sorted(wrong.keys() & missed.keys()):
         yield PaperMismatch(
             refno=refno,
@@ -364,12 +347,6 @@ def _examples(wrong: Iterable[_Wrong]) -> Mapping[str, list[PredictionExample]]:
     for name, row in wrong:
         name_examples = examples.setdefault(name, [])
         if len(name_examples) < EXAMPLES:
-            name_examples.append(
-                PredictionExample(
-                    value=row.value,
-                    unit=row.unit,
-                    condition=row.condition,
-                    quote=row.quote,
-                )
-            )
+            fields = {field: getattr(row, field) for field in EXAMPLE_FIELDS}
+            name_examples.append(PredictionExample(**fields))
     return examples

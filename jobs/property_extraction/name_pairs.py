@@ -6,20 +6,25 @@ Reads candidates and verdicts from files, and takes the majority of verdicts.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias
 
+from jobs.kit.grouping import grouped
 from jobs.kit.inputs.cells import integer_of, number_of
 from jobs.kit.inputs.column_map import ColumnMap
-from jobs.property_extraction.input_table import TableRow, open_table
+from jobs.property_extraction.input_table import (
+    Meant,
+    Name,
+    TableRow,
+    column_names,
+    read_rows,
+    unless_blank,
+)
 from jobs.property_extraction.parsing import WORDS
 from jobs.property_extraction.prediction_files import PredictedRow
 from runner.table_files import as_meant
-
-Value = TypeVar("Value")
 
 MOST_EXAMPLES: Final = 3
 """Predictions that are shown with a pair."""
@@ -31,12 +36,27 @@ _CHARS: Final = 300
 """Characters of an example."""
 
 
+Names: TypeAlias = tuple[str, str]
+"""A predicted name and a name of the truth."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamePair:
+class TwoNames:
+    """What is about a predicted name and a name of the truth."""
+
+    pred_name: str  #: as models write it
+    gt_name: str  #: as the truth has it
+
+    @property
+    def names(self) -> Names:
+        """Both, as keys of mappings."""
+        return self.pred_name, self.gt_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamePair(TwoNames):
     """Two names, and what a model stated under the first one."""
 
-    pred_name: str
-    gt_name: str
     count: int = 0  #: papers that have both; 0: the file does not say
     avg_sim: float | None = None  #: similarity of the names, 0 to 1
     value_hits: int = 0  #: predicted rows of the name with a value that is missed
@@ -46,10 +66,55 @@ class NamePair:
     @property
     def is_equal(self) -> bool:
         """Whether the names are one but for case and outer blanks."""
-        pred_name, gt_name = (
-            name.strip().casefold() for name in (self.pred_name, self.gt_name)
-        )
+        pred_name, gt_name = (name.strip().casefold() for name in self.names)
         return pred_name == gt_name
+
+
+def _share(text: str) -> float:
+    value = number_of(text)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"is {text!r} (a number from 0 to 1 is expected)")
+    return value
+
+
+def _bool_of(text: str) -> bool:
+    value = {"true": True, "false": False}.get(text.lower())
+    if value is None:
+        raise ValueError(f"is {text!r} (true or false is expected)")
+    return value
+
+
+def _examples(text: str) -> tuple[str, ...]:
+    """The examples in a cell: a JSON list of objects, or of texts."""
+    try:
+        examples = json.loads(as_meant(text))
+    except (ValueError, RecursionError):
+        examples = None
+    if not isinstance(examples, list):
+        raise ValueError(  # noqa: TRY004 - for pydantic
+            "is no JSON list (leave it empty, or write it as "
+            'alias_candidates.csv has it, [{"value": ..., "unit": ...}])'
+        )
+    return tuple(
+        example_line({name: _text(example.get(name)) for name in EXAMPLE_FIELDS})
+        if isinstance(example, dict)
+        else _text(example)[:_CHARS]
+        for example in examples[:MOST_EXAMPLES]
+    )
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+class _CandidateRow(TableRow):
+    pred_name: Name
+    gt_name: Name
+    count: Annotated[int, unless_blank(integer_of, 0)] = 0
+    avg_sim: Annotated[float | None, unless_blank(_share)] = None
+    value_hits: Annotated[int, unless_blank(integer_of, 0)] = 0
+    canonical: Annotated[bool | None, unless_blank(_bool_of)] = None
+    examples: Annotated[tuple[str, ...], unless_blank(_examples, ())] = ()
 
 
 def read_candidates(path: Path) -> tuple[NamePair, ...]:
@@ -58,28 +123,9 @@ def read_candidates(path: Path) -> tuple[NamePair, ...]:
     Raises:
         DatasetError: a column is missing, a row has a blank name, or a number is none.
     """
-    table = open_table(path)
-    header = table.header
-    columns = {name: header.need((name,)) for name in ("pred_name", "gt_name")}
-    columns |= {
-        name: column
-        for name in ("count", "avg_sim", "value_hits", "canonical", "examples")
-        if (column := header.first((name,))) is not None
-    }
-    pairs: dict[tuple[str, str], NamePair] = {}
-    for cells in table.rows:
-        pair = NamePair(
-            pred_name=_name(cells, columns, "pred_name"),
-            gt_name=_name(cells, columns, "gt_name"),
-            count=_read(cells, columns, "count", integer_of) or 0,
-            avg_sim=_read(cells, columns, "avg_sim", _share),
-            value_hits=_read(cells, columns, "value_hits", integer_of) or 0,
-            canonical=_read(cells, columns, "canonical", _bool_of),
-            examples=tuple(
-                _examples(cells, as_meant(cells.at(columns.get("examples"))))
-            ),
-        )
-        pairs.setdefault((pair.pred_name, pair.gt_name), pair)
+    pairs: dict[Names, NamePair] = {}
+    for row in read_rows(path, _CandidateRow):
+        pairs.setdefault((row.pred_name, row.gt_name), NamePair(**row.cells))
     return tuple(pairs.values())
 
 
@@ -109,82 +155,14 @@ def example_line(fields: Mapping[str, str]) -> str:
     return " | ".join(" ".join(text.split()) for text in texts if text)[:_CHARS]
 
 
-def _name(cells: TableRow, columns: Mapping[str, int], column: str) -> str:
-    name = as_meant(cells.at(columns[column]))
-    if not name:
-        raise cells.error(f"{column} is blank (fill it in, or remove the row)")
-    return name
-
-
-def _read(
-    cells: TableRow,
-    columns: Mapping[str, int],
-    column: str,
-    read: Callable[[str], Value],
-) -> Value | None:
-    """What a cell says; None where it is blank or there is none."""
-    text = cells.at(columns.get(column))
-    if not text:
-        return None
-    try:
-        return read(text)
-    except ValueError as error:
-        raise cells.error(f"{column} {error}") from error
-
-
-def _share(text: str) -> float:
-    value = number_of(text)
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"is {text!r} (a number from 0 to 1 is expected)")
-    return value
-
-
-def _bool_of(text: str) -> bool:
-    value = {"true": True, "false": False}.get(text.lower())
-    if value is None:
-        raise ValueError(f"is {text!r} (true or false is expected)")
-    return value
-
-
-def _examples(cells: TableRow, text: str) -> Iterator[str]:
-    """The examples in a cell: a JSON list of objects, or of texts."""
-    if not text:
-        return
-    try:
-        examples = json.loads(text)
-    except (ValueError, RecursionError):
-        examples = None
-    if not isinstance(examples, list):
-        raise cells.error(
-            "examples is no JSON list (leave it empty, or write it as "
-            'alias_candidates.csv has it, [{"value": ..., "unit": ...}])'
-        )
-    for example in examples[:MOST_EXAMPLES]:
-        if isinstance(example, dict):
-            yield example_line(
-                {name: _text(example.get(name)) for name in EXAMPLE_FIELDS}
-            )
-        else:
-            yield _text(example)[:_CHARS]
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-Names: TypeAlias = tuple[str, str]
-"""A predicted name and a name of the truth."""
-
 HEURISTIC = "heuristic"
 """Stands for the model where names are equal but for case: nobody was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NameVerdict:
+class NameVerdict(TwoNames):
     """One model's answer about a pair, once."""
 
-    pred_name: str
-    gt_name: str
     is_match: bool | None  #: None: it could not be read
     reason: str = ""
     model: str = ""
@@ -206,11 +184,7 @@ def majority(verdicts: Iterable[NameVerdict]) -> Mapping[Names, NameRuling]:
     Every model and replicate has one vote; what could not be read has none, and what
     was never asked is no verdict.
     """
-    by_pair: defaultdict[Names, list[NameVerdict]] = defaultdict(list)
-    for verdict in verdicts:
-        if verdict.model == HEURISTIC:
-            continue
-        by_pair[verdict.pred_name, verdict.gt_name].append(verdict)
+    by_pair = grouped((v.names, v) for v in verdicts if v.model != HEURISTIC)
     return {pair: _ruling(by_pair[pair]) for pair in sorted(by_pair)}
 
 
@@ -228,7 +202,22 @@ def _ruling(verdicts: list[NameVerdict]) -> NameRuling:
     )
 
 
-VERDICT_FIELDS = ("pred_name", "gt_name", "is_match", "reason", "model")
+def _decided(text: str) -> bool | None:
+    word = text.casefold()
+    if word not in {"undecided", *WORDS}:
+        raise ValueError(f"is {text!r} (true, false or blank is expected)")
+    return WORDS.get(word)
+
+
+class _VerdictRow(TableRow):
+    pred_name: Name
+    gt_name: Name
+    is_match: Annotated[bool | None, unless_blank(_decided)]
+    reason: Meant = ""
+    model: Meant = ""
+
+
+VERDICT_FIELDS = column_names(_VerdictRow)
 """What a column of verdicts may be mapped to."""
 
 
@@ -241,29 +230,5 @@ def read_verdicts(
         DatasetError: a column is missing, a name is blank, or a verdict is another
             word.
     """
-    table = open_table(path, renamed=renamed)
-    pred_name, gt_name, is_match = (
-        table.header.need((name,)) for name in ("pred_name", "gt_name", "is_match")
-    )
-    reason, model = (table.header.first((name,)) for name in ("reason", "model"))
-    for cells in table.rows:
-        for column in (pred_name, gt_name):
-            if not cells.at(column):
-                raise cells.error(
-                    f"{table.header.names[column]} is blank (fill it in, or remove the "
-                    "row)"
-                )
-        yield NameVerdict(
-            pred_name=as_meant(cells.at(pred_name)),
-            gt_name=as_meant(cells.at(gt_name)),
-            is_match=_decided(cells, cells.at(is_match)),
-            reason=as_meant(cells.at(reason)),
-            model=as_meant(cells.at(model)),
-        )
-
-
-def _decided(cells: TableRow, text: str) -> bool | None:
-    word = text.casefold()
-    if word not in {"", "undecided", *WORDS}:
-        raise cells.error(f"is_match is {text!r} (true, false or blank is expected)")
-    return WORDS.get(word)
+    for row in read_rows(path, _VerdictRow, renamed=renamed):
+        yield NameVerdict(**row.cells)

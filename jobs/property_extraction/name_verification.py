@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import assert_never
 
-from jobs.kit.metrics import Agreement, agreement, ratio, replicate_agreement
+from jobs.kit.grouping import grouped
+from jobs.kit.measurements import MeasuredValue, count, share
+from jobs.kit.measures import ValueMeasure
+from jobs.kit.metrics import Agreement, agreement, replicate_agreement
 from jobs.kit.score import Judged
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.name_pairs import (
@@ -24,7 +27,6 @@ from jobs.property_extraction.tasks import AUTO, DONE, NameQuestion
 from runner import scorecard
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from runner.scorecard import Metric
 
 VERIFY_STAGE = "verify"
 
@@ -50,18 +52,12 @@ def verdicts_in(
 ) -> Iterator[NameVerdict]:
     """The verdicts of one answer on the pairs of its question."""
     if answer.skip == AUTO:
-        for target in question.targets:
-            yield NameVerdict(
-                pred_name=question.pred_name,
-                gt_name=target,
-                is_match=True,
-                reason=EQUAL,
-                model=HEURISTIC,
-            )
+        for pair in question.pairs:
+            yield _verdict(pair, HEURISTIC, is_match=True, reason=EQUAL)
     if answer.chat is None:
         return
     parsed = read_verdict(dataset, answer.task, answer.chat)
-    for index, target in enumerate(question.targets):
+    for index, pair in enumerate(question.pairs):
         match parsed:
             case ParsedVerdict(is_match=is_match, reason=reason):
                 decision: bool | None = is_match
@@ -71,13 +67,19 @@ def verdicts_in(
                 decision = None
             case _:
                 assert_never(parsed)
-        yield NameVerdict(
-            pred_name=question.pred_name,
-            gt_name=target,
-            is_match=decision,
-            reason=reason,
-            model=answer.task.model,
-        )
+        yield _verdict(pair, answer.task.model, is_match=decision, reason=reason)
+
+
+def _verdict(
+    pair: NamePair, model: str, *, is_match: bool | None, reason: str
+) -> NameVerdict:
+    return NameVerdict(
+        pred_name=pair.pred_name,
+        gt_name=pair.gt_name,
+        is_match=is_match,
+        reason=reason,
+        model=model,
+    )
 
 
 VERDICT_LABELS: Mapping[bool | None, str] = {
@@ -129,10 +131,9 @@ def verification_of(dataset: PropertyDataset, answers: Answers) -> NameVerificat
                 continue
             ended += not answer.is_open
             answer_verdicts = list(verdicts_in(dataset, question, answer))
-            llm_verdicts = [
+            verdicts.setdefault(answer.task.model, []).extend(
                 verdict for verdict in answer_verdicts if verdict.model != HEURISTIC
-            ]
-            verdicts.setdefault(answer.task.model, []).extend(llm_verdicts)
+            )
             if answer_verdicts:
                 outcomes.append(_outcome(answer, answer_verdicts))
     questions = dataset.questions.values()
@@ -140,27 +141,19 @@ def verification_of(dataset: PropertyDataset, answers: Answers) -> NameVerificat
     return NameVerification(
         pairs=tuple(pair for question in questions for pair in question.pairs),
         equal=frozenset(
-            (question.pred_name, target)
+            pair.names
             for question in questions
             if question.skip == AUTO
-            for target in question.targets
+            for pair in question.pairs
         ),
         verified_before=sum(
             len(question.pairs) for question in questions if question.skip == DONE
         ),
         columns=tuple(
-            ModelRulings(
-                model=model,
-                verdicts=tuple(model_verdicts),
-                rulings=majority(model_verdicts),
-            )
-            for model, model_verdicts in verdicts.items()
+            ModelRulings(model=model, verdicts=tuple(stated), rulings=majority(stated))
+            for model, stated in verdicts.items()
         ),
-        rulings=majority(
-            verdict
-            for model_verdicts in verdicts.values()
-            for verdict in model_verdicts
-        ),
+        rulings=majority(chain.from_iterable(verdicts.values())),
         outcomes=tuple(outcomes),
         missing=0 if answers.imported else planned - ended,
         stale=stale,
@@ -184,51 +177,96 @@ def _outcome(answer: Answer, verdicts: list[NameVerdict]) -> scorecard.Verdict:
 HEADLINE = "match_rate"
 
 
-def verification_metrics(
-    verification: NameVerification, column: ModelRulings
-) -> Iterator[Metric]:
-    """The metrics of one model."""
-    decisions = [ruling.is_match for ruling in column.rulings.values()]
-    yes, no = decisions.count(True), decisions.count(False)
-    yield Metric(
-        path=HEADLINE,
-        value=ratio(yes, yes + no),
-        n=yes + no,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedPairs:
+    """The pairs of a run, and what one model says of them."""
+
+    verification: NameVerification
+    column: ModelRulings
+
+    def of_pairs(self, n: int) -> MeasuredValue:
+        """A number of things, out of all pairs."""
+        return count(n, len(self.verification.pairs))
+
+    @property
+    def decisions(self) -> list[bool | None]:
+        """The ruling on each pair that was answered."""
+        return [ruling.is_match for ruling in self.column.rulings.values()]
+
+    @property
+    def match_rate(self) -> MeasuredValue:
+        """Matches, of the pairs that are decided."""
+        decided = [decision for decision in self.decisions if decision is not None]
+        return share(sum(decided), len(decided))
+
+    @property
+    def agreement(self) -> MeasuredValue:
+        """How far the replicates agree, pair by pair."""
+        by_pair = grouped(
+            (verdict.names, verdict.is_match)
+            for verdict in self.column.verdicts
+            if verdict.is_match is not None
+        )
+        pairwise = replicate_agreement(by_pair.values())
+        return count(pairwise.mean_pairwise, pairwise.items)
+
+
+VERIFICATION: Mapping[str, ValueMeasure[VerifiedPairs]] = {
+    HEADLINE: ValueMeasure(
+        "Match rate",
+        "Share of the decided pairs of names that the model takes for one property",
+        of=lambda verified: verified.match_rate,
         definition="match_rate@1(pairs called a match / pairs with a verdict; by "
         "majority of replicates)",
-    )
-    for path, value, definition in (
-        ("pairs", len(verification.pairs), "pairs that were asked about, or equal"),
-        ("matches", yes, "pairs called a match"),
-        ("rejected", no, "pairs called no match"),
-        (
-            "undecided",
-            decisions.count(None),
-            "pairs with as many for as against, or none",
-        ),
-        ("auto_verified", len(verification.equal), "names equal but for case"),
-        ("unread", column.unread, "verdicts whose reply could not be read"),
-    ):
-        yield Metric(
-            path=path,
-            value=value,
-            n=len(verification.pairs),
-            definition=f"{path}@1({definition})",
-        )
-    by_pair: dict[tuple[str, str], list[bool]] = {}
-    for verdict in column.verdicts:
-        if verdict.is_match is not None:
-            by_pair.setdefault((verdict.pred_name, verdict.gt_name), []).append(
-                verdict.is_match
-            )
-    pairwise_agreement = replicate_agreement(by_pair.values())
-    yield Metric(
-        path="replicates_agree",
-        value=pairwise_agreement.mean_pairwise,
-        n=pairwise_agreement.items,
+    ),
+    "pairs": ValueMeasure(
+        "Pairs",
+        "Pairs of names that were asked about, or equal",
+        of=lambda verified: verified.of_pairs(len(verified.verification.pairs)),
+        definition="pairs@1(pairs that were asked about, or equal)",
+    ),
+    "matches": ValueMeasure(
+        "Matches",
+        "Pairs of names that are called a match",
+        of=lambda verified: verified.of_pairs(verified.decisions.count(True)),
+        definition="matches@1(pairs called a match)",
+    ),
+    "rejected": ValueMeasure(
+        "Rejections",
+        "Pairs of names that are called no match",
+        of=lambda verified: verified.of_pairs(verified.decisions.count(False)),
+        definition="rejected@1(pairs called no match)",
+    ),
+    "undecided": ValueMeasure(
+        "Undecided pairs",
+        "Pairs of names without a majority of verdicts",
+        "lower",
+        of=lambda verified: verified.of_pairs(verified.decisions.count(None)),
+        definition="undecided@1(pairs with as many for as against, or none)",
+    ),
+    "auto_verified": ValueMeasure(
+        "Equal names",
+        "Pairs of names that are equal but for letter case",
+        of=lambda verified: verified.of_pairs(len(verified.verification.equal)),
+        definition="auto_verified@1(names equal but for case)",
+    ),
+    "unread": ValueMeasure(
+        "Unreadable verdicts",
+        "Verdicts whose reply could not be read",
+        "lower",
+        of=lambda verified: verified.of_pairs(verified.column.unread),
+        definition="unread@1(verdicts whose reply could not be read)",
+    ),
+    "replicates_agree": ValueMeasure(
+        "Agreement of replicates",
+        "Share of equal verdicts over pairs of replicates, as a mean over pairs of "
+        "names",
+        "higher",
+        of=lambda verified: verified.agreement,
         definition="replicates_agree@1(share of equal verdicts over pairs of "
         "replicates, mean over name pairs)",
-    )
+    ),
+}
 
 
 def agreements(
@@ -242,7 +280,5 @@ def agreements(
             if (other := second.rulings.get(pair)) is not None
             and None not in {ruling.is_match, other.is_match}
         ]
-        first_decisions, second_decisions = (
-            [decisions[side] for decisions in both] for side in range(2)
-        )
-        yield first, second, agreement(first_decisions, second_decisions, (False, True))
+        left, right = ([decisions[side] for decisions in both] for side in range(2))
+        yield first, second, agreement(left, right, (False, True))

@@ -9,9 +9,8 @@ is held: getting it again would take too long.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Container, Iterator, Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -30,50 +29,29 @@ CACHED_PAPERS: Final = 16
 _PIECE: Final = re.compile(r".*#[0-9]+", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
+_Source: TypeAlias = Callable[[], str]
+"""Reads the text of a paper."""
+
+
+def _read_file(path: Path) -> str:
     """A paper that is a file of its own."""
-
-    path: Path
-
-    def read(self) -> str:
-        try:
-            return _unix(self.path.read_bytes().removeprefix(BOM).decode())
-        except OSError as error:
-            raise _unreadable(self.path, error) from error
-        except UnicodeDecodeError as error:
-            raise DatasetError(
-                f"{self.path.name}: byte {error.start} is not UTF-8 (save it as UTF-8)."
-            ) from None
+    try:
+        return _unix(path.read_bytes().removeprefix(BOM).decode())
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"{path.name}: byte {error.start} is not UTF-8 (save it as UTF-8)."
+        ) from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    """A paper that is a line of a JSONL file."""
-
-    path: Path
-    start: int  #: of the line, in bytes
-    size: int
-
-    def read(self) -> str:
-        with self.path.open("rb") as file:
-            file.seek(self.start)
-            line = file.read(self.size)
-        fields = object_of(line.removeprefix(BOM).decode(), self.path.name)
-        return _unix(str(fields["text"]))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded:
-    """A paper whose text took long to get: that of a PDF."""
-
-    text: str
-
-    def read(self) -> str:
-        return self.text
-
-
-_Source: TypeAlias = _File | _Line | _Loaded
+def _read_line(path: Path, start: int, size: int) -> str:
+    """A paper that is a line of a JSONL file, by its offset and size in bytes."""
+    with path.open("rb") as file:
+        file.seek(start)
+        line = file.read(size)
+    fields = object_of(line.removeprefix(BOM).decode(), path.name)
+    return _unix(str(fields["text"]))
 
 
 class PaperLibrary:
@@ -115,7 +93,7 @@ class PaperLibrary:
 
     def _read(self, refno: str) -> PaperText:
         source = self._sources.get(refno)
-        return PaperText("" if source is None else source.read())
+        return PaperText("" if source is None else source())
 
 
 def read_papers(path: Path) -> PaperLibrary:
@@ -168,10 +146,10 @@ def _source(path: Path) -> _Source:
             read_document,
         )
 
-        return _Loaded(text=read_document(path).text)
-    source = _File(path=path)
-    source.read()
-    return source
+        # held: getting it again would take too long
+        return partial(str, read_document(path).text)
+    _read_file(path)
+    return partial(_read_file, path)
 
 
 class _PaperRow(RowModel):
@@ -194,7 +172,7 @@ def _sources_in_file(path: Path) -> dict[str, _Source]:
             )
         if not isinstance(row.text, str):
             raise row.error("text is missing (leave it empty for a paper without one)")
-        sources[refno] = _Line(path=path, start=start, size=len(line))
+        sources[refno] = partial(_read_line, path, start, len(line))
     if not sources:
         raise DatasetError(f"{path.name}: no paper in it (a line a paper is expected).")
     return sources

@@ -34,7 +34,7 @@ class PaperState(StrEnum):
     OPEN = "open"  #: the run is unfinished
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PaperOutcome:
     """What became of a paper, and why."""
 
@@ -90,9 +90,7 @@ def run_predictions(dataset: PropertyDataset, answers: Answers) -> RunPrediction
             column = columns.get((answer.task.model, answer.task.replicate))
             if column is None or not column.add(answer):
                 stale += answer.reply is not None
-    answered_models = {
-        model for (model, _), column in columns.items() if column.outcomes
-    }
+    answered_models = {model for (model, _), c in columns.items() if c.outcomes}
     predicted = tuple(
         column.predicted(model, replicate)
         for (model, replicate), column in columns.items()
@@ -125,12 +123,12 @@ class _PaperAnswers:
     def outcome(self) -> PaperOutcome:
         """What became of it: one piece that is lacking decides for all."""
         if self.is_open:
-            return PaperOutcome(state=PaperState.OPEN)
+            return PaperOutcome(PaperState.OPEN)
         if self.failed:
-            return PaperOutcome(state=PaperState.FAILED, reason=self.failed)
+            return PaperOutcome(PaperState.FAILED, self.failed)
         if self.skipped:
-            return PaperOutcome(state=PaperState.SKIPPED, reason=self.skipped)
-        return PaperOutcome(state=PaperState.SCORED)
+            return PaperOutcome(PaperState.SKIPPED, self.skipped)
+        return PaperOutcome(PaperState.SCORED)
 
 
 @dataclass
@@ -194,27 +192,19 @@ class _ReplicateAnswers:
 
     def _imported(self, answer: Answer) -> None:
         refno, reply = answer.task.key, answer.chat
-        if reply is None:
-            if answer.skip is not None:
-                self.outcomes[refno] = PaperOutcome(
-                    state=PaperState.SKIPPED, reason=answer.skip
-                )
-            elif answer.error not in {None, UNREADABLE}:
-                reason = answer.error or ""
-                self.outcomes[refno] = PaperOutcome(
-                    state=PaperState.FAILED, reason=reason
-                )
-            return
-        match parse_rows(refno, reply):
-            case ParseFailure(reason=reason):
-                self.outcomes[refno] = PaperOutcome(
-                    state=PaperState.FAILED, reason=reason
-                )
-            case rows:
-                self.outcomes[refno] = PaperOutcome(state=PaperState.SCORED)
-                stated_rows = [row for row in rows if row.value]
-                self.counts["blank"] += len(rows) - len(stated_rows)
-                self.rows += stated_rows
+        if reply is not None:
+            match parse_rows(refno, reply):
+                case ParseFailure(reason=reason):
+                    self.outcomes[refno] = PaperOutcome(PaperState.FAILED, reason)
+                case rows:
+                    self.outcomes[refno] = PaperOutcome(PaperState.SCORED)
+                    stated_rows = [row for row in rows if row.value]
+                    self.counts["blank"] += len(rows) - len(stated_rows)
+                    self.rows += stated_rows
+        elif answer.skip is not None:
+            self.outcomes[refno] = PaperOutcome(PaperState.SKIPPED, answer.skip)
+        elif answer.error not in {None, UNREADABLE}:
+            self.outcomes[refno] = PaperOutcome(PaperState.FAILED, answer.error or "")
 
     def predicted(self, model: str, replicate: int) -> ReplicatePredictions:
         """All of it, papers ascending."""
@@ -286,11 +276,9 @@ def consensus(
         ),
         outcomes={
             refno: _consensus_outcome(
-                [replicate.outcomes.get(refno) for replicate in replicates], least
+                [r.outcomes.get(refno) for r in replicates], least
             )
-            for refno in sorted(
-                {refno for replicate in replicates for refno in replicate.outcomes}
-            )
+            for refno in sorted({refno for r in replicates for refno in r.outcomes})
         },
         counts=dict(
             sum((Counter(replicate.counts) for replicate in replicates), Counter())
@@ -305,14 +293,7 @@ def _row_key(row: Prediction) -> tuple[str, ...]:
 def _consensus_outcome(
     outcomes: Sequence[PaperOutcome | None], least: int
 ) -> PaperOutcome:
-    read = [
-        outcome
-        for outcome in outcomes
-        if outcome is not None and outcome.state is PaperState.SCORED
-    ]
-    others = [
-        outcome
-        for outcome in outcomes
-        if outcome is not None and outcome.state is not PaperState.SCORED
-    ]
+    every = [outcome for outcome in outcomes if outcome is not None]
+    read = [outcome for outcome in every if outcome.state is PaperState.SCORED]
+    others = [outcome for outcome in every if outcome.state is not PaperState.SCORED]
     return read[0] if len(read) >= least or not others else others[0]

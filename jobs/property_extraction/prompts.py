@@ -27,36 +27,24 @@ from runner.messages import Schema, TextPart
 from runner.prompts import Placeholder, PromptBlock, PromptCatalog
 from runner.structured import schema_of
 
-_PAPER: Final = Placeholder(
-    name="paper", meaning="the paper, or a piece of it, between marks", needed=True
+_MEANINGS: Final = {
+    "paper": "the paper, or a piece of it, between marks",
+    "names": "the listed properties, a line of JSON each, between marks",
+    "rows": "the values whose quotes are not in the paper, a line of JSON each, "
+    "between marks",
+    "predicted": "the field of research, a predicted name, and values found under it, "
+    "between marks",
+    "target": "the property it may mean, between marks",
+    "targets": "the properties it may mean, each with its letter, between marks",
+}
+"""What a prompt must show, by placeholder."""
+
+_PAPER, _NAMES, _ROWS, _PREDICTED, _TARGET, _TARGETS = (
+    Placeholder(name=name, meaning=meaning, needed=True)
+    for name, meaning in _MEANINGS.items()
 )
 _QUOTE_CHARS: Final = Placeholder(
     name="quote_chars", meaning="characters that a quote has at most"
-)
-_NAMES: Final = Placeholder(
-    name="names",
-    meaning="the listed properties, a line of JSON each, between marks",
-    needed=True,
-)
-_ROWS: Final = Placeholder(
-    name="rows",
-    meaning="the values whose quotes are not in the paper, a line of JSON each, "
-    "between marks",
-    needed=True,
-)
-_PREDICTED: Final = Placeholder(
-    name="predicted",
-    meaning="the field of research, a predicted name, and values found under it, "
-    "between marks",
-    needed=True,
-)
-_TARGET: Final = Placeholder(
-    name="target", meaning="the property it may mean, between marks", needed=True
-)
-_TARGETS: Final = Placeholder(
-    name="targets",
-    meaning="the properties it may mean, each with its letter, between marks",
-    needed=True,
 )
 
 WORDING: Final = PromptCatalog(

@@ -6,7 +6,7 @@ Replicates are scored one by one; what stands for a model is the mean over them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -82,6 +82,11 @@ class CountColumns:
     tp: Ints
     fp: Ints
     fn: Ints
+
+    def rows(self) -> Iterator[tuple[int, int, int]]:
+        """The three of each item."""
+        for tp, fp, fn in zip(self.tp, self.fp, self.fn, strict=True):
+            yield int(tp), int(fp), int(fn)
 
     def totals(self) -> tuple[int, int, int]:
         """The three sums."""
@@ -175,22 +180,15 @@ def micro(basis: RateBasis, prefix: str = "") -> Iterator[Measurement]:
     """
     cells = [_aligned(counts, basis.papers) for counts in basis.counts]
     totals = [count_columns.totals() for count_columns in cells]
-    for (key, measure), values in zip(
-        COUNTS.items(), zip(*totals, strict=True), strict=True
-    ):
-        value = MeasuredValue(
-            value=_mean(values), n=len(basis.papers), std=aggregate(values).std
-        )
+    columns = zip(*totals, strict=True)
+    for (key, measure), values in zip(COUNTS.items(), columns, strict=True):
+        value = _over_replicates(values, len(basis.papers))
         yield measure.measurement(key, value, path=prefix, over=basis.rules)
     for key, rate in RATES.items():
         terms = [rate.terms(count_columns) for count_columns in cells]
         rates = [ratio(_total(above), _total(below)) for above, below in terms]
-        value = MeasuredValue(
-            value=_mean(rates),
-            n=sum(_total(below) for _, below in terms) // len(cells),
-            std=aggregate(rates).std,
-            statistic=_resampled_rate(terms),
-        )
+        n = sum(_total(below) for _, below in terms) // len(cells)
+        value = replace(_over_replicates(rates, n), statistic=_resampled_rate(terms))
         over = f"all rows together, {basis.rules}"
         yield rate.measurement(key, value, path=prefix, over=over)
 
@@ -199,22 +197,17 @@ def macro(basis: RateBasis) -> Iterator[Measurement]:
     """Means over properties: with 0/0 as 0, and with what is undefined left out."""
     n = len(basis.counts[0].names)
     for key, rate in RATES.items():
-        by_replicate = [by_name(counts, key) for counts in basis.counts]
+        by_replicate = [rates_of(c.by_name(), key) for c in basis.counts]
         filled = [
             aggregate([0.0 if rate is None else rate for rate in rates]).mean
             for rates in by_replicate
         ]
-        value = MeasuredValue(value=_mean(filled), n=n, std=aggregate(filled).std)
+        value = _over_replicates(filled, n)
         over = f"mean over properties, 0/0=0, {basis.rules}"
         yield rate.measurement(key, value, path="macro.", over=over)
         summaries = [aggregate(rates) for rates in by_replicate]
-        means = [summary.mean for summary in summaries]
-        defined = MeasuredValue(
-            value=_mean(means),
-            n=n,
-            n_defined=summaries[0].n_defined,
-            std=aggregate(means).std,
-        )
+        value = _over_replicates([summary.mean for summary in summaries], n)
+        defined = replace(value, n_defined=summaries[0].n_defined)
         over = f"mean over properties with one, {basis.rules}"
         yield rate.measurement(key, defined, path="macro.", over=over, form="~defined")
 
@@ -259,11 +252,6 @@ def failed_as_empty(
         )
 
 
-def by_name(counts: GroupCounts, word: str) -> list[float | None]:
-    """A rate of each property, in the order of names."""
-    return rates_of(counts.by_name(), word)
-
-
 def rates_of(cells: CountColumns, word: str) -> list[float | None]:
     """A rate of each item; None where it is 0/0."""
     above, below = RATES[word].terms(cells)
@@ -301,6 +289,11 @@ def _resampled_rate(terms: Sequence[tuple[Ints, Ints]]) -> ResampledStatistic:
         n=int(below.sum()),
         support=Support.of(below),
     ).statistic
+
+
+def _over_replicates(values: Sequence[float | None], n: int) -> MeasuredValue:
+    """What stands for a model, with its spread."""
+    return MeasuredValue(value=_mean(values), n=n, std=aggregate(values).std)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

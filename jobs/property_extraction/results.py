@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from jobs.kit.measurements import Measurement, with_intervals
 from jobs.kit.measures import measured
@@ -14,7 +15,6 @@ from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.name_metrics import (
     MISMATCHES,
     NAMES,
-    MismatchCounts,
     Mismatches,
     encompassment,
     find_mismatches,
@@ -60,7 +60,7 @@ class ScoredReplicate:
         return self.row_outcomes.predicted.replicate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoredModel:
     """One model: each replicate by itself, and what they come to."""
 
@@ -75,10 +75,14 @@ class ScoredModel:
         """The replicate that tables of one number a row are about."""
         return self.replicates[0]
 
+    @cached_property
+    def by_path(self) -> Mapping[str, Metric]:
+        """The metrics by their paths."""
+        return {metric.path: metric for metric in self.metrics}
+
     def metric(self, path: str) -> Metric:
         """A metric by its path; raise `KeyError` where there is none."""
-        by_path = {metric.path: metric for metric in self.metrics}
-        return by_path[path]
+        return self.by_path[path]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +212,12 @@ class _Scoring:
     ) -> ScoredModel:
         first = replicates[0]
         mismatches = first.mismatches or self._mismatches(first.row_outcomes)
+        unrenamed = first.row_outcomes
+        if first.aliases.accepted:
+            least = self.dataset.settings.min_grounding
+            unrenamed = self._row_outcomes(
+                unrenamed.predicted, first.groundings, least, AliasSet()
+            )
         rules = self._rules(first.aliases)
         basis = RateBasis(
             counts=[replicate.counts for replicate in replicates],
@@ -232,9 +242,8 @@ class _Scoring:
             yield from measured(row_metrics.ROWS, stated)
             grounded = row_metrics.GroundedRows.of(outcomes, first.groundings)
             yield from measured(row_metrics.GROUNDING, grounded)
-            k = self.dataset.settings.k
-            pairs = MismatchCounts.of(mismatches, k)
-            yield from measured(MISMATCHES, pairs, path="mismatch.", over=f"{k}")
+            k = f"{mismatches.k}"
+            yield from measured(MISMATCHES, mismatches, path="mismatch.", over=k)
             if len(self.dataset.papers):
                 counts = [
                     GroupCounts.of(
@@ -247,15 +256,9 @@ class _Scoring:
                     )
                     for replicate in replicates
                 ]
-                yield from rates.micro(
-                    RateBasis(
-                        counts=counts,
-                        papers=papers,
-                        draws=draws,
-                        rules=f"{rules}, grounded rows alone",
-                    ),
-                    "grounded.",
-                )
+                alone = f"{rules}, grounded rows alone"
+                grounded_basis = replace(basis, counts=counts, rules=alone)
+                yield from rates.micro(grounded_basis, "grounded.")
 
         return ScoredModel(
             model=model,
@@ -264,15 +267,7 @@ class _Scoring:
             metrics=tuple(
                 with_intervals(measurements(), draws, rates.few_papers(len(papers)))
             ),
-            unrenamed=self._unrenamed(first),
-        )
-
-    def _unrenamed(self, replicate: ScoredReplicate) -> RowOutcomes:
-        if not replicate.aliases.accepted:
-            return replicate.row_outcomes
-        least = self.dataset.settings.min_grounding
-        return self._row_outcomes(
-            replicate.row_outcomes.predicted, replicate.groundings, least, AliasSet()
+            unrenamed=unrenamed,
         )
 
     def _rules(self, aliases: AliasSet) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from jobs.kit.grouping import grouped
 from jobs.kit.measurements import MeasuredValue, count, counts, share
 from jobs.kit.measures import ValueMeasure
 from jobs.property_extraction.data import PropertyDataset
@@ -23,17 +24,23 @@ from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.settings import Grounding
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import ComparisonKind, ValueComparison
-from jobs.property_extraction.values.numbers import NumberStatus
-from jobs.property_extraction.values.units import UnitStatus
 
-UNITS: tuple[UnitStatus, ...] = (
-    "same",
-    "converted",
-    "missing",
-    "unknown",
-    "incompatible",
-)
-NUMBERS: tuple[NumberStatus, ...] = ("value", "bound", "range", "not_a_number")
+UNITS: Mapping[str, str] = {
+    "same": "same unit",
+    "converted": "converted",
+    "missing": "no unit",
+    "unknown": "unknown unit",
+    "incompatible": "incompatible unit",
+}
+"""What became of a unit, in words."""
+
+NUMBERS: Mapping[str, str] = {
+    "value": "number",
+    "bound": "bound",
+    "range": "range",
+    "not_a_number": "not a number",
+}
+"""What a value was read as, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,24 +73,24 @@ class StatedRows:
 
     def units(self, *, matched: bool) -> dict[str, MeasuredValue]:
         """Rows by unit, against their partner or the first truth row of their name."""
-        statuses = Counter(
+        statuses: Counter[str] = Counter(
             comparison.unit_status
             for index, comparison in self.comparisons.items()
             if not matched or self.outcomes.partners[index] >= 0
         )
-        by_status = {str(status): statuses[status] for status in UNITS}
+        by_status = {status: statuses[status] for status in UNITS}
         return counts(by_status, sum(by_status.values()))
 
     def numbers(self, *, only_si: bool) -> dict[str, MeasuredValue]:
         """Rows by how their value reads."""
         rubric = self.outcomes.dataset.rubric
-        statuses = Counter(
+        statuses: Counter[str] = Counter(
             self.comparer.number(self.outcomes.predictions[index].value).status
             for index in self.inside
             if not only_si
             or rubric.kind(self.outcomes.renamed[index].name) is ComparisonKind.SI
         )
-        by_status = {str(status): statuses[status] for status in NUMBERS}
+        by_status = {status: statuses[status] for status in NUMBERS}
         return counts(by_status, statuses.total())
 
 
@@ -154,14 +161,8 @@ def compared_rows(
     first: dict[tuple[str, str], TruthRow] = {}
     for truth in outcomes.truth:
         first.setdefault((truth.refno, truth.name), truth)
-    for index, outcome in enumerate(outcomes.prediction_outcomes):
-        if outcome not in {RowOutcome.TP, RowOutcome.FP}:
-            continue
-        row, name, partner = (
-            outcomes.predictions[index],
-            outcomes.names[index],
-            outcomes.partners[index],
-        )
+    for index, row in outcomes.predicted_as(RowOutcome.TP, RowOutcome.FP):
+        name, partner = outcomes.names[index], outcomes.partners[index]
         other = first.get((row.refno, name)) if partner < 0 else outcomes.truth[partner]
         if other is not None:
             yield index, comparer.compare(rubric.kind(name), name, row, other)
@@ -200,9 +201,9 @@ def row_groundings(
 
     Papers are read one after another, each once.
     """
-    by_paper: dict[str, list[int]] = {}
-    for index, row in enumerate(predicted.predictions):
-        by_paper.setdefault(row.refno, []).append(index)
+    by_paper = grouped(
+        (row.refno, index) for index, row in enumerate(predicted.predictions)
+    )
     groundings: dict[int, RowGrounding] = {}
     for refno, indices in sorted(by_paper.items()):
         paper = dataset.papers.paper(refno)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.aliases.alias_set import RenamedName, Renaming
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.matching import NamedPrediction, pairs_of_paper
@@ -83,17 +84,38 @@ class RowOutcomes:
 
     def group_counts(self) -> Mapping[tuple[str, str], tuple[int, int, int]]:
         """TP, FP and FN by paper and name, ascending; groups without any left out."""
-        counts: dict[tuple[str, str], list[int]] = {}
-        for index, outcome in enumerate(self.prediction_outcomes):
-            if outcome in COUNTED:
-                key = (self.predictions[index].refno, self.names[index])
-                counts.setdefault(key, [0, 0, 0])[COUNTED.index(outcome)] += 1
-        for row, outcome in zip(self.truth, self.truth_outcomes, strict=True):
-            if outcome is RowOutcome.FN:
-                counts.setdefault((row.refno, row.name), [0, 0, 0])[2] += 1
+        outcomes = grouped(
+            (
+                *(
+                    ((row.refno, self.names[index]), self.prediction_outcomes[index])
+                    for index, row in self.predicted_as(*COUNTED)
+                ),
+                *(
+                    ((row.refno, row.name), RowOutcome.FN)
+                    for _, row in self.truth_as(RowOutcome.FN)
+                ),
+            )
+        )
         return {
-            key: (count[0], count[1], count[2]) for key, count in sorted(counts.items())
+            key: (
+                group.count(RowOutcome.TP),
+                group.count(RowOutcome.FP),
+                group.count(RowOutcome.FN),
+            )
+            for key, group in sorted(outcomes.items())
         }
+
+    def predicted_as(self, *outcomes: RowOutcome) -> Iterator[tuple[int, Prediction]]:
+        """The predictions that count as one of these, with their places."""
+        for index, outcome in enumerate(self.prediction_outcomes):
+            if outcome in outcomes:
+                yield index, self.predictions[index]
+
+    def truth_as(self, *outcomes: RowOutcome) -> Iterator[tuple[int, TruthRow]]:
+        """The truth rows that count as one of these, with their places."""
+        for index, outcome in enumerate(self.truth_outcomes):
+            if outcome in outcomes:
+                yield index, self.truth[index]
 
 
 RowRule: TypeAlias = Callable[[int], bool]
@@ -153,7 +175,11 @@ def row_outcomes(
         NamedPrediction(prediction, renamed_name.targets)
         for prediction, renamed_name in zip(predictions, renamed, strict=True)
     ]
-    offered = _by_paper(predictions, prediction_outcomes)
+    offered = grouped(
+        (prediction.refno, index)
+        for index, prediction in enumerate(predictions)
+        if prediction_outcomes[index] is RowOutcome.FP
+    )
     for index, partner in _pairs(
         dataset, named_predictions, offered, truth_outcomes, comparer
     ):
@@ -173,14 +199,8 @@ def row_outcomes(
 
 def identity(row: Prediction) -> tuple[str, ...]:
     """All that two rows must share to be one said twice."""
-    return (
-        row.refno,
-        row.name,
-        row.value,
-        row.unit,
-        row.material,
-        row.condition,
-    )
+    stated = (row.name, row.value, row.unit, row.material, row.condition)
+    return (row.refno, *stated)
 
 
 def material_key(settings: PropertySettings) -> Callable[[str], str]:
@@ -196,30 +216,15 @@ def _scored(
     """Papers that count: of truth or predictions or of both, and not failed."""
     curated = dataset.truth_by_paper.keys()
     stated = {prediction.refno for prediction in predicted.predictions}
-    stated |= {
+    scored = {
         refno
         for refno, outcome in predicted.outcomes.items()
         if outcome.state is PaperState.SCORED
     }
-    outside = {
-        refno
-        for refno, outcome in predicted.outcomes.items()
-        if outcome.state is not PaperState.SCORED
-    }
+    stated |= scored
     common = dataset.settings.paper_set == "common"
     papers = stated & curated if common else stated | curated
-    return frozenset(papers - outside)
-
-
-def _by_paper(
-    predictions: Sequence[Prediction], prediction_outcomes: Sequence[RowOutcome]
-) -> Mapping[str, Sequence[int]]:
-    """Places of the predictions that count."""
-    indices: dict[str, list[int]] = {}
-    for index, prediction in enumerate(predictions):
-        if prediction_outcomes[index] is RowOutcome.FP:
-            indices.setdefault(prediction.refno, []).append(index)
-    return indices
+    return frozenset(papers - (predicted.outcomes.keys() - scored))
 
 
 def _pairs(

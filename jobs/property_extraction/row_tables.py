@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from jobs.kit.grouping import grouped
 from jobs.kit.tables import (
     Columns,
-    StreamedTable,
     TableOf,
     count,
     flag,
@@ -23,13 +23,12 @@ from jobs.property_extraction.results import (
     ScoredReplicate,
 )
 from jobs.property_extraction.row_metrics import RowGrounding
+from jobs.property_extraction.row_outcomes import COUNTED as STATUSES
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
 from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.tables import ModelFolders
 from jobs.property_extraction.values.comparison import ValueComparison
-
-STATUSES = (RowOutcome.TP, RowOutcome.FP, RowOutcome.FN)
-"""In the order of the files."""
+from runner.scorecard import StreamedRow, Table
 
 QUOTE: tuple[Columns[QuoteMatch], ...] = (
     text("grounding", lambda quote: str(quote.level)),
@@ -186,19 +185,36 @@ TRUTH = TableOf[TruthRow](
 )
 
 
-def row_tables(
-    results: PropertyResults, folders: ModelFolders
-) -> Iterator[StreamedTable]:
-    """The long tables of a scoring."""
-    for model, column in results.columns.items():
-        counted = partial(_counted, results, column)
-        yield MATCHES.streamed(counted, name=folders.of(model, MATCHES.name))
-        yield ROWS.streamed(counted, name=folders.of(model, ROWS.name))
-        yield GROUNDING.streamed(
-            partial(_grounded, column), name=folders.of(model, GROUNDING.name)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowTables:
+    """The long tables of a scoring; the rows are made in one pass over them."""
+
+    results: PropertyResults
+    folders: ModelFolders
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All of them, without their rows."""
+        by_model = (
+            table.table(name=self.folders.of(model, table.name))
+            for model in self.results.columns
+            for table in (MATCHES, ROWS, GROUNDING)
         )
-    yield PREDICTIONS.streamed(partial(_stated, results))
-    yield TRUTH.streamed(lambda: results.dataset.truth)
+        return (*by_model, PREDICTIONS.table(), TRUTH.table())
+
+    def __iter__(self) -> Iterator[StreamedRow]:
+        for model, column in self.results.columns.items():
+            matches = self.folders.of(model, MATCHES.name)
+            rows = self.folders.of(model, ROWS.name)
+            for row in _counted(self.results, column):
+                cells = ROWS.cells(row)
+                yield StreamedRow(table=matches, cells=cells[: len(MATCHES.names)])
+                yield StreamedRow(table=rows, cells=cells)
+            yield from GROUNDING.details(
+                _grounded(column), name=self.folders.of(model, GROUNDING.name)
+            )
+        yield from PREDICTIONS.details(_stated(self.results))
+        yield from TRUTH.details(self.results.dataset.truth)
 
 
 def _counted(results: PropertyResults, column: ScoredModel) -> Iterator[_CountedRow]:
@@ -244,10 +260,8 @@ def _prediction(
 def _grounded(column: ScoredModel) -> Iterator[_GroundedRow]:
     for replicate in column.replicates:
         predicted = replicate.row_outcomes.predicted
-        for row, grounding in zip(
-            predicted.predictions, replicate.groundings, strict=True
-        ):
-            yield _GroundedRow(predicted, row, grounding)
+        pairs = zip(predicted.predictions, replicate.groundings, strict=True)
+        yield from (_GroundedRow(predicted, *pair) for pair in pairs)
 
 
 def _stated(results: PropertyResults) -> Iterator[_StatedRow]:
@@ -255,11 +269,9 @@ def _stated(results: PropertyResults) -> Iterator[_StatedRow]:
     for column in results.columns.values():
         for replicate in column.replicates:
             predicted = replicate.row_outcomes.predicted
-            rows: dict[str, list[Prediction | None]] = {}
-            for row in predicted.predictions:
-                rows.setdefault(row.refno, []).append(row)
+            rows = grouped((row.refno, row) for row in predicted.predictions)
             for refno in dict.fromkeys((*rows, *predicted.outcomes)):
-                for stated in rows.get(refno, [None]):
+                for stated in rows.get(refno, (None,)):
                     yield _StatedRow(predicted, refno, stated)
 
 
@@ -267,19 +279,15 @@ def _in_order(outcomes: RowOutcomes) -> list[tuple[RowOutcome, int]]:
     """Places of the rows that count: by paper, name, status and file row."""
     sort_keys = [
         (
-            outcomes.predictions[index].refno,
+            row.refno,
             outcomes.names[index],
-            STATUSES.index(outcome),
+            STATUSES.index(outcomes.prediction_outcomes[index]),
             index,
         )
-        for index, outcome in enumerate(outcomes.prediction_outcomes)
-        if outcome in STATUSES
+        for index, row in outcomes.predicted_as(*STATUSES)
     ]
     sort_keys += [
-        (row.refno, row.name, STATUSES.index(outcome), index)
-        for index, (row, outcome) in enumerate(
-            zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
-        )
-        if outcome is RowOutcome.FN
+        (row.refno, row.name, STATUSES.index(RowOutcome.FN), index)
+        for index, row in outcomes.truth_as(RowOutcome.FN)
     ]
     return [(STATUSES[status], index) for _, _, status, index in sorted(sort_keys)]

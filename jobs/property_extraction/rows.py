@@ -130,12 +130,24 @@ def rows_of_paper(
             for number, row in enumerate(requote_rows, start=1)
         }
     )
-    return tuple(
-        _prediction(refno, row, n, number, second)
-        for number, (row, n) in enumerate(
-            count_mentions(extractions).items(), start=first
+    predictions = []
+    for number, (row, n) in enumerate(count_mentions(extractions).items(), start=first):
+        quote, flag = second.get(row, (row.quote, ""))
+        predictions.append(
+            Prediction(
+                refno=refno,
+                name=row.name,
+                value=row.value,
+                unit=row.unit,
+                material=row.material,
+                condition=row.condition,
+                quote=quote,
+                mentions=n,
+                row=number,
+                flag=flag,
+            )
         )
-    )
+    return tuple(predictions)
 
 
 def _quote_and_flag(
@@ -150,28 +162,6 @@ def _quote_and_flag(
     return quote, ""
 
 
-def _prediction(
-    refno: str,
-    row: ReportedValue,
-    n: int,
-    number: int,
-    second: Mapping[ReportedValue, tuple[str, str]],
-) -> Prediction:
-    quote, flag = second.get(row, (row.quote, ""))
-    return Prediction(
-        refno=refno,
-        name=row.name,
-        value=row.value,
-        unit=row.unit,
-        material=row.material,
-        condition=row.condition,
-        quote=quote,
-        mentions=n,
-        row=number,
-        flag=flag,
-    )
-
-
 ROWS_STAGE = "rows"
 """Of answers that are rows of a file."""
 
@@ -181,7 +171,7 @@ UNREADABLE = "unreadable_file"
 
 
 class ImportedRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row as its file has it."""
+    """One row as its file has it: a prediction but for its paper."""
 
     row: int  #: in its file; the header is row 1
     name: str
@@ -200,6 +190,7 @@ class _Rows(msgspec.Struct, frozen=True):
     rows: list[ImportedRow]
 
 
+_SHARED = tuple(name for name in ImportedRow.__struct_fields__ if name != "extra")
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(_Rows)
 
@@ -217,17 +208,6 @@ def parse_rows(refno: str, reply: Reply) -> tuple[Prediction, ...] | ParseFailur
     except msgspec.DecodeError:
         return ParseFailure(reason="unreadable_import")
     return tuple(
-        Prediction(
-            refno=refno,
-            name=row.name,
-            value=row.value,
-            unit=row.unit,
-            material=row.material,
-            condition=row.condition,
-            quote=row.quote,
-            mentions=row.mentions,
-            flag=row.flag,
-            row=row.row,
-        )
+        Prediction(refno=refno, **{name: getattr(row, name) for name in _SHARED})
         for row in decoded.rows
     )

@@ -42,7 +42,7 @@ from jobs.property_extraction.results import (
     measure_run,
 )
 from jobs.property_extraction.row_outcomes import RowOutcome
-from jobs.property_extraction.row_tables import row_tables
+from jobs.property_extraction.row_tables import RowTables
 from jobs.property_extraction.rows import ROWS_STAGE, Prediction
 from jobs.property_extraction.settings import INPUTS
 from jobs.property_extraction.summary import report, run_text
@@ -89,13 +89,8 @@ def paper_verdicts(results: PropertyResults, answers: Answers) -> TaskVerdicts:
 
 
 def _by_paper(replicate: ScoredReplicate) -> Mapping[str, _PaperCounts]:
-    cells = replicate.counts.by_paper()
-    return {
-        refno: (int(tp), int(fp), int(fn))
-        for refno, tp, fp, fn in zip(
-            replicate.counts.papers, cells.tp, cells.fp, cells.fn, strict=True
-        )
-    }
+    counts = replicate.counts
+    return dict(zip(counts.papers, counts.by_paper().rows(), strict=True))
 
 
 def _judged(
@@ -154,17 +149,14 @@ def _of_papers(word: str, column: ScoredModel) -> Ratio:
 def _truth(column: ScoredModel) -> ItemFrame:
     """The truth rows, labelled by whether they are matched."""
     outcomes = column.first.row_outcomes
-    rows = [
-        (row, outcome)
-        for row, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
-        if outcome in {RowOutcome.TP, RowOutcome.FN}
-    ]
+    rows = list(outcomes.truth_as(RowOutcome.TP, RowOutcome.FN))
+    is_matched = [outcomes.truth_outcomes[index] is RowOutcome.TP for index, _ in rows]
     return ItemFrame.of(
-        [str(row.source_row) for row, _ in rows],
-        [row.refno for row, _ in rows],
+        [str(row.source_row) for _, row in rows],
+        [row.refno for _, row in rows],
         cluster="paper",
         truth=np.ones(len(rows), dtype=np.int64),
-        label=np.array([outcome is RowOutcome.TP for _, outcome in rows], np.int64),
+        label=np.array(is_matched, np.int64),
     )
 
 
@@ -224,7 +216,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     predictions = run_predictions(dataset, answers)
     results = measure_run(dataset, predictions)
     folders = ModelFolders(results.columns)
-    long_tables = tuple(row_tables(results, folders))
+    row_tables = RowTables(results=results, folders=folders)
     exclusion_note = ExcludedRows.of(results).note
     all_findings = (*dataset.findings, *findings(results))
     card = Scorecard(
@@ -237,7 +229,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
             *candidate_tables(results, folders),
             *alias_tables(results, folders),
             lint_table(results),
-            *(long.table for long in long_tables),
+            *row_tables.tables,
         ),
         findings=all_findings,
         artifacts=(
@@ -246,7 +238,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         ),
         figures=figures(results),
         details=StreamedDetails(
-            files=long_tables, verdicts=paper_verdicts(results, answers)
+            files=(row_tables,), verdicts=paper_verdicts(results, answers)
         ),
         not_available=tuple(_not_available(results)),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),

@@ -9,6 +9,8 @@ from typing import NamedTuple, TypeAlias
 from jobs.kit import charts
 from jobs.kit.charts import Chart, ChartFigures, stack
 from jobs.kit.explain import pages_text
+from jobs.kit.measurements import with_intervals
+from jobs.kit.measures import measured
 from jobs.kit.metrics import Agreement
 from jobs.kit.tables import Columns, TableOf, count, flag, number, text
 from jobs.kit.text_format import plural
@@ -19,22 +21,18 @@ from jobs.property_extraction.name_verification import (
     EQUAL,
     HEADLINE,
     VERDICT_LABELS,
+    VERIFICATION,
     ModelRulings,
     NameVerification,
+    VerifiedPairs,
     agreements,
-    verification_metrics,
     verification_of,
 )
 from jobs.property_extraction.settings import INPUTS
 from jobs.property_extraction.tables import model_slugs
 from runner.errors import UsageError
 from runner.job import Answers
-from runner.scorecard import (
-    Axis,
-    Panel,
-    Scorecard,
-    Table,
-)
+from runner.scorecard import Axis, Panel, Scorecard, Table
 from store.document import Block, Fact, Numbers, TableBlock, Words, as_text
 from store.document import number as number_text
 from store.printable import clip
@@ -130,27 +128,27 @@ def verification_tables(verification: NameVerification) -> Iterator[Table]:
 
 
 def _rows(verification: NameVerification, column: ModelRulings) -> Iterator[_PairRow]:
+    """The rulings of one model."""
     for pair in verification.pairs:
-        names = (pair.pred_name, pair.gt_name)
-        if names in verification.equal:
+        if pair.names in verification.equal:
             yield _PairRow(pair, is_match=True, reason=EQUAL)
-        elif (ruling := column.rulings.get(names)) is not None:
+        elif (ruling := column.rulings.get(pair.names)) is not None:
             yield _PairRow(pair, ruling.is_match, ruling.reason, column.model)
 
 
 def _together(verification: NameVerification) -> Iterator[_PairRow]:
+    """Those of all models."""
     for pair in verification.pairs:
-        names = (pair.pred_name, pair.gt_name)
-        ruling = verification.rulings.get(names)
-        if names in verification.equal:
+        if pair.names in verification.equal:
             yield _PairRow(pair, is_match=True, reason=EQUAL)
-        elif ruling is not None:
+        elif (ruling := verification.rulings.get(pair.names)) is not None:
+            rulings = [column.rulings for column in verification.columns]
             yield _PairRow(
                 pair,
                 ruling.is_match,
                 ruling.reason,
                 votes=ruling.votes,
-                models=sum(names in column.rulings for column in verification.columns),
+                models=sum(pair.names in by_pair for by_pair in rulings),
             )
 
 
@@ -230,7 +228,7 @@ def figures(
 def _placed(verification: NameVerification) -> Iterator[tuple[bool | None, int]]:
     """The verdict and the bin of each pair whose similarity is known."""
     for pair in verification.pairs:
-        ruling = verification.rulings.get((pair.pred_name, pair.gt_name))
+        ruling = verification.rulings.get(pair.names)
         if ruling is not None and pair.avg_sim is not None:
             yield ruling.is_match, min(int(pair.avg_sim * BINS), BINS - 1)
 
@@ -240,7 +238,14 @@ def score_verification(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     verification = verification_of(dataset, answers)
     return Scorecard(
         models={
-            column.model: ALIASES.describe(verification_metrics(verification, column))
+            column.model: ALIASES.describe(
+                with_intervals(
+                    measured(
+                        VERIFICATION,
+                        VerifiedPairs(verification=verification, column=column),
+                    )
+                )
+            )
             for column in verification.columns
         },
         summary=verification_text(verification),
@@ -283,9 +288,7 @@ def explain_verification(
 
 
 def _page(verification: NameVerification, item: str) -> Iterator[Block]:
-    pairs = [
-        pair for pair in verification.pairs if item in (pair.pred_name, pair.gt_name)
-    ]
+    pairs = [pair for pair in verification.pairs if item in pair.names]
     if not pairs:
         raise UsageError(
             f"No pair has the name {clip(item, ITEM_CHARS)!r}; verification.csv "
@@ -298,32 +301,28 @@ def _page(verification: NameVerification, item: str) -> Iterator[Block]:
 
 
 def _pair(verification: NameVerification, pair: NamePair) -> Iterator[Block]:
-    names = (pair.pred_name, pair.gt_name)
     yield Fact("", f"{pair.pred_name} => {pair.gt_name}", width=0)
     yield (
         f"  seen       in {plural(pair.count, 'paper')}, similarity "
         f"{number_text(pair.avg_sim, 3)}, equal values {pair.value_hits:,}"
     )
-    if names in verification.equal:
+    if pair.names in verification.equal:
         yield ("  ruling     match: the names differ in case only; no model was used")
         return
-    ruling = verification.rulings.get(names)
+    ruling = verification.rulings.get(pair.names)
     if ruling is None:
         yield "  ruling     none: it is not answered"
     else:
         votes = plural(ruling.votes, "vote")
         yield f"  ruling     {VERDICT_LABELS[ruling.is_match]}, {votes} for"
     for column in verification.columns:
-        yield from _verdicts(column, names)
+        yield from _verdicts(column, pair.names)
 
 
 def _verdicts(column: ModelRulings, names: Names) -> Iterator[Block]:
     for verdict in column.verdicts:
-        if (verdict.pred_name, verdict.gt_name) == names:
+        if verdict.names == names:
             yield Fact("asked", column.model, indent=2)
-            label = (
-                "not read"
-                if verdict.is_match is None
-                else VERDICT_LABELS[verdict.is_match]
-            )
+            labels = {**VERDICT_LABELS, None: "not read"}
+            label = labels[verdict.is_match]
             yield Fact("", f"{label}: {verdict.reason}", indent=2)

@@ -19,31 +19,16 @@ Numbers: TypeAlias = Literal["scientific", "strict"]
 Categorical: TypeAlias = Literal["tokens", "substring", "equal"]
 Keys: TypeAlias = Literal["folded", "exact"]
 Matching: TypeAlias = Literal["maximum", "greedy"]
-Papers: TypeAlias = Literal["union", "common"]
-Abstentions: TypeAlias = Literal["leave_out", "value"]
-Compositions: TypeAlias = Literal["auto", "on", "leave_out"]
 Unparsed: TypeAlias = Literal["text", "no_match"]
 SameName: TypeAlias = Literal["guard", "keep"]
 Names: TypeAlias = Literal["free", "listed"]
-PropertyScope: TypeAlias = Literal["all", "rubric", "truth"]
 NameMatch: TypeAlias = Literal["exact", "fold"]
 Grounding: TypeAlias = Literal["none", "near", "grounded"]
-Review: TypeAlias = Literal["top", "all"]
 Clash: TypeAlias = Literal["best", "skip", "set"]
 
 DATA = (
-    "papers",
-    "truth",
-    "rubric",
-    "clusters",
-    "space_groups",
-    "unit_table",
-    "aliases",
-    "preds",
-    "candidates",
-    "verdicts",
-    "review",
-    "parent",
+    *("papers", "truth", "rubric", "clusters", "space_groups", "unit_table", "aliases"),
+    *("preds", "candidates", "verdicts", "review", "parent"),
 )
 """The settings that name data; without any of them the sample is used."""
 
@@ -73,20 +58,8 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 
 EVERYDAY = (
-    "mode",
-    "papers",
-    "truth",
-    "rubric",
-    "clusters",
-    "aliases",
-    "preds",
-    "candidates",
-    "verdicts",
-    "names",
-    "properties",
-    "limit",
-    "profile",
-    "prompts",
+    *("mode", "papers", "truth", "rubric", "clusters", "aliases", "preds"),
+    *("candidates", "verdicts", "names", "properties", "limit", "profile", "prompts"),
 )
 """The settings that a person usually sets."""
 
@@ -157,7 +130,7 @@ class PropertySettings(ProfiledSettings):
     names: Names = Field(
         "free", description="free, or listed: the prompt holds the names to use"
     )
-    properties: PropertyScope = Field(
+    properties: Literal["all", "rubric", "truth"] = Field(
         "all",
         description="properties that the prompt asks for: all, or those alone that "
         "the rubric or the truth names",
@@ -223,13 +196,13 @@ class PropertySettings(ProfiledSettings):
     matching: Matching = Field(
         "maximum", description="most pairs, or the first free one in file order"
     )
-    paper_set: Papers = Field(
+    paper_set: Literal["union", "common"] = Field(
         "union", description="papers of truth or predictions, or of both alone"
     )
-    abstentions: Abstentions = Field(
+    abstentions: Literal["leave_out", "value"] = Field(
         "leave_out", description="NOT_FOUND and the like: no prediction, or a value"
     )
-    pymatgen: Compositions = Field(
+    pymatgen: Literal["auto", "on", "leave_out"] = Field(
         "auto", description="compositions: compared, left out, or as installed"
     )
     unparsed_composition: Unparsed = Field(
@@ -266,7 +239,7 @@ class PropertySettings(ProfiledSettings):
     )
     k: int = Field(3, ge=1, description="alias candidates a name, by similarity")
     top: int = Field(200, ge=1, description="pairs that are reviewed and drafted from")
-    review_rows: Review = Field(
+    review_rows: Literal["top", "all"] = Field(
         "top", description="review file: those pairs by count, or all by name"
     )
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jobs.kit.summary import summary_text
 from jobs.kit.text_format import UNDEFINED, fixed, plural, with_ends
@@ -61,7 +61,7 @@ def _head(results: PropertyResults) -> Iterator[Block]:
 
 
 def _model(results: PropertyResults, column: ScoredModel) -> Iterator[Block]:
-    by_path = {metric.path: metric for metric in column.metrics}
+    by_path = column.by_path
 
     def n(path: str) -> str:
         value = by_path[path].value or 0
@@ -126,8 +126,8 @@ def _papers(column: ScoredModel) -> str:
 
 def _truth(column: ScoredModel) -> int:
     """Truth rows that count."""
-    truth_outcomes = column.first.row_outcomes.truth_outcomes
-    return truth_outcomes.count(RowOutcome.TP) + truth_outcomes.count(RowOutcome.FN)
+    rows = column.first.row_outcomes.truth_as(RowOutcome.TP, RowOutcome.FN)
+    return len(list(rows))
 
 
 def _rates(by_path: Mapping[str, Metric], prefix: str) -> str:
@@ -137,16 +137,11 @@ def _rates(by_path: Mapping[str, Metric], prefix: str) -> str:
 
 
 def _statuses(
-    by_path: Mapping[str, Metric], prefix: str, statuses: Sequence[str]
+    by_path: Mapping[str, Metric], prefix: str, statuses: Iterable[str]
 ) -> str:
-    return (
-        "  ".join(
-            f"{status.replace('_', ' ')} {by_path[f'{prefix}.{status}'].value:,}"
-            for status in statuses
-            if by_path[f"{prefix}.{status}"].value
-        )
-        or "none"
-    )
+    values = {status: by_path[f"{prefix}.{status}"].value for status in statuses}
+    counts = (f"{name.replace('_', ' ')} {n:,}" for name, n in values.items() if n)
+    return "  ".join(counts) or "none"
 
 
 def _percent(metric: Metric) -> str:
@@ -217,7 +212,7 @@ def _inputs(results: PropertyResults) -> Iterator[Block]:
 
 
 def _report_model(results: PropertyResults, model: ScoredModel) -> Iterator[Block]:
-    by_path = {metric.path: metric for metric in model.metrics}
+    by_path = model.by_path
     yield from ("", "=" * 80)
     yield Fact("", f"Model {model.model}", width=0)
     if len(model.replicates) > 1:
@@ -225,7 +220,7 @@ def _report_model(results: PropertyResults, model: ScoredModel) -> Iterator[Bloc
     yield from _report_papers(model)
     yield from _report_rates(by_path)
     yield from _report_statuses(by_path)
-    yield from _encompassment(model, by_path)
+    yield from _encompassment(model)
     yield from _properties(results, model)
     yield from _mismatches(model)
 
@@ -280,9 +275,9 @@ def _report_statuses(by_path: Mapping[str, Metric]) -> Iterator[Block]:
     yield Heading("Rows")
     for title, prefix, words in (
         ("", "", ("rows", "abstained", "repeats")),
-        ("units", "units.", UNITS),
-        ("numbers", "numbers.", NUMBERS),
-        ("of properties in SI", "numbers.si.", NUMBERS),
+        ("units", "units.", tuple(UNITS)),
+        ("numbers", "numbers.", tuple(NUMBERS)),
+        ("of properties in SI", "numbers.si.", tuple(NUMBERS)),
         ("quotes", "grounding.", tuple(GroundingLevel)),
     ):
         counts = "  ".join(f"{name} {by_path[prefix + name].value:,}" for name in words)
@@ -292,13 +287,11 @@ def _report_statuses(by_path: Mapping[str, Metric]) -> Iterator[Block]:
         yield f"  {path:<22}{number(metric.value)} of {metric.n:,}"
 
 
-def _encompassment(
-    model: ScoredModel, by_path: Mapping[str, Metric]
-) -> Iterator[Block]:
+def _encompassment(model: ScoredModel) -> Iterator[Block]:
     yield Heading("Encompassment: misses whose name was found")
-    share, by_value = (
-        by_path[path].value for path in ("encompassment", "encompassment~fn_values")
-    )
+    by_path = model.by_path
+    share = by_path["encompassment"].value
+    by_value = by_path["encompassment~fn_values"].value
     aliases = model.first.aliases
     yield (
         f"  {by_path['name_matches'].value:,} of {by_path['misses'].value:,} (paper, "
@@ -312,22 +305,13 @@ def _properties(results: PropertyResults, model: ScoredModel) -> Iterator[Block]
     counts = model.first.counts
     cells = counts.by_name()
     precision, recall = (rates_of(cells, name) for name in ("precision", "recall"))
-    order = sorted(
-        range(len(counts.names)), key=lambda at: (-int(cells.fn[at]), counts.names[at])
-    )
+    columns = zip(counts.names, cells.rows(), precision, recall, strict=True)
+    order = sorted(columns, key=lambda row: (-row[1][2], row[0]))
     rubric = results.dataset.rubric
     yield Heading(f"Properties ({len(order):,}), by misses")
     rows: list[tuple[Cell, ...]] = [
-        (
-            counts.names[at],
-            int(cells.tp[at]),
-            int(cells.fp[at]),
-            int(cells.fn[at]),
-            number(precision[at], 2),
-            number(recall[at], 2),
-            str(rubric.kind(counts.names[at])),
-        )
-        for at in order
+        (name, *of_name, number(p, 2), number(r, 2), str(rubric.kind(name)))
+        for name, of_name, p, r in order
     ]
     numbers = (Numbers(name) for name in ("tp", "fp", "fn", "P", "R"))
     name = Words("property", NAME_CELLS, keeps_end=True)
@@ -335,11 +319,7 @@ def _properties(results: PropertyResults, model: ScoredModel) -> Iterator[Block]
 
 
 def _mismatches(model: ScoredModel) -> Iterator[Block]:
-    every = [
-        candidate
-        for candidate in model.mismatches.candidates
-        if candidate.pred_name != candidate.gt_name
-    ]
+    every = [c for c in model.mismatches.candidates if c.pred_name != c.gt_name]
     largest = every[:MISMATCHES]
     yield Heading(f"Largest name mismatches, {len(largest):,} of {len(every):,}")
     if largest:
@@ -351,14 +331,5 @@ def _mismatches(model: ScoredModel) -> Iterator[Block]:
                 Words("predicted", PAIR_CELLS, keeps_end=True),
                 Words("missed", PAIR_CELLS, keeps_end=True),
             ],
-            [
-                (
-                    candidate.count,
-                    candidate.avg_sim,
-                    candidate.value_hits,
-                    candidate.pred_name,
-                    candidate.gt_name,
-                )
-                for candidate in largest
-            ],
+            [(c.count, c.avg_sim, c.value_hits, *c.names) for c in largest],
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from jobs.kit.tables import (
     Columns,
@@ -32,11 +32,14 @@ from jobs.property_extraction.aliases.differences import (
 )
 from jobs.property_extraction.lint import LINT, lint_rows
 from jobs.property_extraction.name_metrics import Mismatches
+from jobs.property_extraction.name_pairs import EXAMPLE_FIELDS
 from jobs.property_extraction.rates import WORDS, CountColumns, GroupCounts, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.settings import PropertySettings
 from jobs.property_extraction.values.comparison import Rubric
 from runner.scorecard import Artifact, Table
+
+Row = TypeVar("Row")
 
 
 def model_slugs(models: Iterable[str]) -> dict[str, str]:
@@ -58,6 +61,10 @@ class ModelFolders:
     def of(self, model: str, name: str) -> str:
         """A file of a model."""
         return name if len(self._slugs) == 1 else f"{self._slugs[model]}/{name}"
+
+    def table(self, model: str, declared: TableOf[Row], rows: Iterable[Row]) -> Table:
+        """The table of a model with its rows."""
+        return declared.table(rows, name=self.of(model, declared.name))
 
 
 class _Counts(NamedTuple):
@@ -91,11 +98,9 @@ class _ItemRow(NamedTuple):
 
 def _items(items: Sequence[str], cells: CountColumns) -> Iterator[_ItemRow]:
     rates = {word: rates_of(cells, word) for word in WORDS}
-    for at, (item, *counts) in enumerate(
-        zip(items, cells.tp, cells.fp, cells.fn, strict=True)
-    ):
+    for at, (item, counts) in enumerate(zip(items, cells.rows(), strict=True)):
         item_rates = {word: values[at] for word, values in rates.items()}
-        yield _ItemRow(item, _Counts(*map(int, counts)), item_rates)
+        yield _ItemRow(item, _Counts(*counts), item_rates)
 
 
 def _groups(counts: GroupCounts) -> Iterator[_GroupRow]:
@@ -186,15 +191,12 @@ def short_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Ta
     """All of them, in the order of a report."""
     detailed = _detailed(results.dataset.rubric)
     for model, column in results.columns.items():
-        counts, of = column.first.counts, partial(folders.of, model)
-        by_name = _items(counts.names, counts.by_name())
-        yield BY_NAME.table(by_name, name=of(BY_NAME.name))
-        yield detailed.table(_groups(counts), name=of(detailed.name))
-        missed = _encompassment(column.first.aliases)
-        missed_groups = (row for row in _groups(counts) if row.counts.fn)
-        yield missed.table(missed_groups, name=of(missed.name))
-        by_paper = _items(counts.papers, counts.by_paper())
-        yield BY_PAPER.table(by_paper, name=of(BY_PAPER.name))
+        counts, table = column.first.counts, partial(folders.table, model)
+        missed = [row for row in _groups(counts) if row.counts.fn]
+        yield table(BY_NAME, _items(counts.names, counts.by_name()))
+        yield table(detailed, _groups(counts))
+        yield table(_encompassment(column.first.aliases), missed)
+        yield table(BY_PAPER, _items(counts.papers, counts.by_paper()))
     if len(results.columns) > 1:
         yield COMPARISON.table(results.columns.values())
 
@@ -233,14 +235,9 @@ def candidate_tables(
 ) -> Iterator[Table]:
     """The candidates of each model, and the first of them for review."""
     for model, column in results.columns.items():
-        mismatches = column.mismatches
-        yield CANDIDATES.table(
-            mismatches.candidates, name=folders.of(model, CANDIDATES.name)
-        )
-        yield REVIEWED.table(
-            _reviewed(mismatches, results.dataset.settings),
-            name=folders.of(model, REVIEWED.name),
-        )
+        reviewed = _reviewed(column.mismatches, results.dataset.settings)
+        yield folders.table(model, CANDIDATES, column.mismatches.candidates)
+        yield folders.table(model, REVIEWED, reviewed)
 
 
 def _reviewed(
@@ -264,15 +261,13 @@ def draft_maps(results: PropertyResults, folders: ModelFolders) -> Iterator[Arti
         )
 
 
-# dataclasses.asdict copies every text, which takes longer than all else here
-_FIELDS = tuple(field.name for field in fields(PredictionExample))
-
-
 def _examples_json(examples: Sequence[PredictionExample]) -> str | None:
     if not examples:
         return None
+    # dataclasses.asdict copies every text, which takes longer than all else here
     records = [
-        {name: getattr(example, name) for name in _FIELDS} for example in examples
+        {name: getattr(example, name) for name in EXAMPLE_FIELDS}
+        for example in examples
     ]
     return json.dumps(records, ensure_ascii=False)
 

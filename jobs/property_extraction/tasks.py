@@ -93,7 +93,7 @@ def name_questions(
     for pair in pairs:
         if pair.is_equal or form == "pair":
             skip = AUTO if pair.is_equal else _done((pair,), verified)
-            key = pair_key(pair.pred_name, pair.gt_name)
+            key = pair_key(*pair.names)
             yield NameQuestion(key=key, pairs=(pair,), skip=skip)
         else:
             together.setdefault(pair.pred_name, []).append(pair)
@@ -110,5 +110,5 @@ def _done(
     pairs: Iterable[NamePair], verified: Container[tuple[str, str]]
 ) -> str | None:
     """A choice is left out only where no target of it is new."""
-    is_done = all((pair.pred_name, pair.gt_name) in verified for pair in pairs)
+    is_done = all(pair.names in verified for pair in pairs)
     return DONE if is_done else None

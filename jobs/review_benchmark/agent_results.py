@@ -6,8 +6,8 @@ Intervals are drawn by review, with the same draws for all metrics of a scoring.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeAlias
 
@@ -32,7 +32,6 @@ from jobs.review_benchmark.benchmark import (
     OverallStep,
     ReviewBenchmarkCounts,
     ThresholdStep,
-    benchmark_otherwise,
     benchmark_review,
     served_by_replicate,
     sweep_overall,
@@ -364,29 +363,6 @@ def mean_curve(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewDraws:
-    """One sequence of draws for each set of reviews, made when it is asked for."""
-
-    settings: ReviewBenchmarkSettings
-    _cache: dict[tuple[str, ...], Resamples] = field(default_factory=dict, repr=False)
-
-    def of(self, reviews: tuple[str, ...]) -> Resamples:
-        """The draws of some reviews."""
-        draws = self._cache.get(reviews)
-        if draws is None:
-            settings = self.settings
-            draws = self._cache[reviews] = Resamples(
-                reviews,
-                settings.boot_b,
-                settings.boot_seed,
-                level=settings.level,
-                cluster="review",
-                form=settings.interval,
-            )
-        return draws
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResults:
     """One agent, measured. Mappings are by review, ascending."""
 
@@ -420,20 +396,14 @@ def measure_agent(
     every: Sequence[RebuiltReview],
     reviews: Mapping[str, Review],
     settings: ReviewBenchmarkSettings,
-    draws: ReviewDraws,
+    draws: Callable[[tuple[str, ...]], Resamples],
 ) -> AgentResults:
-    """Measure an agent.
-
-    Args:
-        model: its name.
-        every: what it made of the reviews, ascending by id.
-        reviews: by id.
-        settings: of the run.
-        draws: for intervals.
-    """
+    """Measure an agent."""
     rebuilt = {rebuilt_review.review: rebuilt_review for rebuilt_review in every}
     benchmarks = {
-        review: benchmark_review(rebuilt_review, settings.precision)
+        review: benchmark_review(
+            rebuilt_review, rebuilt_review.matched, settings.precision
+        )
         for review, rebuilt_review in rebuilt.items()
     }
     steps = {
@@ -450,10 +420,11 @@ def measure_agent(
         rebuilt=rebuilt,
         benchmarks=benchmarks,
         otherwise={
-            review: other
+            review: benchmark_review(
+                rebuilt_review, rebuilt_review.otherwise, settings.precision
+            )
             for review, rebuilt_review in rebuilt.items()
-            if (other := benchmark_otherwise(rebuilt_review, settings.precision))
-            is not None
+            if rebuilt_review.otherwise is not None
         },
         matches=matches,
         suspicious={
@@ -468,8 +439,6 @@ def measure_agent(
             if rebuilt_review.searches
         },
         metrics=tuple(
-            agent_metrics(
-                rebuilt, benchmarks, matches, settings, draws.of(tuple(rebuilt))
-            )
+            agent_metrics(rebuilt, benchmarks, matches, settings, draws(tuple(rebuilt)))
         ),
     )

@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
 
 from jobs.kit.metrics import mean, ratio
-from jobs.review_benchmark.matching import ClaimMatching, RecordHit
+from jobs.review_benchmark.matching import ClaimMatching, MatchedPapers
 from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
 from jobs.review_benchmark.settings import Precision, ReviewBenchmarkSettings
 
@@ -100,39 +99,16 @@ CREDITED: Mapping[Precision, Callable[[int, int], int]] = {
 
 
 def benchmark_review(
-    rebuilt_review: RebuiltReview, precision: Precision
+    rebuilt_review: RebuiltReview, matched: MatchedPapers, precision: Precision
 ) -> ReviewBenchmarkCounts:
-    """What an agent's matches and decisions come to for a review."""
-    return _counted(rebuilt_review, rebuilt_review.hits, precision)
+    """What an agent's matches and decisions come to for a review.
 
-
-def benchmark_otherwise(
-    rebuilt_review: RebuiltReview, precision: Precision
-) -> ReviewBenchmarkCounts | None:
-    """The same under the other value of `autojunk`; None where it is the same."""
-    if rebuilt_review.otherwise is None:
-        return None
-    return _counted(rebuilt_review, rebuilt_review.otherwise.hits, precision)
-
-
-def served_by_replicate(rebuilt_review: RebuiltReview, replicate: int) -> int:
-    """The truth papers that one replicate by itself would include; it counts from 0."""
-    included = {
-        candidate.document
-        for candidate in rebuilt_review.candidates
-        if candidate.votes[replicate]
-    }
-    return sum(
-        any(rebuilt_review.documents[hit.index] in included for hit in hits)
-        for hits in rebuilt_review.matched.serving
-    )
-
-
-def _counted(
-    rebuilt_review: RebuiltReview,
-    hits: Sequence[RecordHit | None],
-    precision: Precision,
-) -> ReviewBenchmarkCounts:
+    Args:
+        rebuilt_review: with its decisions.
+        matched: its matches, or those under the other value of `autojunk`.
+        precision: what its numerator is.
+    """
+    hits = matched.hits
     included = frozenset(rebuilt_review.included)
     offered = frozenset(candidate.document for candidate in rebuilt_review.candidates)
     matched_documents = [
@@ -152,6 +128,19 @@ def _counted(
         distinct=_distinct(rebuilt_review),
         retrieved=sum(document in offered for document in matched_documents),
         methods=Counter(NONE if hit is None else hit.method for hit in hits),
+    )
+
+
+def served_by_replicate(rebuilt_review: RebuiltReview, replicate: int) -> int:
+    """The truth papers that one replicate by itself would include; it counts from 0."""
+    included = {
+        candidate.document
+        for candidate in rebuilt_review.candidates
+        if candidate.votes[replicate]
+    }
+    return sum(
+        any(rebuilt_review.documents[hit.index] in included for hit in hits)
+        for hits in rebuilt_review.matched.serving
     )
 
 
@@ -208,9 +197,7 @@ def sweep_review(
     Papers without a score stay what they are: included or not by the settings, or as
     their file has it.
     """
-    served: _Served = (
-        _Claimed(rebuilt_review) if settings.unique_claims else _Shared(rebuilt_review)
-    )
+    served = (_Claimed if settings.unique_claims else _Shared)(rebuilt_review)
     rows: Counter[str] = Counter()
     steps = []
     scored = sorted(
@@ -295,26 +282,8 @@ def _overall(
     )
 
 
-class _Served(Protocol):
-    """Truth papers that included records serve, as more and more are included."""
-
-    @property
-    def documents(self) -> Collection[str]:
-        """The records that serve a truth paper."""
-        ...
-
-    @property
-    def papers(self) -> int:
-        """Truth papers that have one."""
-        ...
-
-    def add(self, document: str) -> None:
-        """Include one more; a document may come again."""
-        ...
-
-
 class _Shared:
-    """A record may serve several truth papers."""
+    """Truth papers that included records serve, where a record may serve several."""
 
     def __init__(self, rebuilt_review: RebuiltReview) -> None:
         self._rank: dict[str, int] = {}
@@ -330,13 +299,16 @@ class _Shared:
 
     @property
     def documents(self) -> Collection[str]:
+        """The records that serve a truth paper."""
         return set(self._chosen.values())
 
     @property
     def papers(self) -> int:
+        """Truth papers that have one."""
         return len(self._chosen)
 
     def add(self, document: str) -> None:
+        """Include one more; a document may come again."""
         for paper in self._serves.get(document, ()):
             best = self._chosen.get(paper)
             if best is None or self._rank[document] < self._rank[best]:
@@ -344,7 +316,7 @@ class _Shared:
 
 
 class _Claimed:
-    """A record serves one truth paper."""
+    """The same where a record serves one truth paper only."""
 
     def __init__(self, rebuilt_review: RebuiltReview) -> None:
         self._documents = rebuilt_review.documents

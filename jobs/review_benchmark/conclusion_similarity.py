@@ -71,14 +71,7 @@ def conclusion_similarity(
     truths: Sequence[Review],
     predictions: ReviewPredictions,
 ) -> SimilarityMatrix:
-    """Similarities, (len(said), len(truths)); NaN where nothing compares the two.
-
-    Args:
-        kind: how conclusions are compared.
-        conclusions: conclusions of agents, each with a text.
-        truths: reviews whose authors' conclusion is known.
-        predictions: has their vectors.
-    """
+    """Similarities, (len(said), len(truths)); NaN where nothing compares the two."""
     match kind:
         case "direction" | "tfidf":
             return tfidf_similarity(
@@ -177,10 +170,6 @@ def threshold_from_labels(
     """The threshold of the highest Youden index, and of equals the highest one.
 
     None where only one of the two answers occurs.
-
-    Args:
-        similarity: of pairs of conclusions.
-        similar: whether people call each pair the same.
     """
     value = _youden(similarity, similar)
     if value is None:

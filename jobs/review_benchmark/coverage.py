@@ -7,8 +7,6 @@ the result. Each truth paper is looked up by PMID, then DOI, then title, by the 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -17,6 +15,7 @@ from typing import Any
 
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics.columns import ratio
+from jobs.kit.tables import Columns, TableOf, count, group, number, text
 from jobs.kit.text_format import fixed, plural
 from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
 from jobs.review_benchmark.database.papers import NORMAL, DatabasePaper
@@ -43,8 +42,9 @@ from jobs.review_benchmark.matching import (
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.truth_files import read_truth
-from runner.errors import DatasetError, UsageError
+from runner.errors import UsageError
 from runner.scorecard import Finding
+from runner.table_files import csv_lines
 from store.document import NONE, Block, Numbers, TableBlock, Words, as_text
 
 
@@ -135,11 +135,24 @@ def _only(paper_keys: LookupKeys, keys: Collection[str]) -> LookupKeys:
     return replace(paper_keys, **{key: "" for key in METHODS if key not in keys})
 
 
-COLUMNS = (
-    *("review", "ref_id", "pmid", "doi", "title"),
-    *("method", "ratio", "paper_id", "paper_title"),
+_PRESENT: tuple[Columns[PaperInDatabase], ...] = (
+    text("method", lambda present: present.method),
+    number("ratio", lambda present: present.ratio),
+    count("paper_id", lambda present: present.paper.id),
+    text("paper_title", lambda present: present.paper.title),
 )
-"""Of the CSV; a paper without a method is absent."""
+COVERAGE = TableOf[PaperCoverage](
+    name="coverage",
+    columns=(
+        text("review", lambda row: row.review),
+        text("ref_id", lambda row: row.truth.ref_id),
+        text("pmid", lambda row: row.truth.pmid),
+        text("doi", lambda row: row.truth.doi),
+        text("title", lambda row: row.truth.title),
+        group(_PRESENT, lambda row: row.present),
+    ),
+)
+"""A paper without a method is absent."""
 
 MOST_ABSENT = 10
 """Absent papers that the text names; JSON and CSV have all of them."""
@@ -173,11 +186,7 @@ class CoverageReport:
     @property
     def lines(self) -> Sequence[str]:
         """A CSV of the truth papers."""
-        written = io.StringIO()
-        rows = csv.DictWriter(written, COLUMNS, lineterminator="\n")
-        rows.writeheader()
-        rows.writerows(_row(paper) for paper in self.papers)
-        return written.getvalue().removesuffix("\n").split("\n")
+        return csv_lines(COVERAGE.lines(self.papers)).removesuffix("\n").split("\n")
 
     @property
     def json(self) -> dict[str, object]:
@@ -186,7 +195,7 @@ class CoverageReport:
             "database": {"papers": self.n_papers, "content_hash": self.content_hash},
             "total": _counts(self.total),
             "reviews": {review: _counts(n) for review, n in self.reviews.items()},
-            "papers": [_row(paper) for paper in self.papers],
+            "papers": [*map(COVERAGE.fields, self.papers)],
         }
 
     @property
@@ -228,21 +237,6 @@ def coverage(settings: ReviewBenchmarkSettings) -> CoverageReport:
 def _counts(n: CoverageCounts) -> dict[str, Any]:
     by = {"pmid": n.pmid, "doi": n.doi, "title": n.title}
     return {"truth": n.truth, "found": n.found, "share": n.share, **by}
-
-
-def _row(paper: PaperCoverage) -> dict[str, Any]:
-    truth, present = paper.truth, paper.present
-    return {
-        "review": paper.review,
-        "ref_id": truth.ref_id,
-        "pmid": truth.pmid,
-        "doi": truth.doi,
-        "title": truth.title,
-        "method": present and present.method,
-        "ratio": present and present.ratio,
-        "paper_id": present and present.paper.id,
-        "paper_title": present and present.paper.title,
-    }
 
 
 def _blocks(report: CoverageReport) -> Iterator[Block]:
@@ -311,9 +305,7 @@ def review_stocks(
     dataset: ReviewDataset, reviews: Sequence[Review]
 ) -> Mapping[str, ReviewStock]:
     """Look the studies of some reviews up, all of them in one go, by review."""
-    rules, database = dataset.settings.rules, dataset.database
-    if database is None:
-        raise DatasetError("There is no paper database (name one with --database).")
+    rules, database = dataset.settings.rules, dataset.papers
     truth_keys = [
         lookup_keys(paper, rules.normal)
         for review in reviews

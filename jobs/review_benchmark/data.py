@@ -1,16 +1,34 @@
 """Defines reviews, search queries, records of agents, and what replies parse to.
 
-Values are kept as the file has them, since they are written back; matching normalises
-on its own. A query becomes FTS5 syntax here, and text of a model never does: it is cut
-into words, and each is quoted.
+Reviews, studies and records are read from JSON by the annotations of their fields: the
+type of a cell, and the name in files where it is another one. Values are kept as the
+file has them, since they are written back; matching normalises on its own.
+
+A query becomes FTS5 syntax here, and text of a model never does: it is cut into words,
+and each is quoted.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+from pydantic.fields import FieldInfo
+
+from jobs.kit.inputs.cells import InputCell, Number, Trimmed, quote, trimmed
 
 GROUPS = 8
 TERMS = 12
@@ -128,19 +146,92 @@ PICO = ("population", "intervention", "comparison", "outcome")
 """The parts of a question."""
 
 
+def identifier_of(cell: InputCell) -> str:
+    """A text without outer blanks, or any number, as tables with gaps write ids."""
+    return str(cell) if isinstance(cell, float) else trimmed(cell)
+
+
+def _year(cell: InputCell) -> int | None:
+    """A whole number, also as `1999.0` or "1999"; None where it is not given."""
+    if cell is None or cell == "":
+        return None
+    try:
+        year = float(cell) if not isinstance(cell, bool) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        year = math.nan
+    if not year.is_integer():
+        raise ValueError(f"is {quote(cell)} (a year such as 1999 is expected)")
+    return int(year)
+
+
+def _years(cell: InputCell) -> tuple[int, int] | None:
+    if cell is None:
+        return None
+    if isinstance(cell, list) and [*map(type, cell)] == [int, int]:
+        start, end = cell
+        if start <= end:
+            return start, end
+    raise ValueError(f"is {cell!r} (two years, from and to, are expected)")
+
+
+def _one_of(allowed: tuple[_Word, ...]) -> PlainValidator:
+    def word(cell: InputCell) -> _Word | None:
+        text = trimmed(cell)
+        stated = word_of(text, allowed)
+        if text and stated is None:
+            raise ValueError(f"is {text!r} (use one of {', '.join(allowed)})")
+        return stated
+
+    return PlainValidator(word)
+
+
+def keeping_unknown(kind: type) -> BeforeValidator:
+    """Collects the fields of a JSON object that its type does not have as `further`."""
+    names = set()
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        marks = getattr(hint, "__metadata__", ())
+        aliases = (it.validation_alias for it in marks if isinstance(it, FieldInfo))
+        names.add(next(aliases, name))
+    names -= {"@included", "@further"}  # which no file says
+
+    def collected(value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        known = {name: it for name, it in value.items() if name in names}
+        further = {name: it for name, it in value.items() if name not in names}
+        return {**known, "@further": further}
+
+    return BeforeValidator(collected)
+
+
+Identifier = Annotated[str, PlainValidator(identifier_of)]
+Year = Annotated[int | None, PlainValidator(_year)]
+Years = Annotated[tuple[int, int] | None, PlainValidator(_years)]
+StatedDirection = Annotated[Direction | None, _one_of(get_args(Direction))]
+StatedCertainty = Annotated[Certainty | None, _one_of(get_args(Certainty))]
+Texts = Annotated[
+    tuple[Trimmed, ...],
+    BeforeValidator(lambda cell: () if cell is None else cell),
+    AfterValidator(lambda texts: tuple(filter(None, texts))),
+]
+"""A list of texts without the blank ones."""
+Further = Annotated[Mapping[str, Any], Field(validation_alias="@further")]
+"""Fields that siftlog does not know; written back as they came."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthPaper:
     """One entry of a review's list of included studies."""
 
-    pmid: str = ""  #: as written; empty: not given
-    doi: str = ""
-    title: str = ""
-    authors: tuple[str, ...] = ()
-    year: int | None = None
-    ref_id: str = ""  #: what the review calls it, such as "Ahn 2008"
-    notes: str = ""
-    further: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that siftlog does not know; written back as they came."""
+    pmid: Identifier = ""  #: as written; empty: not given
+    doi: Trimmed = ""
+    title: Trimmed = ""
+    authors: Texts = ()
+    year: Year = None
+    ref_id: Annotated[Trimmed, Field(validation_alias="cochrane_ref_id")] = ""
+    """What the review calls it, such as "Ahn 2008"."""
+    notes: Trimmed = ""
+    further: Further = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -152,31 +243,40 @@ class TruthPaper:
 class QuestionParts:
     """A review's question in parts; empty: not said."""
 
-    population: str = ""
-    intervention: str = ""
-    comparison: str = ""
-    outcome: str = ""
+    population: Trimmed = ""
+    intervention: Trimmed = ""
+    comparison: Trimmed = ""
+    outcome: Trimmed = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """A review with its ground truth."""
 
-    id: str  #: such as CD012345; any text
-    title: str
-    question: str
-    studies: tuple[TruthPaper, ...]  #: at least one, in the file's order
+    id: Annotated[Trimmed, Field(validation_alias="cochrane_id")]
+    """Such as CD012345; any text."""
+    title: Trimmed
+    question: Annotated[Trimmed, Field(validation_alias="research_question")]
+    studies: Annotated[
+        tuple[Annotated[TruthPaper, keeping_unknown(TruthPaper)], ...],
+        Field(validation_alias="included_studies"),
+    ]
+    """At least one, in the file's order."""
     pico: QuestionParts | None = None
-    inclusion: tuple[str, ...] = ()
-    exclusion: tuple[str, ...] = ()
-    conclusion: str = ""  #: what its authors concluded; empty: not given
-    direction: Direction | None = None  #: of the effect they conclude; None: not given
-    certainty: Certainty | None = None  #: the same
-    source_url: str = ""
-    notes: str = ""
-    date_range: tuple[int, int] | None = None  #: years, both inclusive
-    further: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that siftlog does not know; written back as they came."""
+    inclusion: Annotated[Texts, Field(validation_alias="inclusion_criteria")] = ()
+    exclusion: Annotated[Texts, Field(validation_alias="exclusion_criteria")] = ()
+    conclusion: Annotated[Trimmed, Field(validation_alias="authors_conclusion")] = ""
+    """What its authors concluded; empty: not given."""
+    direction: Annotated[
+        StatedDirection, Field(validation_alias="conclusion_direction")
+    ] = None  #: of the effect they conclude; None: not given
+    certainty: Annotated[
+        StatedCertainty, Field(validation_alias="conclusion_certainty")
+    ] = None  #: the same
+    source_url: Trimmed = ""
+    notes: Trimmed = ""
+    date_range: Years = None  #: both inclusive
+    further: Further = field(default_factory=dict)
 
     @property
     def is_title_alone(self) -> bool:
@@ -198,14 +298,16 @@ class Review:
 class AgentRecord:
     """One row, as its file has it; matching normalises on its own."""
 
-    document: str  #: `document_id` as text; unique among the papers of a library
-    pmid: str = ""  #: empty: not given
-    doi: str = ""
-    title: str = ""
-    year: int | None = None
-    score: float | None = None  #: relevance, on the agent's own scale
-    rationale: str = ""
-    other_titles: tuple[str, ...] = ()  #: by which it is found as well
-    included: bool = False  #: it stands in the list of included papers
-    further: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that siftlog does not know."""
+    document: Annotated[Identifier, Field(validation_alias="document_id")] = ""
+    """Unique among the papers of a library."""
+    pmid: Identifier = ""  #: empty: not given
+    doi: Trimmed = ""
+    title: Trimmed = ""
+    year: Year = None
+    score: Annotated[Number | None, Field(validation_alias="relevance_score")] = None
+    """Relevance, on the agent's own scale."""
+    rationale: Trimmed = ""
+    other_titles: Texts = ()  #: by which it is found as well
+    included: Annotated[bool, Field(validation_alias="@included")] = False
+    """It stands in the list of included papers."""
+    further: Further = field(default_factory=dict)

@@ -14,7 +14,7 @@ from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import failure_reasons, percent
 from jobs.review_benchmark.data import AgentRecord
 from jobs.review_benchmark.effects import StatedEffect
-from jobs.review_benchmark.losses import LOST_AT, PaperMatch
+from jobs.review_benchmark.losses import PaperMatch, by_step
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper, RebuiltReview
 from jobs.review_benchmark.results import BenchmarkResults
 from jobs.review_benchmark.settings import INPUTS
@@ -49,12 +49,7 @@ DIGITS = 4
 def result_files(
     results: BenchmarkResults, concluded: Sequence[ConclusionVerdicts]
 ) -> Iterator[Artifact]:
-    """A file for each model and review that it has done.
-
-    Args:
-        results: what was measured.
-        concluded: how conclusions compare, by model; none where nobody concludes.
-    """
+    """A file for each model and review that it has done."""
     verdicts = {model_verdicts.model: model_verdicts for model_verdicts in concluded}
     shared = {
         "settings": results.dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
@@ -84,6 +79,7 @@ def _document(
 ) -> dict[str, Any]:
     settings = results.dataset.settings
     benchmark, rebuilt_review = column.benchmarks[review], column.rebuilt[review]
+    concluded = rebuilt_review.concluded
     numbers = _numbers(column, review, results)
     return {
         "cochrane_id": review,
@@ -101,8 +97,9 @@ def _document(
         "tokens_in": rebuilt_review.spent.tokens_in,
         "tokens_out": rebuilt_review.spent.tokens_out,
         "cost_usd": rebuilt_review.spent.cost_usd,
-        "conclusion": rebuilt_review.conclusion or None,
-        **_stated(rebuilt_review),
+        "conclusion": concluded.text or None,
+        "conclusion_direction": concluded.direction,
+        "conclusion_certainty": concluded.certainty,
         **_papers(rebuilt_review),
         "summary": numbers
         | {name: round(numbers[name], DIGITS) for name in ("recall", "precision")},
@@ -122,18 +119,6 @@ def _document(
     }
 
 
-def _stated(rebuilt_review: RebuiltReview) -> dict[str, Any]:
-    """Direction and certainty, as the reply whose conclusion is shown states them."""
-    stated = next(
-        (conclusion for conclusion in rebuilt_review.conclusions if conclusion.text),
-        None,
-    )
-    return {
-        "conclusion_direction": None if stated is None else stated.direction,
-        "conclusion_certainty": None if stated is None else stated.certainty,
-    }
-
-
 def _papers(rebuilt_review: RebuiltReview) -> dict[str, Any]:
     """The agent's result in the form that can be imported."""
     seen = {candidate.document for candidate in rebuilt_review.candidates}
@@ -142,19 +127,13 @@ def _papers(rebuilt_review: RebuiltReview) -> dict[str, Any]:
         for document, record in rebuilt_review.records.items()
         if document not in seen
     }
-    result: dict[str, Any] = {
-        "library": rebuilt_review.model,
-        "included_papers": [
+    result: dict[str, Any] = {"library": rebuilt_review.model}
+    for name, is_included in (("included_papers", True), ("excluded_papers", False)):
+        result[name] = [
             _paper_json(rebuilt_review, candidate)
             for candidate in rebuilt_review.candidates
-            if candidate.included
-        ],
-        "excluded_papers": [
-            _paper_json(rebuilt_review, candidate)
-            for candidate in rebuilt_review.candidates
-            if not candidate.included
-        ],
-    }
+            if candidate.included == is_included
+        ]
     if unseen:
         result["database_papers"] = [_record(record) for record in unseen.values()]
     return result
@@ -209,16 +188,15 @@ def _verdict(verdicts: ConclusionVerdicts, review: str) -> Mapping[str, Any] | N
     match = verdicts.matches.get(review)
     if match is None:
         return None
+    threshold = verdicts.threshold
     return {
         "kind": verdicts.kind,
         "similarity": match.similarity,
-        "threshold": None if verdicts.threshold is None else verdicts.threshold.value,
+        "threshold": threshold and threshold.value,
         "passed": verdicts.passes(review),
         "directions": list(match.directions),
         "failure": match.failure or None,
-        "threshold_source": None
-        if verdicts.threshold is None
-        else verdicts.threshold.source,
+        "threshold_source": threshold and threshold.source,
         "agent": _effect(match.agent),
         "authors": _effect(match.truth),
         "effect": match.effect and match.effect.outcome,
@@ -237,13 +215,8 @@ def _lost(match: PaperMatch) -> Mapping[str, Any]:
         "title": match.paper.title or match.paper.name,
         "lost_at": match.lost_at,
         "hint": match.resolution,
-        "nearest": None
-        if near is None
-        else {
-            "document_id": near.document,
-            "title": near.title,
-            "ratio": near.ratio,
-        },
+        "nearest": near
+        and {"document_id": near.document, "title": near.title, "ratio": near.ratio},
     }
 
 
@@ -270,13 +243,7 @@ _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in r"\`*_[]<>#|~&"})
 def documents(
     results: BenchmarkResults, models: Mapping[str, Sequence[Metric]], summary: str
 ) -> Iterator[Artifact]:
-    """`summary.json`, `summary.txt` and `failure_report.md`.
-
-    Args:
-        results: what was measured.
-        models: all metrics, by model.
-        summary: the text that a terminal shows, in full.
-    """
+    """`summary.json`, `summary.txt` and `failure_report.md`."""
     yield json_file("summary.json", _summary(results, models))
     yield Artifact(name="summary.txt", text=summary)
     lines = (line for paragraph in _failures(results) for line in (paragraph, ""))
@@ -364,12 +331,9 @@ def _failed(
     )
     reasons = failure_reasons(benchmark, results.dataset.settings)
     yield "\n".join(f"- {_plain(sentence)}" for sentence in (reached, *reasons))
-    lost = column.lost(review)
-    for step in LOST_AT:
-        papers = [match for match in lost if match.lost_at == step]
-        if papers:
-            yield f"`{step}` ({len(papers)}):"
-            yield "\n".join(map(_paper_lines, papers))
+    for step, papers in by_step(column.lost(review)):
+        yield f"`{step}` ({len(papers)}):"
+        yield "\n".join(map(_paper_lines, papers))
 
 
 def _paper_lines(match: PaperMatch) -> str:

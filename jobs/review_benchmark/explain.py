@@ -159,10 +159,11 @@ def ranked_blocks(
         yield f"  none: {search}"
         return
     yield from search_blocks(search, paper.id)
-    rank = search.rank(paper.id)
+    search_hits = search.search.search_hits
+    rank = search_hits.rank(paper.id)
     if rank is None:
         yield "  this paper: no query offers it"
-    elif rank > len(search.search_hits.candidates):
+    elif rank > len(search_hits.candidates):
         yield f"  this paper: rank {rank:,} of all queries together, cut"
     else:
         yield f"  this paper: rank {rank:,} of all queries together"
@@ -237,7 +238,7 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Blo
     search = planned_search(dataset, review)
     stock = review_stocks(dataset, [review])[review.id]
     records = _records(dataset, stock)
-    offered = frozenset(search.search_hits.candidates)
+    offered = frozenset(search.search.search_hits.candidates)
     absent = [at for at, record in enumerate(records) if record is None]
     missed = [
         at

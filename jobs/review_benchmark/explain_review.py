@@ -12,17 +12,18 @@ from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts, percent
 from jobs.review_benchmark.data import (
     Review,
     SearchPlan,
-    SearchQuery,
     TruthPaper,
     expression,
 )
 from jobs.review_benchmark.effects import StatedEffect, compare_effects, stated_effect
 from jobs.review_benchmark.inputs import ReviewDataset
-from jobs.review_benchmark.losses import LOST_AT, PaperMatch
-from jobs.review_benchmark.plan import queries, searched
-from jobs.review_benchmark.rebuilt_reviews import CandidatePaper, RebuiltReview
-from jobs.review_benchmark.search import SearchHits
-from jobs.review_benchmark.search_replies import n_hits
+from jobs.review_benchmark.losses import PaperMatch, by_step
+from jobs.review_benchmark.rebuilt_reviews import (
+    CandidatePaper,
+    ExecutedSearch,
+    RebuiltReview,
+)
+from jobs.review_benchmark.search_replies import executed_search
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.summary import REASONS
 from runner.job import Answer
@@ -45,31 +46,18 @@ LABEL = 40
 """Characters of a query's name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ExplainedSearch:
     """One plan, carried out."""
 
     origin: str  #: where the plan comes from, in words
-    queries: tuple[SearchQuery, ...]
-    hits: tuple[int, ...]  #: papers that fit each query, of any year
-    search_hits: SearchHits
-
-    def ranks(self, paper: int) -> Sequence[int | None]:
-        """The place of a paper among those of each query, from 1."""
-        return [
-            ranking.index(paper) + 1 if paper in ranking else None
-            for ranking in self.search_hits.rankings
-        ]
-
-    def rank(self, paper: int) -> int | None:
-        """The place of a paper in the order of all queries, from 1."""
-        ranked = self.search_hits.ranked
-        return ranked.index(paper) + 1 if paper in ranked else None
+    search: ExecutedSearch
 
 
 def planned_search(dataset: ReviewDataset, review: Review) -> ExplainedSearch:
     """What the plan that needs no model finds."""
-    return _search(dataset, review, None, "the fixed plan, which needs no model")
+    search = executed_search(dataset, review, None)
+    return ExplainedSearch("the fixed plan, which needs no model", search)
 
 
 def answered_search(
@@ -79,7 +67,7 @@ def answered_search(
     if answer.chat is None:
         return answer.error or answer.skip or "not answered yet"
     parsed = parsing.read_plan(dataset, answer.task, answer.chat)
-    return _search(dataset, review, parsed, _origin(parsed))
+    return ExplainedSearch(_origin(parsed), executed_search(dataset, review, parsed))
 
 
 def _origin(parsed: SearchPlan | ParseFailure) -> str:
@@ -89,45 +77,34 @@ def _origin(parsed: SearchPlan | ParseFailure) -> str:
     return f"the model's plan{f', {dropped} dropped' if parsed.dropped else ''}"
 
 
-def _search(
-    dataset: ReviewDataset, review: Review, parsed: object, origin: str
-) -> ExplainedSearch:
-    planned_queries = queries(review, parsed, dataset.settings.queries)
-    return ExplainedSearch(
-        origin=origin,
-        queries=planned_queries,
-        hits=tuple(n_hits(dataset, query) for query in planned_queries),
-        search_hits=searched(dataset, review, parsed),
-    )
-
-
-def search_blocks(search: ExplainedSearch, paper: int | None = None) -> Iterator[Block]:
+def search_blocks(
+    explained: ExplainedSearch, paper: int | None = None
+) -> Iterator[Block]:
     """Shows the queries of a search.
 
     Args:
-        search: the plan, and what it found.
+        explained: the plan, and what it found.
         paper: whose places are shown; None: of no paper.
     """
-    yield f"  {search.origin}"
+    search, search_hits = explained.search, explained.search.search_hits
+    yield f"  {explained.origin}"
     columns: list[Column] = [Numbers("query"), Numbers("hits"), Numbers("kept")]
     columns.append(Words("label", LABEL))
-    rankings = search.search_hits.rankings
     rows: list[list[Cell]] = [
         [str(n), hits, len(ranking), query.label]
         for n, (query, hits, ranking) in enumerate(
-            zip(search.queries, search.hits, rankings, strict=True), 1
+            zip(search.queries, search.hits, search_hits.rankings, strict=True), 1
         )
     ]
     if paper is not None:
         columns.insert(1, Numbers("rank"))
-        for row, rank in zip(rows, search.ranks(paper), strict=True):
+        for row, rank in zip(rows, search_hits.ranks(paper), strict=True):
             row.insert(1, None if rank is None else str(rank))
     yield TableBlock(columns, rows)
     for n, query in enumerate(search.queries, 1):
         # what can be searched of a model's words stands between quotation marks
         fts_query = expression(query) or "nothing to search for"
         yield Fact(f"{n}  ", fts_query, indent=4, width=0)
-    search_hits = search.search_hits
     cut = f", {search_hits.cut:,} more cut" if search_hits.cut else ""
     yield f"  candidates: {len(search_hits.candidates):,}{cut}"
 
@@ -266,10 +243,8 @@ def review_blocks(explained: ExplainedReview) -> Iterator[Block]:
 def _lost(lost: Sequence[PaperMatch]) -> Iterator[Block]:
     """Studies that were lost, by the step at which they were."""
     yield f"lost       {plural(len(lost), 'study', 'studies') if lost else 'none'}"
-    for step in LOST_AT:
-        papers = [match for match in lost if match.lost_at == step]
-        if papers:
-            yield f"{step} ({len(papers)})"
+    for step, papers in by_step(lost):
+        yield f"{step} ({len(papers)})"
         for match in papers:
             yield study_fact(match.index, match.paper)
             yield Fact("", match.resolution, indent=4, width=0)

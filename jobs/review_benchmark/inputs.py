@@ -66,6 +66,13 @@ class ReviewDataset:
         return self._by_id.get(review)
 
     @property
+    def papers(self) -> PaperDatabase:
+        """The database that is searched; raise `DatasetError` where there is none."""
+        if self.database is None:
+            raise DatasetError("There is no paper database (name one with --database).")
+        return self.database
+
+    @property
     def concluded(self) -> tuple[Review, ...]:
         """The reviews whose authors' conclusion is known."""
         return tuple(review for review in self.reviews if review.conclusion)

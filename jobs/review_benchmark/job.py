@@ -10,7 +10,6 @@ from jobs.review_benchmark import baseline as lexical
 from jobs.review_benchmark import inputs as files
 from jobs.review_benchmark import plan as searching
 from jobs.review_benchmark import requests
-from jobs.review_benchmark.extraction import baseline as extraction_baseline
 from jobs.review_benchmark.extraction import plan as extracting
 from jobs.review_benchmark.extraction import review_text
 from jobs.review_benchmark.extraction.review_text import ExtractionInputs
@@ -19,7 +18,6 @@ from jobs.review_benchmark.prompts import WORDING
 from jobs.review_benchmark.settings import EVERYDAY, ReviewBenchmarkSettings
 from runner.errors import UsageError
 from runner.job import Answers, Job
-from runner.messages import ChatRequest, Request
 
 
 def _names_review(settings: ReviewBenchmarkSettings) -> bool:
@@ -30,13 +28,6 @@ def _names_review(settings: ReviewBenchmarkSettings) -> bool:
 def _is_extraction(dataset: object) -> bool:
     """Whether data are a review's own text."""
     return isinstance(dataset, ExtractionInputs)
-
-
-def _asks_extraction(request: Request) -> bool:
-    """Whether a request is about a review's own text."""
-    return isinstance(
-        request, ChatRequest
-    ) and extraction_baseline.is_extraction_prompt(request)
 
 
 def _accept(first: object) -> None:
@@ -83,7 +74,7 @@ class ReviewBenchmark(Job):
     reaches = either(_is_extraction, extracting.reaches, searching.planned_stages)
     request = either(_is_extraction, extracting.request, requests.request)
     follow_up = either(_is_extraction, extracting.follow_up, searching.follow_up)
-    baseline = either(_asks_extraction, extraction_baseline.baseline, lexical.baseline)
+    baseline = staticmethod(lexical.baseline)
 
     score = either(
         _is_extraction,
@@ -96,7 +87,7 @@ class ReviewBenchmark(Job):
         Deferred("jobs.review_benchmark.explain:explain"),
     )
     prepare = Deferred("jobs.review_benchmark.prepare:SUBCOMMANDS")
-    importer = Deferred("jobs.review_benchmark.importer:importer")
+    importer = Deferred("jobs.review_benchmark.result_files:importer")
 
 
 job = ReviewBenchmark()

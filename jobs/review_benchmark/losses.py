@@ -66,20 +66,22 @@ class PaperMatch:
         return self.method is not None
 
 
+def by_step(
+    lost: Sequence[PaperMatch],
+) -> Iterator[tuple[LostAt, Sequence[PaperMatch]]]:
+    """The steps that lost any of some papers, from the first on, with these papers."""
+    for step in LOST_AT:
+        if papers := [match for match in lost if match.lost_at == step]:
+            yield step, papers
+
+
 def paper_matches(
     review: Review,
     rebuilt_review: RebuiltReview,
     steps: Sequence[ThresholdStep],
     settings: ReviewBenchmarkSettings,
 ) -> tuple[PaperMatch, ...]:
-    """The truth papers of a review in its order.
-
-    Args:
-        review: with its truth papers.
-        rebuilt_review: what an agent made of it.
-        steps: what every threshold would give for it.
-        settings: of the run.
-    """
+    """The truth papers of a review in its order."""
     candidates: dict[str, CandidatePaper] = {}
     for candidate in rebuilt_review.candidates:
         candidates.setdefault(candidate.document, candidate)
@@ -262,13 +264,10 @@ def _below_threshold(case: _PaperCase) -> str:
     assert candidate.score is not None  # noqa: S101 - the same
     short = settings.least_score - candidate.score
     reason = f"its score {candidate.score:g} is {short:.3g} too low"
-    step = passing_step(case.steps)
-    if step is None:
-        return f"{reason}; no threshold would pass the review"
-    precision = fixed(step.precision, ".1%")
-    return (
-        f"{reason}; the review passes from {step.threshold:g} down, with a "
-        f"precision of {precision}"
+    return reason + _passing(
+        case,
+        "no threshold would pass the review",
+        "the review passes from {} down, with a precision of {}",
     )
 
 
@@ -278,14 +277,19 @@ def _excluded(case: _PaperCase) -> str:
     if score is None:
         return f"{reason}: see its rationale"
     reason = f"{reason}, with a score of {score:g}"
+    return reason + _passing(
+        case,
+        "no threshold on its scores would pass the review",
+        "included from {} up, the review would pass, with a precision of {}",
+    )
+
+
+def _passing(case: _PaperCase, never: str, passes: str) -> str:
+    """What another threshold would do: the sentence for none, or for the first."""
     step = passing_step(case.steps)
     if step is None:
-        return f"{reason}; no threshold on its scores would pass the review"
-    precision = fixed(step.precision, ".1%")
-    return (
-        f"{reason}; included from {step.threshold:g} up, the review would pass, with a "
-        f"precision of {precision}"
-    )
+        return f"; {never}"
+    return f"; {passes.format(f'{step.threshold:g}', fixed(step.precision, '.1%'))}"
 
 
 _RESOLUTIONS: Mapping[LostAt, Callable[[_PaperCase], str]] = {

@@ -74,12 +74,20 @@ def find_records(paper_keys: LookupKeys, pool: RecordPool) -> RecordHits:
 
     Of one record the PMID counts.
     """
-    exact = {hit.index: hit for hit in _by_doi(paper_keys, pool)}
-    exact |= {hit.index: hit for hit in _by_pmid(paper_keys, pool)}
+    by_id: Sequence[tuple[Method, Sequence[int]]] = (
+        ("doi", pool.by_doi(paper_keys.doi)),
+        ("pmid", pool.by_pmid(paper_keys.pmid)),
+    )
+    exact = {
+        index: RecordHit(index=index, method=method, confidence=1.0)
+        for method, indices in by_id
+        for index in indices
+    }
     if exact:
         return tuple(exact[index] for index in sorted(exact))
     return tuple(
-        _titled(index, ratio) for index, ratio in pool.by_title(paper_keys.title)
+        RecordHit(index=index, method="title_fuzzy", confidence=ratio)
+        for index, ratio in pool.by_title(paper_keys.title)
     )
 
 
@@ -106,22 +114,6 @@ RULES: Mapping[Matching, Callable[[RecordHits], RecordHits]] = {
     "single-pass": single_pass,
 }
 """Which of the records that could be a paper's own serve it; in their order."""
-
-
-def _by_pmid(paper_keys: LookupKeys, pool: RecordPool) -> Sequence[RecordHit]:
-    return [_exact(index, "pmid") for index in pool.by_pmid(paper_keys.pmid)]
-
-
-def _by_doi(paper_keys: LookupKeys, pool: RecordPool) -> Sequence[RecordHit]:
-    return [_exact(index, "doi") for index in pool.by_doi(paper_keys.doi)]
-
-
-def _exact(index: int, method: Method) -> RecordHit:
-    return RecordHit(index=index, method=method, confidence=1.0)
-
-
-def _titled(index: int, ratio: float) -> RecordHit:
-    return RecordHit(index=index, method="title_fuzzy", confidence=ratio)
 
 
 LEVELS: Sequence[frozenset[Method]] = (

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import TypeVar, get_args
 
 import msgspec
 
@@ -39,12 +39,6 @@ from jobs.review_benchmark.data import (
     word_of,
 )
 from jobs.review_benchmark.extraction import parsing
-from jobs.review_benchmark.extraction.parsing import (
-    References,
-    ReviewMeta,
-    SectionPlaces,
-)
-from jobs.review_benchmark.extraction.review_text import ExtractionInputs
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.result_files import AgentResult, result_of
 from jobs.review_benchmark.settings import ENDS
@@ -52,6 +46,9 @@ from runner.errors import DatasetError
 from runner.job import Stage, Task
 from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply, Vectors
+
+_Reply = TypeVar("_Reply", Reply, Vectors)
+_Parsed = TypeVar("_Parsed")
 
 _PHRASE = re.compile(r'"([^"]+)"|(\S+)')
 
@@ -72,15 +69,8 @@ def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
     if isinstance(text, ParseFailure):
         return text
     fields = first_object_with("queries", text)
-    rationale = ""
-    if fields is not None:
-        entries = fields["queries"]
-        rationale = _text(fields.get("rationale"))
-        queries = (
-            [_query(entry) for entry in entries] if isinstance(entries, list) else []
-        )
-    else:
-        queries = [_worded(query_text) for query_text in _text_list(text)]
+    entries = _text_list(text) if fields is None else fields["queries"]
+    queries = [*map(_query, entries)] if isinstance(entries, list) else []
     if not queries:
         return parse_failure(reply, "no_queries")
     usable = [query for query in queries if query is not None and expression(query)]
@@ -88,17 +78,17 @@ def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
         return ParseFailure(reason="no_terms")
     return SearchPlan(
         queries=tuple(usable[:most]),
-        rationale=rationale,
+        rationale="" if fields is None else _text(fields.get("rationale")),
         dropped=len(queries) - min(len(usable), most),
     )
 
 
-def _text_list(text: str) -> Sequence[str]:
+def _text_list(text: str) -> list[str]:
     """The first list of nothing but texts."""
     for array in arrays(text):
         if array and all(isinstance(entry, str) for entry in array):
             return array
-    return ()
+    return []
 
 
 def _query(value: object) -> SearchQuery | None:
@@ -122,11 +112,9 @@ def _worded(text: str) -> SearchQuery:
     return SearchQuery(label="", all_of=tuple((phrase,) for phrase in phrases))
 
 
-def _terms(value: Any) -> tuple[str, ...]:  # noqa: ANN401 - whatever the reply holds
+def _terms(value: object) -> tuple[str, ...]:
     """The texts of a group; a text alone is a group of one."""
-    if isinstance(value, str):
-        return (wellformed(value),)
-    terms: Iterable[object] = value if isinstance(value, list) else ()
+    terms = value if isinstance(value, list) else [value]
     return tuple(wellformed(term) for term in terms if isinstance(term, str))
 
 
@@ -159,11 +147,10 @@ def parse_score(reply: Reply, ends: tuple[float, float]) -> Relevance | ParseFai
         return text
     scored_objects = list(objects(text, lambda value: "score" in value))
     if scored_objects:
-        rationale = scored_objects[-1].get("rationale")
         return _agreed(
             [_stated(scored["score"], ends) for scored in scored_objects],
             "json",
-            _short(rationale) if isinstance(rationale, str) else "",
+            _text(scored_objects[-1].get("rationale"))[:RATIONALE],
         )
     # what stands before a cut may be the beginning of another number
     whole = text.splitlines()[:-1] if reply.is_truncated else text.splitlines()
@@ -185,10 +172,6 @@ def _agreed(
     if score is None:
         return ParseFailure(reason="bad_score")
     return Relevance(score=score, rationale=rationale, rule=rule)
-
-
-def _short(rationale: str) -> str:
-    return wellformed(rationale).strip()[:RATIONALE]
 
 
 def _stated(value: object, ends: tuple[float, float]) -> float | None:
@@ -269,11 +252,10 @@ def _similarity(stated: Object) -> JudgedSimilarity | None:
     match = _SIMILARITY.fullmatch(written) if isinstance(written, str) else None
     if match is None or not (similarity := float(match[1])) <= MOST:
         return None
-    rationale = stated.get("rationale")
     return JudgedSimilarity(
         similarity=similarity / MOST,
         direction=word_of(stated.get("direction"), get_args(Agreement)) or "unclear",
-        rationale=wellformed(rationale).strip() if isinstance(rationale, str) else "",
+        rationale=_text(stated.get("rationale")),
     )
 
 
@@ -323,30 +305,6 @@ def read_score(
     return parse_score(reply, ENDS[dataset.settings.scale])
 
 
-def read_conclusion(
-    dataset: ReviewDataset, task: Task, reply: Reply
-) -> Conclusion | ParseFailure:
-    """What the included papers come to."""
-    del dataset, task
-    return parse_conclusion(reply)
-
-
-def read_similarity(
-    dataset: ReviewDataset, task: Task, reply: Reply
-) -> JudgedSimilarity | ParseFailure:
-    """How alike two conclusions are."""
-    del dataset, task
-    return parse_similarity(reply)
-
-
-def read_vector(
-    dataset: ReviewDataset, task: Task, reply: Vectors
-) -> Vector | ParseFailure:
-    """Where a conclusion lies."""
-    del dataset, task
-    return parse_vector(reply)
-
-
 def read_result(
     dataset: ReviewDataset, task: Task, reply: Reply
 ) -> AgentResult | ParseFailure:
@@ -356,41 +314,24 @@ def read_result(
     return parse_result(reply, f"{task.key} of {task.model}")
 
 
-def read_places(
-    extract: ExtractionInputs, task: Task, reply: Reply
-) -> SectionPlaces | ParseFailure:
-    """Where sections of a review stand."""
-    del extract, task
-    return parsing.parse_places(reply)
-
-
-def read_meta(
-    extract: ExtractionInputs, task: Task, reply: Reply
-) -> ReviewMeta | ParseFailure:
-    """What a review says of itself."""
-    del extract, task
-    return parsing.parse_meta(reply)
-
-
-def read_references(
-    extract: ExtractionInputs, task: Task, reply: Reply
-) -> References | ParseFailure:
-    """The references of a chunk."""
-    del extract, task
-    return parsing.parse_references(reply)
+def _alone(
+    parse: Callable[[_Reply], _Parsed | ParseFailure],
+) -> Callable[[object, Task, _Reply], _Parsed | ParseFailure]:
+    """The parser of a stage whose replies need neither data nor task to be read."""
+    return lambda dataset, task, reply: parse(reply)  # noqa: ARG005 - of every stage
 
 
 STAGES = (
     Stage(name="plan", parse=read_plan),
     Stage(name="score", parse=read_score, gathers=True),
-    Stage(name="conclude", parse=read_conclusion),
-    Stage(name="judge", parse=read_similarity, role="judge", follows=False),
-    Stage(name="embed", parse=read_vector, role="embed", follows=False),
+    Stage(name="conclude", parse=_alone(parse_conclusion)),
+    Stage(name="judge", parse=_alone(parse_similarity), role="judge", follows=False),
+    Stage(name="embed", parse=_alone(parse_vector), role="embed", follows=False),
     Stage(name="result", parse=read_result, follows=False),
-    Stage(name="x.places", parse=read_places),
-    Stage(name="x.meta", parse=read_meta, follows=False),
-    Stage(name="x.refs", parse=read_references, follows=False),
-    Stage(name="x.excluded", parse=read_references, follows=False),
+    Stage(name="x.places", parse=_alone(parsing.parse_places)),
+    Stage(name="x.meta", parse=_alone(parsing.parse_meta), follows=False),
+    Stage(name="x.refs", parse=_alone(parsing.parse_references), follows=False),
+    Stage(name="x.excluded", parse=_alone(parsing.parse_references), follows=False),
 )
 """Candidates are gathered: a conclusion waits for all of them, failed ones included.
 

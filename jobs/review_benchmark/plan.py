@@ -34,9 +34,8 @@ from jobs.review_benchmark.search import (
     search_database,
 )
 from jobs.review_benchmark.settings import VerdictKind
-from runner.errors import DatasetError
 from runner.job import Answer, TaskSpec
-from runner.messages import ChatRequest, Request
+from runner.messages import EmbedRequest, Request
 
 
 def truth_vectors(dataset: ReviewDataset) -> Iterator[TaskSpec]:
@@ -47,21 +46,14 @@ def truth_vectors(dataset: ReviewDataset) -> Iterator[TaskSpec]:
         yield TaskSpec(
             stage="embed",
             key=requests.truth_key(review.id, review.conclusion),
-            skip=_skip(dataset, requests.embed(review.conclusion)),
+            skip=_skip(dataset, EmbedRequest(texts=(review.conclusion,))),
         )
 
 
 def comparison_tasks(
     dataset: ReviewDataset, review: Review, text: str, model: str
 ) -> Iterator[TaskSpec]:
-    """What compares a conclusion; nothing where its words do.
-
-    Args:
-        dataset: reviews and settings.
-        review: what is concluded about.
-        text: the conclusion.
-        model: the subject model that has drawn it.
-    """
+    """What compares a conclusion; nothing where its words do."""
     match dataset.verdict:
         case "judge":
             for truth in (review, *mismatched_reviews(dataset, review)):
@@ -70,7 +62,7 @@ def comparison_tasks(
             yield TaskSpec(
                 stage="embed",
                 key=requests.compared_key(review.id, text, model),
-                skip=_skip(dataset, requests.embed(text)),
+                skip=_skip(dataset, EmbedRequest(texts=(text,))),
                 context=requests.conclusion_to_context(ConclusionText(text=text)),
             )
         case _:
@@ -102,11 +94,8 @@ def _judge(
 
 def _skip(dataset: ReviewDataset, request: Request) -> str | None:
     """Why a request is not sent; None where it is."""
-    return (
-        "too_long"
-        if is_longer_than(request, dataset.settings.max_prompt_tokens)
-        else None
-    )
+    is_long = is_longer_than(request, dataset.settings.max_prompt_tokens)
+    return "too_long" if is_long else None
 
 
 _COMPARING: Mapping[VerdictKind, tuple[str, ...]] = {
@@ -119,10 +108,8 @@ _COMPARING: Mapping[VerdictKind, tuple[str, ...]] = {
 def plan(dataset: ReviewDataset) -> Iterator[TaskSpec]:
     """A search plan for each review, and what its authors' conclusion is known by."""
     for review in dataset.reviews:
-        is_long = _is_long(dataset, requests.plan(dataset, review))
-        yield TaskSpec(
-            stage="plan", key=review.id, skip="too_long" if is_long else None
-        )
+        skip = _skip(dataset, requests.plan(dataset, review))
+        yield TaskSpec(stage="plan", key=review.id, skip=skip)
     yield from truth_vectors(dataset)
 
 
@@ -142,14 +129,9 @@ def follow_up(dataset: ReviewDataset, group: tuple[Answer, ...]) -> Iterator[Tas
 def planned_stages(dataset: ReviewDataset) -> frozenset[str]:
     """The stages that the settings and the reviews ask for."""
     stages = {"plan", "score"}
-    if wants_conclusion(dataset):
+    if dataset.verdict != "off":
         stages |= {"conclude", *_COMPARING.get(dataset.verdict, ())}
     return frozenset(stages)
-
-
-def wants_conclusion(dataset: ReviewDataset) -> bool:
-    """Whether conclusions are asked for at all."""
-    return dataset.verdict != "off"
 
 
 def queries(review: Review, parsed: object, most: int) -> tuple[SearchQuery, ...]:
@@ -161,10 +143,8 @@ def queries(review: Review, parsed: object, most: int) -> tuple[SearchQuery, ...
 
 def searched(dataset: ReviewDataset, review: Review, parsed: object) -> SearchHits:
     """The papers that an answer's queries find."""
-    if dataset.database is None:
-        raise DatasetError("There is no paper database (name one with --database).")
     planned_queries = queries(review, parsed, dataset.settings.queries)
-    return search_database(review, planned_queries, dataset.database, dataset.settings)
+    return search_database(review, planned_queries, dataset.papers, dataset.settings)
 
 
 def conclusion(
@@ -181,7 +161,7 @@ def conclusion(
         scores: of the papers that were asked about, in the order of the plan; None: no
             readable score. What was skipped is not among them.
     """
-    if not wants_conclusion(dataset):
+    if dataset.verdict == "off":
         return None
     settings = dataset.settings
     best = sorted(
@@ -219,15 +199,11 @@ def _candidates(dataset: ReviewDataset, answer: Answer) -> Iterator[TaskSpec]:
 
 def _score(dataset: ReviewDataset, review: Review, number: int) -> TaskSpec:
     paper = requests.paper(dataset, number)
-    skip = None
-    if not paper.has_text:
-        skip = "no_text"
-    elif _is_long(dataset, requests.score(dataset, review, paper)):
-        skip = "too_long"
+    request = requests.score(dataset, review, paper)
     return TaskSpec(
         stage="score",
         key=requests.paper_key(review.id, number),
-        skip=skip,
+        skip=_skip(dataset, request) if paper.has_text else "no_text",
         # whether conclusions are wanted may change from one resume to the next
         group=review.id,
     )
@@ -264,14 +240,9 @@ def _unconcluded(
     if not paper_numbers:
         return "nothing_included"
     papers = [requests.paper(dataset, number) for number in paper_numbers]
-    request = requests.conclude(dataset, review, papers)
-    return "too_long" if _is_long(dataset, request) else None
+    return _skip(dataset, requests.conclude(dataset, review, papers))
 
 
 def _has(dataset: ReviewDataset, number: int) -> bool:
     database = dataset.database
     return database is not None and database.paper(number) is not None
-
-
-def _is_long(dataset: ReviewDataset, request: ChatRequest) -> bool:
-    return is_longer_than(request, dataset.settings.max_prompt_tokens)

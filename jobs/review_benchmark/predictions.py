@@ -16,7 +16,6 @@ from jobs.review_benchmark import parsing, rebuilt_reviews
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
 from jobs.review_benchmark.data import AgentRecord, Review, SearchQuery, expression
 from jobs.review_benchmark.database.papers import NORMAL
-from jobs.review_benchmark.database.reader import PaperDatabase
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.lookup import DatabaseLookup, DatabasePool
 from jobs.review_benchmark.matching import MatchedPapers, match_papers
@@ -58,18 +57,13 @@ def join_candidates(
     replicates: int,
     settings: ReviewBenchmarkSettings,
 ) -> tuple[CandidatePaper, ...]:
-    """The candidates of all replicates, by their best rank, then by id.
-
-    Args:
-        replicate_searches: of the replicates that have begun.
-        replicates: how many there are to be.
-        settings: of the run.
-    """
+    """The candidates of all replicates, by their best rank, then by id."""
     begun = {search.replicate: search.scored for search in replicate_searches}
     scored = [begun.get(number, {}) for number in range(1, replicates + 1)]
     ranks: dict[int, int] = {}
     for search in replicate_searches:
-        for rank, number in enumerate(search.candidates, start=1):
+        # in the order of the candidates
+        for rank, number in enumerate(search.scored, start=1):
             ranks[number] = min(rank, ranks.get(number, rank))
     order = sorted(ranks, key=lambda number: (ranks[number], number))
     return tuple(
@@ -122,18 +116,17 @@ ALL = -1
 class SearchDiagnosis:
     """The searches of one model for one review, which papers are held against."""
 
+    dataset: ReviewDataset
     review: Review
-    settings: ReviewBenchmarkSettings
-    database: PaperDatabase
     replicate_searches: Sequence[SearchAnswers]
     _ranks: dict[str, Mapping[int, int]] = field(default_factory=dict, repr=False)
 
     def missed(self, paper: AgentRecord) -> MissedPaper:
         """Why *paper*, which the database has, is no candidate."""
-        if self.settings.exclude_reviews and self._is_review(paper):
+        if self.dataset.settings.exclude_reviews and self._is_review(paper):
             return MissedPaper(is_review=True)
         number = int(paper.document)
-        span = searched_years(self.review, self.settings)
+        span = searched_years(self.review, self.dataset.settings)
         is_within = paper.year is None or span[0] <= paper.year <= span[1]
         queries = tuple(
             self._missed_by(query, searched.replicate, number, is_within=is_within)
@@ -151,7 +144,7 @@ class SearchDiagnosis:
     def _missed_by(
         self, query: SearchQuery, replicate: int, number: int, *, is_within: bool
     ) -> MissedByQuery:
-        if self.database.fits(number, expression(query)):
+        if self.dataset.papers.fits(number, expression(query)):
             rank = self._rank(query).get(number) if is_within else None
             return MissedByQuery(label=query.label, replicate=replicate, rank=rank)
         return MissedByQuery(
@@ -168,18 +161,18 @@ class SearchDiagnosis:
     def _has(self, number: int, group: tuple[str, ...]) -> bool:
         """Whether a paper has one of some synonyms; True where none can be searched."""
         fts_query = expression(SearchQuery(label="", all_of=(group,)))
-        return not fts_query or self.database.fits(number, fts_query)
+        return not fts_query or self.dataset.papers.fits(number, fts_query)
 
     def _rank(self, query: SearchQuery) -> Mapping[int, int]:
         """Places of all papers that a query finds, from 1."""
         fts_query = expression(query)
         ranks = self._ranks.get(fts_query)
         if ranks is None:
-            numbers = self.database.search(
+            numbers = self.dataset.papers.search(
                 fts_query,
-                searched_years(self.review, self.settings),
+                searched_years(self.review, self.dataset.settings),
                 ALL,
-                with_reviews=not self.settings.exclude_reviews,
+                with_reviews=not self.dataset.settings.exclude_reviews,
             )
             ranks = {number: rank for rank, number in enumerate(numbers, start=1)}
             self._ranks[fts_query] = ranks
@@ -188,9 +181,10 @@ class SearchDiagnosis:
     def _fused_rank(self, number: int) -> int | None:
         """The best place of a paper that was found and is beyond the candidates."""
         ranks = [
-            search.ranked.index(number) + 1
+            rank
             for search in self.replicate_searches
-            if number in search.ranked
+            if search.searched is not None
+            and (rank := search.searched.search_hits.rank(number)) is not None
         ]
         return min(ranks, default=None)
 
@@ -209,16 +203,7 @@ def rebuild_from_answers(
     *,
     replicates: int,
 ) -> RebuiltReview:
-    """What the replicates of a model come to for a review.
-
-    Args:
-        dataset: reviews, papers and settings.
-        review: that is rebuilt.
-        model: that rebuilds it.
-        replicate_searches: of the replicates that have begun.
-        stock: what the database has of the review.
-        replicates: how many there are to be.
-    """
+    """What the replicates of a model come to for a review."""
     candidates = join_candidates(replicate_searches, replicates, dataset.settings)
     first = [candidate for candidate in candidates if candidate.included]
     rest = [candidate for candidate in candidates if not candidate.included]
@@ -236,14 +221,17 @@ def rebuild_from_answers(
     matched = of(stock.lookups)
     otherwise = None if stock.otherwise is None else of(stock.otherwise)
     documents = _documents(order, matched, otherwise)
+    diagnosis = SearchDiagnosis(
+        dataset=dataset, review=review, replicate_searches=replicate_searches
+    )
     records = {}
-    not_offered = {}
+    missed = {}
     for paper, hit in enumerate(matched.hits):
         if hit is not None:
             document = documents[hit.index]
             records[document] = stock.record(int(document))
             if hit.index >= len(order):
-                not_offered[paper] = records[document]
+                missed[paper] = diagnosis.missed(records[document])
     return RebuiltReview(
         review=review.id,
         model=model,
@@ -256,7 +244,7 @@ def rebuild_from_answers(
             candidate.document: stock.record(int(candidate.document))
             for candidate in candidates
         },
-        missed=_missed(dataset, review, replicate_searches, not_offered),
+        missed=missed,
         included=tuple(candidate.document for candidate in first),
         candidates=candidates,
         searches=tuple(
@@ -268,24 +256,6 @@ def rebuild_from_answers(
         spent=total_usage([search.spent for search in replicate_searches]),
         skip="" if candidates else _skip(replicate_searches),
     )
-
-
-def _missed(
-    dataset: ReviewDataset,
-    review: Review,
-    replicate_searches: Sequence[SearchAnswers],
-    papers: Mapping[int, AgentRecord],
-) -> Mapping[int, MissedPaper]:
-    """Why the search did not offer some papers, by their place in the truth."""
-    if dataset.database is None or not papers:
-        return {}
-    searches = SearchDiagnosis(
-        review=review,
-        settings=dataset.settings,
-        database=dataset.database,
-        replicate_searches=replicate_searches,
-    )
-    return {at: searches.missed(paper) for at, paper in papers.items()}
 
 
 def _skip(replicate_searches: Sequence[SearchAnswers]) -> str:

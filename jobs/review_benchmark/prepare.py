@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from jobs.kit.job import Deferred
 from jobs.kit.text_format import plural
 from jobs.review_benchmark.database.formats import mapped_columns, read_file
 from jobs.review_benchmark.database.papers import PaperFormat, ReadRecord, paper_format
@@ -209,28 +210,12 @@ def _line(counts: FileCounts) -> str:
     return ", ".join(parts)
 
 
-def _coverage(settings: ReviewBenchmarkSettings) -> Prepared:
-    from jobs.review_benchmark.coverage import (  # noqa: PLC0415 - numerical libraries
-        coverage,
-    )
-
-    return coverage(settings)
-
-
-def _pairs(settings: ReviewBenchmarkSettings) -> PreparedFolder:
-    from jobs.review_benchmark.adversarial_pairs import (  # noqa: PLC0415 - the same
-        AdversarialReport,
-    )
-
-    return AdversarialReport.of(settings)
-
-
 SUBCOMMANDS: Mapping[
     str,
     Callable[[ReviewBenchmarkSettings], Prepared | PreparedFromFiles | PreparedFolder],
 ] = {
-    "coverage": _coverage,
+    "coverage": Deferred("jobs.review_benchmark.coverage:coverage"),
     "import": PaperImport.of,
-    "pairs": _pairs,
+    "pairs": Deferred("jobs.review_benchmark.adversarial_pairs:AdversarialReport.of"),
 }
 """By the word that follows the job's name."""

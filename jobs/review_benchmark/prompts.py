@@ -16,36 +16,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from pydantic import BaseModel, Field
 
 from jobs.kit.chat import data_block
-from jobs.review_benchmark.data import PICO, Review
+from jobs.review_benchmark.data import PICO, Agreement, Certainty, Direction, Review
 from jobs.review_benchmark.database.papers import DatabasePaper
 from jobs.review_benchmark.settings import Scale
 from runner.messages import Schema, TextPart
 from runner.prompts import REASK, Placeholder, PromptBlock, PromptCatalog
 from runner.structured import schema_of
 
-_REVIEW: Final = Placeholder(
-    name="review",
-    meaning="the review's question and criteria, between marks",
-    needed=True,
-)
-_SEARCH: Final = Placeholder(
-    name="search",
-    meaning="how many queries are wanted, and of which years, between marks",
-    needed=True,
+
+def _section(name: str, meaning: str, *, needed: bool = False) -> Placeholder:
+    return Placeholder(name=name, meaning=f"{meaning}, between marks", needed=needed)
+
+
+_REVIEW: Final = _section("review", "the review's question and criteria", needed=True)
+_SEARCH: Final = _section(
+    "search", "how many queries are wanted, and of which years", needed=True
 )
 _LIMITS: Final = (
     Placeholder(name="most_groups", meaning="groups that a query has at most"),
     Placeholder(name="most_synonyms", meaning="synonyms that a group has at most"),
     Placeholder(name="most_words", meaning="words that a synonym has at most"),
 )
-_PAPER: Final = Placeholder(
-    name="paper", meaning="title, year and abstract, between marks", needed=True
-)
+_PAPER: Final = _section("paper", "title, year and abstract", needed=True)
 _RATIONALE: Final = Placeholder(
     name="rationale_chars", meaning="characters that a rationale has at most"
 )
@@ -54,9 +51,7 @@ _PAPERS: Final = Placeholder(
     meaning="the included papers, the best first, each between marks",
     needed=True,
 )
-_CONCLUSIONS: Final = Placeholder(
-    name="conclusions", meaning="two conclusions, A and B, between marks", needed=True
-)
+_CONCLUSIONS: Final = _section("conclusions", "two conclusions, A and B", needed=True)
 
 
 def _scored(name: str, scale: str) -> PromptBlock:
@@ -65,10 +60,6 @@ def _scored(name: str, scale: str) -> PromptBlock:
         meaning=f"how relevant is a paper (scale={scale})",
         parts={"system": (_RATIONALE,), "user": (_REVIEW, _PAPER)},
     )
-
-
-def _section(name: str, meaning: str, *, needed: bool = False) -> Placeholder:
-    return Placeholder(name=name, meaning=f"{meaning}, between marks", needed=needed)
 
 
 _REFERENCES: Final = _section("references", "a piece of the list", needed=True)
@@ -139,18 +130,12 @@ WORDING: Final = PromptCatalog(
 def review_part(
     review: Review, *, title: bool = False, criteria: bool = True
 ) -> TextPart:
-    """What a review asks for; a provider's cache may end after it.
-
-    Args:
-        review: the review.
-        title: whether its title is told.
-        criteria: whether its criteria are.
-    """
+    """What a review asks for; a provider's cache may end after it."""
     lines = [*_question(review, title=title)]
     if criteria:
         lines += (("Inclusion criterion", criterion) for criterion in review.inclusion)
         lines += (("Exclusion criterion", criterion) for criterion in review.exclusion)
-    return TextPart(text=data_block("review", _format_lines(lines)), cache=True)
+    return TextPart(text=_block("review", lines), cache=True)
 
 
 def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
@@ -158,27 +143,22 @@ def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
     lines = [("Queries", f"at most {queries}")]
     if years is not None:
         lines.append(("Years", f"{years[0]} to {years[1]}"))
-    return TextPart(text=data_block("search", _format_lines(lines)))
+    return TextPart(text=_block("search", lines))
 
 
 def paper_part(paper: DatabasePaper, *, seed: str) -> TextPart:
     """One paper; *seed* is the task's key, from which the marks come."""
-    return TextPart(text=data_block("paper", _format_lines(_paper(paper)), seed=seed))
+    return TextPart(text=_block("paper", _paper(paper), seed=seed))
 
 
 def papers_part(papers: Sequence[DatabasePaper]) -> TextPart:
     """Several papers, each between marks of its own."""
-    return TextPart(
-        text="".join(
-            data_block("paper", _format_lines(_paper(paper))) for paper in papers
-        )
-    )
+    return TextPart(text="".join(_block("paper", _paper(paper)) for paper in papers))
 
 
 def conclusions_part(first: str, second: str) -> TextPart:
     """Two conclusions, called A and B."""
-    lines = [("A", first), ("B", second)]
-    return TextPart(text=data_block("conclusions", _format_lines(lines)))
+    return TextPart(text=_block("conclusions", [("A", first), ("B", second)]))
 
 
 def _question(review: Review, *, title: bool) -> Iterator[tuple[str, str]]:
@@ -197,10 +177,11 @@ def _paper(paper: DatabasePaper) -> Iterator[tuple[str, str]]:
     yield "Abstract", paper.abstract.strip() or "(no abstract)"
 
 
-def _format_lines(lines: Iterable[tuple[str, str]]) -> str:
+def _block(name: str, lines: Iterable[tuple[str, str]], seed: str | None = None) -> str:
     """A field a line, without the empty ones; a line break must not add another."""
     flat = ((label, " ".join(text.split())) for label, text in lines)
-    return "\n".join(f"{label}: {text}" for label, text in flat if text)
+    text = "\n".join(f"{label}: {text}" for label, text in flat if text)
+    return data_block(name, text, seed=seed)
 
 
 class PlannedQuery(BaseModel):
@@ -236,15 +217,15 @@ class ConclusionReply(BaseModel):
     """What the papers come to, in one to five sentences."""
 
     conclusion: str
-    direction: Literal["improves", "worsens", "no_difference", "unclear"]
-    certainty: Literal["high", "moderate", "low", "very_low", "unclear"]
+    direction: Direction
+    certainty: Certainty
 
 
 class JudgeReply(BaseModel):
     """How alike two conclusions are, from 0 to 100."""
 
     rationale: str
-    direction: Literal["same", "opposite", "different", "unclear"]
+    direction: Agreement
     similarity: Annotated[float, Field(ge=0, le=100)]
 
 

@@ -37,6 +37,7 @@ from jobs.review_benchmark.matching import (
     match_papers,
 )
 from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.search import SearchHits
 from runner.job import Answer
 from runner.scorecard import Finding
 
@@ -66,8 +67,8 @@ class ExecutedSearch:
     replicate: int
     queries: tuple[SearchQuery, ...]
     hits: tuple[int, ...]  #: papers that each query found, before `top_k`
-    cut: int  #: papers beyond `max_candidates`
-    is_fallback: bool  #: the reply was of no use; the deterministic plan was searched
+    search_hits: SearchHits
+    is_fallback: bool  #: there is no plan of use; the deterministic one was searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,11 +153,10 @@ class RebuiltReview:
         return self.matched.hits
 
     @property
-    def conclusion(self) -> str:
-        """What is concluded, by the first replicate that says; empty: nothing."""
-        return next(
-            (conclusion.text for conclusion in self.conclusions if conclusion.text), ""
-        )
+    def concluded(self) -> AgentConclusion:
+        """What the first replicate with a conclusion says; empty where none has one."""
+        stated = (conclusion for conclusion in self.conclusions if conclusion.text)
+        return next(stated, AgentConclusion())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +173,10 @@ class ReviewPredictions:
     findings: tuple[Finding, ...] = ()
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for
+
+    def of(self, model: str) -> list[RebuiltReview]:
+        """What a model made of the reviews, ascending by id."""
+        return [rebuilt for rebuilt in self.rebuilt if rebuilt.model == model]
 
 
 def rebuild_from_result(
@@ -359,36 +363,28 @@ def _stated_conclusion(result: AgentResult) -> AgentConclusion:
 
 def usage_of(answers: Iterable[Answer]) -> AgentUsage:
     """What the replies among *answers* took."""
-    replied = [answer for answer in answers if answer.reply is not None]
-    usages = [
-        usage
-        for answer in replied
-        if answer.reply is not None and (usage := answer.reply.usage) is not None
-    ]
-    return AgentUsage(
-        calls=len(replied),
-        tokens_in=_tokens([usage.tokens_in for usage in usages]),
-        tokens_out=_tokens([usage.tokens_out for usage in usages]),
-        cost_usd=_cost([answer.cost_usd for answer in replied]),
+    return total_usage(
+        AgentUsage(
+            calls=1,
+            tokens_in=None if usage is None else usage.tokens_in,
+            tokens_out=None if usage is None else usage.tokens_out,
+            cost_usd=answer.cost_usd,
+        )
+        for answer in answers
+        if answer.reply is not None
+        for usage in [answer.reply.usage]
     )
 
 
-def total_usage(parts: Sequence[AgentUsage]) -> AgentUsage:
-    """What several took together."""
+def total_usage(parts: Iterable[AgentUsage]) -> AgentUsage:
+    """What several took together; None of what is not known of any."""
+    parts = list(parts)
+    tokens_in = [usage.tokens_in for usage in parts if usage.tokens_in is not None]
+    tokens_out = [usage.tokens_out for usage in parts if usage.tokens_out is not None]
+    costs = [usage.cost_usd for usage in parts if usage.cost_usd is not None]
     return AgentUsage(
         calls=sum(usage.calls for usage in parts),
-        tokens_in=_tokens([usage.tokens_in for usage in parts]),
-        tokens_out=_tokens([usage.tokens_out for usage in parts]),
-        cost_usd=_cost([usage.cost_usd for usage in parts]),
+        tokens_in=sum(tokens_in) if tokens_in else None,
+        tokens_out=sum(tokens_out) if tokens_out else None,
+        cost_usd=math.fsum(costs) if costs else None,
     )
-
-
-def _tokens(counts: Iterable[int | None]) -> int | None:
-    """The sum of what is known; None where nothing is."""
-    known = [value for value in counts if value is not None]
-    return sum(known) if known else None
-
-
-def _cost(costs: Iterable[float | None]) -> float | None:
-    known = [value for value in costs if value is not None]
-    return math.fsum(known) if known else None

@@ -21,7 +21,7 @@ from jobs.review_benchmark.database.papers import DatabasePaper
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.settings import Scale
 from runner.job import Task
-from runner.messages import ChatRequest, EmbedRequest, Request
+from runner.messages import ChatRequest, EmbedRequest, Request, Schema, TextPart
 
 DIGEST = 10
 """Hex digits of a digest in a key."""
@@ -118,9 +118,10 @@ def request(dataset: ReviewDataset, task: Task) -> Request:
             truth = dataset.review(conclusion.truth).conclusion
             return judge(dataset, task.key, conclusion.text, truth)
         case "embed" if task.context is not None:
-            return embed(conclusion_from_context(task.context).text)
+            return EmbedRequest(texts=(conclusion_from_context(task.context).text,))
         case "embed":
-            return embed(dataset.review(review_of_key(task.key)).conclusion)
+            text = dataset.review(review_of_key(task.key)).conclusion
+            return EmbedRequest(texts=(text,))
         case _:
             raise KeyError(task.stage)
 
@@ -129,54 +130,57 @@ def plan(dataset: ReviewDataset, review: Review) -> ChatRequest:
     """What shall be searched?"""
     settings = dataset.settings
     years = review.date_range if settings.use_date_range else None
-    messages = dataset.prompts.messages(
+    return _chat(
+        dataset,
         "plan",
+        prompts.PLAN,
         most_groups=str(GROUPS),
         most_synonyms=str(TERMS),
         most_words=str(WORDS),
         review=prompts.review_part(review, title=True),
         search=prompts.plan_part(settings.queries, years),
     )
-    return chat_request(dataset.settings, messages, prompts.PLAN)
 
 
 def score(dataset: ReviewDataset, review: Review, paper: DatabasePaper) -> ChatRequest:
     """How relevant is the paper?"""
     scale = dataset.settings.scale
     seed = f"score/{paper_key(review.id, paper.id)}"
-    messages = dataset.prompts.messages(
+    return _chat(
+        dataset,
         _SCALES[scale],
+        prompts.SCORE[scale],
         rationale_chars=str(RATIONALE),
         review=prompts.review_part(review),
         paper=prompts.paper_part(paper, seed=seed),
     )
-    return chat_request(dataset.settings, messages, prompts.SCORE[scale])
 
 
 def conclude(
     dataset: ReviewDataset, review: Review, papers: Sequence[DatabasePaper]
 ) -> ChatRequest:
     """What do the included papers come to?"""
-    messages = dataset.prompts.messages(
+    return _chat(
+        dataset,
         "conclude",
+        prompts.CONCLUDE,
         review=prompts.review_part(review, criteria=False),
         papers=prompts.papers_part(papers),
     )
-    return chat_request(dataset.settings, messages, prompts.CONCLUDE)
 
 
 def judge(dataset: ReviewDataset, key: str, conclusion: str, truth: str) -> ChatRequest:
     """How alike are two conclusions? Which one is called A hangs on the task's key."""
     pair = (conclusion, truth) if is_first(key) else (truth, conclusion)
-    messages = dataset.prompts.messages(
-        "judge", conclusions=prompts.conclusions_part(*pair)
-    )
-    return chat_request(dataset.settings, messages, prompts.JUDGE)
+    both = prompts.conclusions_part(*pair)
+    return _chat(dataset, "judge", prompts.JUDGE, conclusions=both)
 
 
-def embed(text: str) -> EmbedRequest:
-    """The vector of a conclusion."""
-    return EmbedRequest(texts=(text,))
+def _chat(
+    dataset: ReviewDataset, prompt: str, schema: Schema, **parts: str | TextPart
+) -> ChatRequest:
+    messages = dataset.prompts.messages(prompt, **parts)
+    return chat_request(dataset.settings, messages, schema)
 
 
 def conclusion_to_context(conclusion: ConclusionText) -> str:

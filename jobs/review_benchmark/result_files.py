@@ -1,21 +1,36 @@
-"""Reads the results of other agents: one JSON file a review."""
+"""Reads the results of other agents and imports them as the answers of a run.
+
+There is one JSON file a review. It becomes one answer, kept as it was read: how its
+papers are matched is decided when it is scored, and again when the rules change.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from pydantic import Field, TypeAdapter
 
-from jobs.kit.inputs.column_map import ColumnMap, describe_columns, rename_keys
+from jobs.kit.importer import FileImporter, ImportFile, ImportForm
+from jobs.kit.inputs.cells import Trimmed
+from jobs.kit.inputs.column_map import ColumnMap, describe_columns, keys_of, rename_keys
 from jobs.kit.inputs.files import objects_in, read_json, read_text
-from jobs.kit.inputs.rows import InputFindings
-from jobs.review_benchmark.data import AgentRecord, Certainty, Direction
-from jobs.review_benchmark.truth_files import JsonFields, note_bad_pmid
-from runner.errors import DatasetError
+from jobs.kit.inputs.rows import InputFindings, validated_value
+from jobs.review_benchmark.data import (
+    AgentRecord,
+    StatedCertainty,
+    StatedDirection,
+    keeping_unknown,
+)
+from jobs.review_benchmark.inputs import chosen
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.truth_files import note_bad_pmid, read_truth
+from runner.errors import DatasetError, UsageError
+from runner.job import ImportedAnswer, TaskSpec
 from runner.scorecard import Finding
 
 LABEL = "imported"
@@ -24,16 +39,6 @@ LABEL = "imported"
 STAND_IN = "row:"
 """Begins what stands for a missing `document_id`: its list, and its place there."""
 
-_RECORD = (
-    "document_id",
-    "pmid",
-    "doi",
-    "title",
-    "year",
-    "relevance_score",
-    "rationale",
-    "other_titles",
-)
 INCLUDED = ("included_papers", "included")
 EXCLUDED = ("excluded_papers", "excluded")
 UNSEEN = "database_papers"
@@ -43,35 +48,34 @@ UNSEEN = "database_papers"
 class AgentResult:
     """What an agent found and decided for one review."""
 
-    review: str
-    label: str  #: the agent, or the library that it searched
-    records: tuple[AgentRecord, ...]  #: included first, then excluded, each as given
-    unseen: tuple[AgentRecord, ...] = ()
+    review: Annotated[Trimmed, Field(validation_alias="cochrane_id")] = ""
+    label: Annotated[Trimmed, Field(validation_alias="library")] = ""
+    """The agent, or the library that it searched."""
+    records: Annotated[tuple[AgentRecord, ...], Field(validation_alias="@records")] = ()
+    """Included first, then excluded, each as given."""
+    unseen: Annotated[tuple[AgentRecord, ...], Field(validation_alias="@unseen")] = ()
     """Papers of the agent's database that its search did not offer."""
-    conclusion: str = ""
-    direction: Direction | None = None  #: of the effect concluded; None: not given
-    certainty: Certainty | None = None  #: the same
-    findings: tuple[Finding, ...] = ()  #: what is odd about it
+    conclusion: Trimmed = ""
+    direction: Annotated[
+        StatedDirection, Field(validation_alias="conclusion_direction")
+    ] = None  #: of the effect concluded; None: not given
+    certainty: Annotated[
+        StatedCertainty, Field(validation_alias="conclusion_certainty")
+    ] = None  #: the same
+    findings: Annotated[tuple[Finding, ...], Field(validation_alias="@findings")] = ()
+    """What is odd about it."""
 
 
-def result_files(sources: Iterable[Path]) -> tuple[Path, ...]:
-    """The files that are named, and those in folders that are named, by name.
-
-    Raises:
-        DatasetError: a path does not exist, or a folder holds no JSON file.
-    """
-    paths: list[Path] = []
-    for path in sources:
-        inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
-        if not inside:
-            raise DatasetError(f"{path}: there is no .json file in it (name another).")
-        paths += inside
-    return tuple(paths)
+_RESULT = TypeAdapter(AgentResult)
+_RECORDS: TypeAdapter[dict[str, tuple[AgentRecord, ...]]] = TypeAdapter(
+    dict[str, tuple[Annotated[AgentRecord, keeping_unknown(AgentRecord)], ...]]
+)
 
 
 FIELDS = (
     *("cochrane_id", "library", "conclusion", *INCLUDED, *EXCLUDED),
-    *("papers", "included_document_ids", *_RECORD),
+    *("papers", "included_document_ids", "document_id", "pmid", "doi", "title"),
+    *("year", "relevance_score", "rationale", "other_titles"),
 )
 """What a key of a result may be mapped to."""
 
@@ -106,7 +110,10 @@ def read_results(
         renamed = rename_keys(value, renamed_keys or {})
         is_whole = renamed is value and len(values) == 1
         text = read_text(path) if is_whole else msgspec.json.encode(renamed).decode()
-        yield text, result_of(renamed, where, findings, label=_label(path))
+        yield (
+            text,
+            result_of(renamed, where, findings, label=path.stem.partition("__")[2]),
+        )
 
 
 def result_of(
@@ -125,96 +132,104 @@ def result_of(
     """
     if not isinstance(value, dict):
         raise DatasetError(f"{where}: not an object (one review is expected).")
-    fields = JsonFields(where=where, values=value)
-    review = fields.text("cochrane_id")
-    if not review:
-        raise fields.error(
-            "cochrane_id is missing "
-            f"({describe_columns(list(fields.values), FIELDS[:7])}; say which "
-            "review it is, or pass --map KEY=cochrane_id)"
+    fields = {name: it for name, it in value.items() if not name.startswith("@")}
+    result = validated_value(_RESULT, fields, where)
+    if not result.review:
+        raise DatasetError(
+            f"{where}: cochrane_id is missing "
+            f"({describe_columns(list(value), FIELDS[:7])}; say which "
+            "review it is, or pass --map KEY=cochrane_id)."
         )
-    return AgentResult(
-        review=review,
-        label=fields.text("library") or label or LABEL,
-        records=_records(fields, findings),
-        unseen=tuple(_list_records(fields, UNSEEN, findings))
-        if UNSEEN in fields.values
-        else (),
-        conclusion=fields.text("conclusion"),
-        direction=fields.word("conclusion_direction", get_args(Direction)),
-        certainty=fields.word("conclusion_certainty", get_args(Certainty)),
+    return replace(
+        result,
+        label=result.label or label or LABEL,
+        records=_records(value, where, findings),
+        unseen=_list_records(value, UNSEEN, where, findings),
     )
 
 
-def _label(path: Path) -> str:
-    return path.stem.partition("__")[2]
-
-
-def _records(fields: JsonFields, findings: InputFindings) -> tuple[AgentRecord, ...]:
-    if "papers" in fields.values:
-        return _flagged(fields, findings)
-    names = [
-        next((name for name in aliases if name in fields.values), None)
+def _records(
+    fields: Mapping[str, Any], where: str, findings: InputFindings
+) -> tuple[AgentRecord, ...]:
+    if "papers" in fields:
+        return _flagged(fields, where, findings)
+    included_name, excluded_name = (
+        next((name for name in aliases if name in fields), "")
         for aliases in (INCLUDED, EXCLUDED)
-    ]
-    if names == [None, None]:
-        raise fields.error(
-            "neither included_papers nor papers is there (one of them is expected; "
-            f"{describe_columns(list(fields.values), FIELDS[:7])}; pass --map "
-            "OLD=NEW for a key that is called otherwise)"
+    )
+    if not included_name and not excluded_name:
+        raise DatasetError(
+            f"{where}: neither included_papers nor papers is there (one of them is "
+            f"expected; {describe_columns(list(fields), FIELDS[:7])}; pass --map "
+            "OLD=NEW for a key that is called otherwise)."
         )
-    lists = [_list_records(fields, name, findings) for name in names]
-    _repeated(fields, lists[0], findings)
-    included_documents = {record.document for record in lists[0]}
-    for record in lists[1]:
+    included = _list_records(fields, included_name, where, findings)
+    excluded = _list_records(fields, excluded_name, where, findings)
+    _repeated(included, where, findings)
+    included_documents = {record.document for record in included}
+    for record in excluded:
         if record.document in included_documents:
             findings.add(
                 "in_both_lists",
                 "warn",
-                fields.where,
+                where,
                 "Papers are both included and excluded; they count as included.",
                 example=record.document,
             )
-    return (*(replace(record, included=True) for record in lists[0]), *lists[1])
+    return (*(replace(record, included=True) for record in included), *excluded)
 
 
-def _flagged(fields: JsonFields, findings: InputFindings) -> tuple[AgentRecord, ...]:
+def _flagged(
+    fields: Mapping[str, Any], where: str, findings: InputFindings
+) -> tuple[AgentRecord, ...]:
     """The second form: papers, and the ids of those that are included."""
-    value = fields.values.get("included_document_ids")
+    value = fields.get("included_document_ids")
     if not isinstance(value, list):
-        raise fields.error("included_document_ids is missing (a list of ids)")
+        raise DatasetError(
+            f"{where}: included_document_ids is missing (a list of ids)."
+        )
     included = {str(document_id) for document_id in value}
-    papers = _list_records(fields, "papers", findings)
-    _repeated(fields, papers, findings)
+    papers = _list_records(fields, "papers", where, findings)
+    _repeated(papers, where, findings)
     unknown = sorted(included - {record.document for record in papers})
     if unknown:
-        raise fields.error(
-            f"included_document_ids names {unknown[0]}, which is not among papers "
-            "(add or remove it)"
+        raise DatasetError(
+            f"{where}: included_document_ids names {unknown[0]}, which is not among "
+            "papers (add or remove it)."
         )
-    return (
-        *(
-            replace(record, included=True)
-            for record in papers
-            if record.document in included
-        ),
-        *(record for record in papers if record.document not in included),
-    )
+    flagged = [
+        replace(record, included=record.document in included) for record in papers
+    ]
+    return tuple(sorted(flagged, key=lambda record: not record.included))
 
 
 def _list_records(
-    fields: JsonFields, name: str | None, findings: InputFindings
-) -> Sequence[AgentRecord]:
-    if name is None:
+    fields: Mapping[str, Any], name: str, where: str, findings: InputFindings
+) -> tuple[AgentRecord, ...]:
+    """The records in a list; none where it is missing or null."""
+    if not name or fields.get(name) is None:
         return ()
-    return [
-        _record(paper_fields, f"{STAND_IN}{name}:{index}", findings)
-        for index, paper_fields in enumerate(fields.objects(name))
-    ]
+    records = validated_value(_RECORDS, {name: fields[name]}, where)[name]
+    for index, record in enumerate(records):
+        if not record.document:
+            findings.add(
+                "no_document_id",
+                "warn",
+                where,
+                "Papers have no document_id; their place in the list stands for it.",
+                example=f"{STAND_IN}{name}:{index}",
+            )
+        note_bad_pmid(record.pmid, where, findings)
+    return tuple(
+        record
+        if record.document
+        else replace(record, document=f"{STAND_IN}{name}:{index}")
+        for index, record in enumerate(records)
+    )
 
 
 def _repeated(
-    fields: JsonFields, records: Iterable[AgentRecord], findings: InputFindings
+    records: Iterable[AgentRecord], where: str, findings: InputFindings
 ) -> None:
     """Rows of one document are all counted, in precision too."""
     for document, n in Counter(record.document for record in records).items():
@@ -222,33 +237,95 @@ def _repeated(
             findings.add(
                 "repeated_rows",
                 "warn",
-                fields.where,
+                where,
                 "Papers occur several times in one list; each row counts.",
                 example=document,
             )
 
 
-def _record(fields: JsonFields, stand_in: str, findings: InputFindings) -> AgentRecord:
-    where = fields.where.partition(":")[0]
-    document = fields.identifier("document_id")
-    if not document:
-        findings.add(
-            "no_document_id",
-            "warn",
-            where,
-            "Papers have no document_id; their place in the list stands for it.",
-            example=stand_in,
+class ResultsImporter(FileImporter[ReviewBenchmarkSettings]):
+    """Imports the results of agents."""
+
+    forms: ClassVar[Mapping[str, ImportForm]] = {
+        "results": ImportForm(recognised="JSON objects with a cochrane_id")
+    }
+    default_form = "results"
+    fields = FIELDS
+    no_files = "Name the results of an agent: --results DIR or FILE."
+
+    def named(self, settings: ReviewBenchmarkSettings) -> Iterator[ImportFile]:
+        """The results that settings name."""
+        yield from (ImportFile(path=path) for path in settings.results)
+
+    def paths(self, path: Path) -> Sequence[Path]:
+        """A file, or the JSON files of a folder by name."""
+        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        if not files:
+            raise DatasetError(f"{path}: there is no .json file in it (name another).")
+        return files
+
+    def keys(
+        self,
+        file: ImportFile,
+        settings: ReviewBenchmarkSettings,  # noqa: ARG002 - of the base
+    ) -> Iterator[str]:
+        """The keys at every depth."""
+        for value in values_in(file.path):
+            yield from keys_of(value)
+
+    def answers(
+        self, files: Sequence[ImportFile], settings: ReviewBenchmarkSettings
+    ) -> Iterator[ImportedAnswer]:
+        """An answer for each file of a review that is asked for."""
+        if settings.truth is None:
+            raise UsageError("Name the folder of published reviews: --truth DIR.")
+        every = read_truth(settings.truth, InputFindings())
+        review_ids = {review.id for review in every}
+        requested = {review.id for review in chosen(every, settings)}
+        has_replicates = any(file.replicate is not None for file in files)
+        seen: dict[tuple[str, str, int], Path] = {}
+        every_result = (
+            (file, text, result)
+            for file in files
+            for text, result in read_results(file.path, InputFindings(), file.renamed)
         )
-    pmid = fields.identifier("pmid")
-    note_bad_pmid(pmid, where, findings)
-    return AgentRecord(
-        document=document or stand_in,
-        pmid=pmid,
-        doi=fields.text("doi"),
-        title=fields.text("title"),
-        year=fields.year("year"),
-        score=fields.number("relevance_score"),
-        rationale=fields.text("rationale"),
-        other_titles=fields.texts("other_titles"),
-        further=fields.without(_RECORD),
-    )
+        for file, text, result in every_result:
+            path = file.path
+            if result.review not in review_ids:
+                raise DatasetError(
+                    f"{path.name}: there is no ground truth of {result.review} (add "
+                    f"cochrane_{result.review}.json to {settings.truth})."
+                )
+            if result.review not in requested:
+                continue
+            number = file.replicate or 1
+            if has_replicates:
+                _require_ids(result, path)
+            agent = file.model or result.label
+            key = (result.review, agent, number)
+            if key in seen:
+                raise DatasetError(
+                    f"{path.name}: {seen[key].name} holds {result.review} of {agent} "
+                    "too (name the agents apart, or give one a --replicate)."
+                )
+            seen[key] = path
+            yield ImportedAnswer(
+                spec=TaskSpec(stage="result", key=result.review),
+                model=agent,
+                replicate=number,
+                text=text,
+            )
+        if not seen:
+            raise DatasetError("No result belongs to a selected review (--review ID).")
+
+
+def _require_ids(result: AgentResult, path: Path) -> None:
+    """Replicates become one by the ids of their papers."""
+    if any(record.document.startswith(STAND_IN) for record in result.records):
+        raise DatasetError(
+            f"{path.name}: papers have no document_id, by which replicates are joined "
+            "(add them, or import the replicates as agents of their own)."
+        )
+
+
+importer = ResultsImporter()

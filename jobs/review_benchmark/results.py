@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal, TypeAlias
+from functools import cache, partial
+from typing import Literal
 
 import numpy as np
 
 from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.comparison.models import ModelPair
-from jobs.kit.metrics import FEW_CLUSTERS, Ratio, mean, ratio
+from jobs.kit.metrics import FEW_CLUSTERS, Ratio, Resamples, mean, ratio
 from jobs.kit.score import ItemFrame, ItemMetric, comparable
-from jobs.review_benchmark.agent_results import AgentResults, ReviewDraws, measure_agent
+from jobs.review_benchmark.agent_results import AgentResults, measure_agent
 from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts
 from jobs.review_benchmark.conclusion_similarity import LEAST_PAIRS
 from jobs.review_benchmark.inputs import ReviewDataset, matching_options, truth_hash
@@ -32,8 +32,23 @@ PAIRED = ("macro.recall", "macro.precision", "micro.recall", "micro.precision")
 """What a summary compares; each of them is a question, and a family, of its own."""
 
 
-_FindingText: TypeAlias = tuple[str, Literal["warn", "info"], str, Sequence[str]]
-"""Code, severity, sentence, and the cases that there are."""
+def _finding(
+    code: str,
+    severity: Literal["warn", "info"],
+    where: str,
+    message: str,
+    cases: Sequence[str],
+) -> Iterator[Finding]:
+    """One finding about all cases; none where there are none."""
+    if cases:
+        yield Finding(
+            code=code,
+            severity=severity,
+            where=where,
+            message=message,
+            n=len(cases),
+            example=cases[0],
+        )
 
 
 def agent_findings(
@@ -41,13 +56,7 @@ def agent_findings(
     predictions: ReviewPredictions,
     settings: ReviewBenchmarkSettings,
 ) -> Iterator[Finding]:
-    """The findings about a scoring and each of its agents.
-
-    Args:
-        columns: what was measured, by model.
-        predictions: what it was measured of.
-        settings: of the run.
-    """
+    """The findings about a scoring and each of its agents."""
     reviews = len(predictions.reviews)
     if settings.boot_b and reviews < FEW_CLUSTERS:
         yield Finding(
@@ -59,74 +68,65 @@ def agent_findings(
             n=reviews,
         )
     for model, column in columns.items():
-        for code, severity, message, cases in _finding_texts(column, predictions):
-            if cases:
-                yield Finding(
-                    code=code,
-                    severity=severity,
-                    where=model,
-                    message=message,
-                    n=len(cases),
-                    example=cases[0],
-                )
+        yield from _of_agent(model, column, predictions)
         yield from _junk(model, column, autojunk=settings.autojunk)
 
 
-def _finding_texts(
-    column: AgentResults, predictions: ReviewPredictions
-) -> Sequence[_FindingText]:
-    left = [
-        review.id for review in predictions.reviews if review.id not in column.rebuilt
-    ]
+def _of_agent(
+    model: str, column: AgentResults, predictions: ReviewPredictions
+) -> Iterator[Finding]:
     searches = [
         (review, searched)
         for review, rebuilt in column.rebuilt.items()
         for searched in rebuilt.searches
     ]
-    return (
-        (
-            "review_not_done",
-            "warn",
-            "Reviews have no result yet and are in no mean.",
-            left,
-        ),
-        (
-            "plan_fallback",
-            "warn",
-            "Search plans could not be read; the fixed plan was searched.",
-            [review for review, searched in searches if searched.is_fallback],
-        ),
-        (
-            "no_hits",
-            "info",
-            "Queries found no paper.",
-            [
-                f"{review}: {query.label or 'query'}"
-                for review, searched in searches
-                for query, hits in zip(searched.queries, searched.hits, strict=True)
-                if not hits
-            ],
-        ),
-        (
-            "candidates_cut",
-            "info",
-            "Searches found more papers than max_candidates.",
-            [
-                f"{review}: {searched.cut:,} more"
-                for review, searched in searches
-                if searched.cut
-            ],
-        ),
-        (
-            "suspicious_match",
-            "info",
-            "Matches that a person should check.",
-            [
-                f"{review}: {suspicious_match.message}"
-                for review, every in column.suspicious.items()
-                for suspicious_match in every
-            ],
-        ),
+    yield from _finding(
+        "review_not_done",
+        "warn",
+        model,
+        "Reviews have no result yet and are in no mean.",
+        [r.id for r in predictions.reviews if r.id not in column.rebuilt],
+    )
+    yield from _finding(
+        "plan_fallback",
+        "warn",
+        model,
+        "Search plans could not be read; the fixed plan was searched.",
+        [review for review, searched in searches if searched.is_fallback],
+    )
+    yield from _finding(
+        "no_hits",
+        "info",
+        model,
+        "Queries found no paper.",
+        [
+            f"{review}: {query.label or 'query'}"
+            for review, searched in searches
+            for query, hits in zip(searched.queries, searched.hits, strict=True)
+            if not hits
+        ],
+    )
+    yield from _finding(
+        "candidates_cut",
+        "info",
+        model,
+        "Searches found more papers than max_candidates.",
+        [
+            f"{review}: {cut:,} more"
+            for review, searched in searches
+            if (cut := searched.search_hits.cut)
+        ],
+    )
+    yield from _finding(
+        "suspicious_match",
+        "info",
+        model,
+        "Matches that a person should check.",
+        [
+            f"{review}: {suspicious_match.message}"
+            for review, every in column.suspicious.items()
+            for suspicious_match in every
+        ],
     )
 
 
@@ -163,19 +163,24 @@ def measure_agents(
     dataset: ReviewDataset, predictions: ReviewPredictions
 ) -> BenchmarkResults:
     """Measure every agent."""
-    draws = ReviewDraws(settings=dataset.settings)
+    settings = dataset.settings
+
+    @cache
+    def draws(reviews: tuple[str, ...]) -> Resamples:
+        """One sequence of draws for each set of reviews."""
+        return Resamples(
+            reviews,
+            settings.boot_b,
+            settings.boot_seed,
+            level=settings.level,
+            cluster="review",
+            form=settings.interval,
+        )
+
     reviews = {review.id: review for review in predictions.reviews}
     columns = {
         model: measure_agent(
-            model,
-            [
-                rebuilt_review
-                for rebuilt_review in predictions.rebuilt
-                if rebuilt_review.model == model
-            ],
-            reviews,
-            dataset.settings,
-            draws,
+            model, predictions.of(model), reviews, dataset.settings, draws
         )
         for model in predictions.models
     }
@@ -349,20 +354,16 @@ def verdict_findings(
     """Labels without a conclusion, labels that draw no line, and alike conclusions."""
     if dataset.labels:
         yield from _labels(dataset, concluded)
-    similar_pairs = list(
-        dict.fromkeys(
-            pair for verdicts in concluded for pair in verdicts.similar_reviews
-        )
+    similar_pairs = dict.fromkeys(
+        pair for verdicts in concluded for pair in verdicts.similar_reviews
     )
-    if similar_pairs:
-        yield Finding(
-            code="alike_conclusions",
-            severity="info",
-            where="verdicts",
-            message="Conclusions of different reviews are as alike as the threshold.",
-            n=len(similar_pairs),
-            example=" and ".join(similar_pairs[0]),
-        )
+    yield from _finding(
+        "alike_conclusions",
+        "info",
+        "verdicts",
+        "Conclusions of different reviews are as alike as the threshold.",
+        [" and ".join(pair) for pair in similar_pairs],
+    )
 
 
 def not_available(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
@@ -398,19 +399,18 @@ def _labels(
         for verdicts in concluded
         for review in verdicts.compared
     }
-    unused = [
-        label for label in dataset.labels if (label.model, label.review) not in compared
-    ]
     where = "" if (path := dataset.settings.verdict_labels) is None else path.name
-    if unused:
-        yield Finding(
-            code="labels_unused",
-            severity="warn",
-            where=where,
-            message="Labels name conclusions that the run does not have.",
-            n=len(unused),
-            example=f"{unused[0].review} of {unused[0].model}",
-        )
+    yield from _finding(
+        "labels_unused",
+        "warn",
+        where,
+        "Labels name conclusions that the run does not have.",
+        [
+            f"{label.review} of {label.model}"
+            for label in dataset.labels
+            if (label.model, label.review) not in compared
+        ],
+    )
     if not any(
         verdicts.threshold and verdicts.threshold.source == "labels"
         for verdicts in concluded

@@ -15,12 +15,21 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from typing import NamedTuple
 
 from jobs.kit.comparison.models import model_pairs
+from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from jobs.kit.metrics import ratio
 from jobs.kit.score import Judged, ModelScores, TaskVerdicts, with_models
+from jobs.kit.tables import TableOf, flag, number, text
 from jobs.review_benchmark import parsing, requests
-from jobs.review_benchmark.agent_results import AgentResults
+from jobs.review_benchmark.agent_results import (
+    COUNTS,
+    LOST,
+    PASSED,
+    RATES,
+    AgentResults,
+)
 from jobs.review_benchmark.benchmark import percent, served_by_replicate
 from jobs.review_benchmark.data import (
     Conclusion,
@@ -32,7 +41,6 @@ from jobs.review_benchmark.documents import documents, result_files
 from jobs.review_benchmark.figures import figures
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.losses import PaperMatch
-from jobs.review_benchmark.measures import MEASURES
 from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
 from jobs.review_benchmark.result_files import AgentResult
@@ -49,19 +57,14 @@ from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary import MOST_REVIEWS, run_text
 from jobs.review_benchmark.tables import paper_tables, short_tables, verdict_tables
 from jobs.review_benchmark.verdicts import (
+    VERDICTS,
     ConclusionVerdicts,
     judge_conclusions,
     verdict_metrics,
 )
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from runner.scorecard import (
-    Artifact,
-    Cell,
-    HistoryEntry,
-    Scorecard,
-    StreamedDetails,
-)
+from runner.scorecard import Artifact, HistoryEntry, Scorecard, StreamedDetails
 from runner.table_files import csv_lines
 from store.results import ItemPart, ItemParts, ItemScore, Milestone
 
@@ -211,16 +214,26 @@ def _part(match: PaperMatch) -> ItemPart:
     return ItemPart(got=match.included, score=match.score, lost_at=match.lost_at or "")
 
 
-COLUMNS = (
-    "model",
-    "cochrane_id",
-    "recall",
-    "found_and_included",
-    "truth",
-    "passed",
-    "verdict_passed",
-    "comparable",
-    "database",
+class _HistoryRow(NamedTuple):
+    milestone: Milestone
+    model: str
+    review: str
+    scored: ItemScore
+
+
+HISTORY = TableOf[_HistoryRow](
+    name="history",
+    columns=(
+        text("model", lambda row: row.model),
+        text("cochrane_id", lambda row: row.review),
+        number("recall", lambda row: ratio(row.scored.got, row.scored.of)),
+        number("found_and_included", lambda row: row.scored.got),
+        number("truth", lambda row: row.scored.of),
+        flag("passed", lambda row: row.scored.passed),
+        flag("verdict_passed", lambda row: row.scored.verdict),
+        text("comparable", lambda row: row.milestone.items[row.review]),
+        text("database", lambda row: row.milestone.data or None),
+    ),
 )
 """`comparable` stands for the truth and the way of matching: two runs are compared on a
 review where it is the same, and the database too."""
@@ -228,24 +241,56 @@ review where it is the same, and the database too."""
 
 def history_csv(milestone: Milestone) -> Artifact:
     """A line for each model and review."""
-    return Artifact(name="history.csv", text=csv_lines([COLUMNS, *_rows(milestone)]))
+    rows = (
+        _HistoryRow(milestone, model, review, scored)
+        for model, standings in milestone.standings.items()
+        for review, scored in standings.items()
+    )
+    return Artifact(name="history.csv", text=csv_lines(HISTORY.lines(rows)))
 
 
-def _rows(milestone: Milestone) -> Iterator[tuple[Cell, ...]]:
-    for model, standings in milestone.standings.items():
-        for review, item_score in standings.items():
-            yield (
-                model,
-                review,
-                ratio(item_score.got, item_score.of),
-                item_score.got,
-                item_score.of,
-                item_score.passed,
-                item_score.verdict,
-                milestone.items[review],
-                milestone.data or None,
-            )
-
+MEASURES = Measures(
+    headlines=(
+        "macro.recall",
+        "macro.precision",
+        "macro.ceiling",
+        "macro.retrieval_recall",
+        "macro.screening_recall",
+        "verdict.similarity",
+        "verdict.passed_rate",
+    ),
+    scopes={
+        "macro.": MeasurePart(name="", meaning="mean over reviews"),
+        "micro.": MeasurePart(name="pooled over reviews"),
+        "median.": MeasurePart(name="median over reviews"),
+        "min.": MeasurePart(name="minimum over reviews"),
+        "review.{review*}.": MeasurePart(name="review {review}"),
+        "replicate.{replicate}.": MeasurePart(
+            name="replicate {replicate}",
+            meaning="mean over reviews of replicate {replicate} by itself",
+        ),
+    },
+    forms=BASELINE_FORMS,
+    slots={
+        "method": {
+            "pmid": "PMID",
+            "doi": "DOI",
+            "title_fuzzy": "similar title",
+        }
+    },
+    measures={
+        **RATES,
+        **{f"count.{key}": measure for key, measure in COUNTS.items()},
+        "count.method.null": Measure(
+            "Studies without a match",
+            "Studies of the truth that match no paper",
+            "lower",
+        ),
+        **{f"lost.{step}": measure for step, measure in LOST.items()},
+        **VERDICTS,
+        **PASSED,
+    },
+)
 
 HEADLINE = "macro.recall"
 

@@ -64,6 +64,18 @@ class SearchHits:
         """Papers that were found and are too many."""
         return len(self.ranked) - len(self.candidates)
 
+    def ranks(self, paper: int) -> Sequence[int | None]:
+        """The place of a paper among those of each query, from 1."""
+        return [_rank(ranking, paper) for ranking in self.rankings]
+
+    def rank(self, paper: int) -> int | None:
+        """The place of a paper in the order of all queries, from 1."""
+        return _rank(self.ranked, paper)
+
+
+def _rank(ranking: Sequence[int], paper: int) -> int | None:
+    return ranking.index(paper) + 1 if paper in ranking else None
+
 
 def searched_years(
     review: Review, settings: ReviewBenchmarkSettings

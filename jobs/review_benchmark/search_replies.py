@@ -16,7 +16,6 @@ from jobs.review_benchmark.data import (
     Relevance,
     Review,
     SearchPlan,
-    SearchQuery,
     Vector,
     expression,
 )
@@ -37,13 +36,13 @@ STAGES = frozenset({"judge", "embed"})
 """The stages of other models than the agent's own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonAnswers:
-    """A conclusion with all that compares it."""
+@dataclass(frozen=True, slots=True)
+class ReadConclusion:
+    """A conclusion, and how the answers behind it stand to the present plan."""
 
     concluded: AgentConclusion
     missing: int = 0  #: what was never asked
-    stale: int = 0  #: replies about other conclusions, or by other rules
+    stale: int = 0  #: replies that the present plan or rules would not ask for
 
 
 def read_comparisons(
@@ -52,16 +51,8 @@ def read_comparisons(
     model: str,
     concluded: AgentConclusion,
     family: Iterable[Answer],
-) -> ComparisonAnswers:
-    """A conclusion with the answers that compare it.
-
-    Args:
-        dataset: reviews and settings.
-        review: what is concluded about.
-        model: the subject model.
-        concluded: its conclusion.
-        family: all answers about the review.
-    """
+) -> ReadConclusion:
+    """A conclusion with the answers that compare it."""
     answers = {
         answer.task.key: answer for answer in family if answer.task.stage in STAGES
     }
@@ -75,7 +66,7 @@ def read_comparisons(
     for spec in specs:
         answer = answers.pop(spec.key, None)
         truth = conclusion_from_context(spec.context).truth
-        read = _read(dataset, answer)
+        read = _read(answer)
         if isinstance(read, JudgedSimilarity):
             compared = replace(compared, judged={**compared.judged, truth: read})
         elif isinstance(read, str):
@@ -86,7 +77,7 @@ def read_comparisons(
             compared = replace(compared, vector=read)
         missing += answer is None and spec.skip is None
     stale = sum(answer.reply is not None for answer in answers.values())
-    return ComparisonAnswers(concluded=compared, missing=missing, stale=stale)
+    return ReadConclusion(compared, missing=missing, stale=stale)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,23 +107,21 @@ class TruthVectors:
             self.stale += answer.reply is not None
             return
         self.missing -= 1
-        read = _read(self.dataset, answer)
+        read = _read(answer)
         if isinstance(read, tuple):
             self.vectors.setdefault(review, read)
 
 
-def _read(
-    dataset: ReviewDataset, answer: Answer | None
-) -> JudgedSimilarity | Vector | str:
+def _read(answer: Answer | None) -> JudgedSimilarity | Vector | str:
     """What an answer says, or why it says nothing."""
     if answer is None:
         return "open"
     parsed: JudgedSimilarity | Vector | ParseFailure
     match answer.reply:
         case Reply() as reply:
-            parsed = parsing.read_similarity(dataset, answer.task, reply)
+            parsed = parsing.parse_similarity(reply)
         case Vectors() as reply:
-            parsed = parsing.read_vector(dataset, answer.task, reply)
+            parsed = parsing.parse_vector(reply)
         case _:
             return answer.error or answer.skip or "open"
     return parsed.reason if isinstance(parsed, ParseFailure) else parsed
@@ -156,15 +145,6 @@ class ScoredPaper:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ReplicateAnswers:
-    """The conclusion that was drawn from the papers that are included now."""
-
-    concluded: AgentConclusion
-    missing: int = 0  #: it was never asked for
-    stale: int = 0  #: others, drawn from papers that were included under other rules
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswers:
     """What one replicate of a model made of one review."""
 
@@ -173,8 +153,6 @@ class SearchAnswers:
     replicate: int
     failure: str = ""  #: why there is no search: class, skip, or `open`
     searched: ExecutedSearch | None = None
-    candidates: tuple[int, ...] = ()  #: best first
-    ranked: tuple[int, ...] = ()  #: all papers that were found; candidates first
     spent: AgentUsage = field(default_factory=AgentUsage)
     scored: Mapping[int, ScoredPaper] = field(
         default_factory=dict
@@ -210,7 +188,7 @@ def read_search(
             spent=usage_of(family),
         )
     parsed = parsing.read_plan(dataset, task, first.chat)
-    search_hits = searched(dataset, review, parsed)
+    search = executed_search(dataset, review, parsed, task.replicate)
     answers = {
         requests.paper_of_key(answer.task.key)[1]: _scored(dataset, answer)
         for answer in family
@@ -218,7 +196,7 @@ def read_search(
     }
     scored = {
         number: answers.get(number, ScoredPaper(outcome="open"))
-        for number in search_hits.candidates
+        for number in search.search_hits.candidates
     }
     replicate_answers = _read_conclusion(dataset, review, answers, family)
     comparisons = read_comparisons(
@@ -228,13 +206,11 @@ def read_search(
         review=review.id,
         model=task.model,
         replicate=task.replicate,
-        searched=_searched(dataset, review, parsed, search_hits.cut, task.replicate),
-        candidates=search_hits.candidates,
-        ranked=search_hits.ranked,
+        searched=search,
         spent=usage_of(answer for answer in family if answer.task.stage not in STAGES),
         scored=scored,
         concluded=comparisons.concluded,
-        missing=sum(number not in answers for number in search_hits.candidates)
+        missing=sum(number not in answers for number in scored)
         + replicate_answers.missing
         + comparisons.missing,
         stale=sum(
@@ -246,27 +222,18 @@ def read_search(
     )
 
 
-def _searched(
-    dataset: ReviewDataset,
-    review: Review,
-    parsed: SearchPlan | ParseFailure,
-    cut: int,
-    replicate: int,
+def executed_search(
+    dataset: ReviewDataset, review: Review, parsed: object, replicate: int = 1
 ) -> ExecutedSearch:
+    """The search that a parsed reply leads to; by the fixed plan where it is none."""
     planned_queries = queries(review, parsed, dataset.settings.queries)
     return ExecutedSearch(
         replicate=replicate,
         queries=planned_queries,
-        hits=tuple(n_hits(dataset, query) for query in planned_queries),
-        cut=cut,
-        is_fallback=isinstance(parsed, ParseFailure),
+        hits=tuple(dataset.papers.n_hits(expression(it)) for it in planned_queries),
+        search_hits=searched(dataset, review, parsed),
+        is_fallback=not isinstance(parsed, SearchPlan),
     )
-
-
-def n_hits(dataset: ReviewDataset, query: SearchQuery) -> int:
-    """How many papers fit a query, of any year."""
-    database = dataset.database
-    return 0 if database is None else database.n_hits(expression(query))
 
 
 def _scored(dataset: ReviewDataset, answer: Answer) -> ScoredPaper:
@@ -289,7 +256,7 @@ def _read_conclusion(
     review: Review,
     answers: Mapping[int, ScoredPaper],
     family: Sequence[Answer],
-) -> _ReplicateAnswers:
+) -> ReadConclusion:
     """The conclusion from what is included now, in the order of the plan.
 
     While a score is still to come, nobody knows what will be included.
@@ -301,7 +268,7 @@ def _read_conclusion(
         scored_paper.outcome == "open" and not scored_paper.failure
         for scored_paper in answers.values()
     ):
-        return _ReplicateAnswers(concluded=AgentConclusion(failure="open"))
+        return ReadConclusion(AgentConclusion(failure="open"))
     scores = {
         number: scored_paper.score
         for number, scored_paper in answers.items()
@@ -318,21 +285,19 @@ def _read_conclusion(
     )
     if spec is None or spec.skip is not None:
         failure = "no_candidates" if spec is None or spec.skip is None else spec.skip
-        return _ReplicateAnswers(
-            concluded=AgentConclusion(failure=failure), stale=stale
-        )
+        return ReadConclusion(AgentConclusion(failure=failure), stale=stale)
     if not due:
-        return _ReplicateAnswers(
+        return ReadConclusion(
             concluded=AgentConclusion(failure="open"), missing=1, stale=stale
         )
     (answer,) = due
-    return _ReplicateAnswers(concluded=_concluded(dataset, answer), stale=stale)
+    return ReadConclusion(_concluded(answer), stale=stale)
 
 
-def _concluded(dataset: ReviewDataset, answer: Answer) -> AgentConclusion:
+def _concluded(answer: Answer) -> AgentConclusion:
     if answer.chat is None:
         return AgentConclusion(failure=answer.error or answer.skip or "open")
-    parsed = parsing.read_conclusion(dataset, answer.task, answer.chat)
+    parsed = parsing.parse_conclusion(answer.chat)
     if isinstance(parsed, Conclusion):
         return AgentConclusion(
             text=parsed.text, direction=parsed.direction, certainty=parsed.certainty

@@ -246,6 +246,8 @@ def _table(results: BenchmarkResults) -> TableBlock:
     """Returns a row for each model, over its reviews."""
     level = f"[{100 * results.dataset.settings.level:g}%]"
     titles = ("model", "passed", f"recall {level}", "micro", "precision", "ceiling")
+    means = ("precision", "ceiling", "retrieval_recall", "screening_recall")
+    paths = ("micro.recall", *(f"macro.{name}" for name in means))
     rows: list[list[str]] = []
     for model, column in results.columns.items():
         by_path = column.by_path()
@@ -254,11 +256,7 @@ def _table(results: BenchmarkResults) -> TableBlock:
                 _name(model),
                 f"{by_path['passed'].value}/{by_path['passed'].n}",
                 with_ends(by_path["macro.recall"], of_ends=".3f"),
-                fixed(by_path["micro.recall"].value),
-                fixed(by_path["macro.precision"].value),
-                fixed(by_path["macro.ceiling"].value),
-                fixed(by_path["macro.retrieval_recall"].value),
-                fixed(by_path["macro.screening_recall"].value),
+                *(fixed(by_path[path].value) for path in paths),
             ]
         )
     return wide_table([*titles, "retrieval", "screening"], rows)

@@ -6,7 +6,8 @@ made while they are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -43,7 +44,12 @@ def short_tables(results: BenchmarkResults) -> Iterator[Table]:
     """All of them, in the order of a report."""
     target = results.dataset.settings.target_recall
     yield PER_REVIEW.table(
-        _ReviewRow(column, review, target)
+        _ReviewRow(
+            column,
+            review,
+            target,
+            Counter(match.lost_at for match in column.matches[review]),
+        )
         for column in results.columns.values()
         for review in column.benchmarks
     )
@@ -57,6 +63,7 @@ class _ReviewRow(NamedTuple):
     agent: AgentResults
     review: str
     target_recall: float
+    lost: Mapping[str | None, int]  #: its studies by the step that lost them
 
     @property
     def counts(self) -> ReviewBenchmarkCounts:
@@ -69,9 +76,6 @@ class _ReviewRow(NamedTuple):
     @property
     def has_fallback(self) -> bool:
         return any(search.is_fallback for search in self.rebuilt.searches)
-
-    def lost(self, step: str) -> int:
-        return sum(match.lost_at == step for match in self.agent.lost(self.review))
 
 
 PER_REVIEW = TableOf[_ReviewRow](
@@ -93,7 +97,7 @@ PER_REVIEW = TableOf[_ReviewRow](
         number("screening_recall", lambda row: row.counts.screening_recall),
         number("recall_distinct", lambda row: row.counts.recall_distinct),
         number("nnr", lambda row: row.counts.nnr, "number needed to read"),
-        per_key("lost_{}", LOST_AT, lambda row, step: row.lost(step)),
+        per_key("lost_{}", LOST_AT, lambda row, step: row.lost.get(step, 0)),
         per_key("matched_{}", MATCHED, lambda row, by: row.counts.methods.get(by, 0)),
         count("distinct_documents", lambda row: row.counts.documents),
         count("candidates", lambda row: len(row.rebuilt.candidates)),
@@ -210,14 +214,8 @@ class _SweepRow(NamedTuple):
     model: str
     review: str | None  #: None: over all reviews
     step: ThresholdStep | OverallStep
-
-    @property
-    def micro_recall(self) -> float | None:
-        return self.step.micro_recall if isinstance(self.step, OverallStep) else None
-
-    @property
-    def micro_precision(self) -> float | None:
-        return self.step.micro_precision if isinstance(self.step, OverallStep) else None
+    micro_recall: float | None = None
+    micro_precision: float | None = None
 
 
 THRESHOLD_SWEEP = TableOf[_SweepRow](
@@ -280,8 +278,9 @@ def _matches(results: BenchmarkResults) -> Iterator[_MatchRow]:
 
 def _sweep(results: BenchmarkResults) -> Iterator[_SweepRow]:
     for agent in results.columns.values():
-        for overall_step in agent.overall:
-            yield _SweepRow(agent.model, None, overall_step)
+        for overall in agent.overall:
+            micro = overall.micro_recall, overall.micro_precision
+            yield _SweepRow(agent.model, None, overall, *micro)
         for review, steps in agent.steps.items():
             for step in steps:
                 yield _SweepRow(agent.model, review, step)

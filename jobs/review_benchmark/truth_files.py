@@ -8,136 +8,19 @@ written reads back to the same value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any
 
 import msgspec
+from pydantic import TypeAdapter
 
-from jobs.kit.inputs.cells import kind_of
 from jobs.kit.inputs.files import read_json
-from jobs.kit.inputs.rows import InputFindings
-from jobs.review_benchmark.data import (
-    PICO,
-    Certainty,
-    Direction,
-    QuestionParts,
-    Review,
-    TruthPaper,
-    word_of,
-)
+from jobs.kit.inputs.rows import InputFindings, validated_value
+from jobs.review_benchmark.data import Review, TruthPaper, keeping_unknown
 from jobs.review_benchmark.matching import pmid_of
 from runner.errors import DatasetError
 from runner.scorecard import Artifact
-
-_Word = TypeVar("_Word", bound=str)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonFields:
-    """An object of an input file."""
-
-    where: str  #: file and place, as an error names them
-    values: Mapping[str, Any]
-
-    def error(self, message: str) -> DatasetError:
-        """A complaint about this object; *message* ends with the cure."""
-        return DatasetError(f"{self.where}: {message}.")
-
-    def text(self, name: str) -> str:
-        """A text without outer blanks; empty where it is missing or null."""
-        value = self.values.get(name)
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise self.error(f"{name} is {kind_of(value)} (a text is expected)")
-        return value.strip()
-
-    def identifier(self, name: str) -> str:
-        """A text or a whole number, as text; empty where it is missing or null."""
-        value = self.values.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float | str | None):
-            raise self.error(f"{name} is {kind_of(value)} (put the id in quotes)")
-        return "" if value is None else str(value).strip()
-
-    def year(self, name: str) -> int | None:
-        """A whole number, also as `1999.0` or "1999"; None where it is not given."""
-        value = self.values.get(name)
-        if value is None or value == "":
-            return None
-        try:
-            number = float(value) if not isinstance(value, bool) else None
-        except (TypeError, ValueError, OverflowError):
-            number = None
-        if number is None or not number.is_integer():
-            raise self.error(f"{name} is {value!r} (a year such as 1999 is expected)")
-        return int(number)
-
-    def word(self, name: str, allowed: tuple[_Word, ...]) -> _Word | None:
-        """One of some words; None where it is missing, null or blank."""
-        text = self.text(name)
-        word = word_of(text, allowed)
-        if text and word is None:
-            raise self.error(f"{name} is {text!r} (use one of {', '.join(allowed)})")
-        return word
-
-    def number(self, name: str) -> float | None:
-        """A number; None where it is missing or null."""
-        value = self.values.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float | None):
-            raise self.error(f"{name} is {kind_of(value)} (a number is expected)")
-        try:
-            return None if value is None else float(value)
-        except OverflowError as error:
-            raise self.error(f"{name} is too large (correct it)") from error
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts without the blank ones; empty where it is missing or null."""
-        value = self.values.get(name)
-        if value is None:
-            return ()
-        if not isinstance(value, list):
-            raise self.error(f"{name} is {kind_of(value)} (a list is expected)")
-        for index, entry in enumerate(value):
-            if not isinstance(entry, str):
-                raise self.error(
-                    f"{name}[{index}] is {kind_of(entry)} (a text is expected)"
-                )
-        return tuple(text.strip() for text in value if text.strip())
-
-    def object(self, name: str) -> JsonFields | None:
-        """An object inside this one; None where it is missing or null."""
-        value = self.values.get(name)
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise self.error(f"{name} is {kind_of(value)} (an object is expected)")
-        return JsonFields(where=f"{self.where}: {name}", values=value)
-
-    def objects(self, name: str) -> tuple[JsonFields, ...]:
-        """The objects in a list; empty where it is missing or null."""
-        value = self.values.get(name)
-        if value is None:
-            return ()
-        if not isinstance(value, list):
-            raise self.error(f"{name} is {kind_of(value)} (a list is expected)")
-        objects = []
-        for index, entry in enumerate(value):
-            if not isinstance(entry, dict):
-                raise self.error(
-                    f"{name}[{index}] is {kind_of(entry)} (an object is expected)"
-                )
-            objects.append(
-                JsonFields(where=f"{self.where}: {name}[{index}]", values=entry)
-            )
-        return tuple(objects)
-
-    def without(self, names: Sequence[str]) -> dict[str, Any]:
-        """The fields of other names."""
-        excluded = set(names)
-        return {
-            name: value for name, value in self.values.items() if name not in excluded
-        }
 
 
 def note_bad_pmid(pmid: str, where: str, findings: InputFindings) -> None:
@@ -164,19 +47,7 @@ TEMPLATE = "CD000000"
 """The id of a file that is there to be filled in."""
 
 _NEEDED = ("cochrane_id", "title", "research_question", "included_studies")
-_REVIEW = (
-    *_NEEDED,
-    "pico",
-    "inclusion_criteria",
-    "exclusion_criteria",
-    "authors_conclusion",
-    "conclusion_direction",
-    "conclusion_certainty",
-    "source_url",
-    "notes",
-    "date_range",
-)
-_STUDY = ("pmid", "doi", "title", "authors", "year", "cochrane_ref_id", "notes")
+_REVIEW: TypeAdapter[Review] = TypeAdapter(Annotated[Review, keeping_unknown(Review)])
 
 
 def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
@@ -191,7 +62,7 @@ def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
     for path in _files(folder):
         fields = _fields(path)
         # before it is read: what is to be filled in may be missing
-        if fields.text("cochrane_id") == TEMPLATE:
+        if str(fields.get("cochrane_id")).strip() == TEMPLATE:
             findings.add(
                 "template_skipped",
                 "warn",
@@ -200,7 +71,7 @@ def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
                 example=TEMPLATE,
             )
             continue
-        review = _review_from(fields)
+        review = _review_from(fields, path.name)
         if review.id in reviews:
             raise DatasetError(
                 f"{path.name}: cochrane_id {review.id} is also in "
@@ -216,40 +87,30 @@ def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
     return tuple(reviews[key][0] for key in sorted(reviews))
 
 
-def read_review(path: Path) -> Review:
-    """The review in a file.
-
-    Raises:
-        DatasetError: it is not to be read, or lacks or mistakes a field.
-    """
-    return _review_from(_fields(path))
-
-
-def _fields(path: Path) -> JsonFields:
+def _fields(path: Path) -> dict[str, Any]:
     value = read_json(path)
     if not isinstance(value, dict):
         raise DatasetError(f"{path.name}: not an object (one review is expected).")
-    return JsonFields(where=path.name, values=value)
+    return value
 
 
-def _review_from(fields: JsonFields) -> Review:
-    _require(fields)
-    return Review(
-        id=fields.text("cochrane_id"),
-        title=fields.text("title"),
-        question=fields.text("research_question"),
-        studies=tuple(_study(study) for study in fields.objects("included_studies")),
-        pico=_pico(fields.object("pico")),
-        inclusion=fields.texts("inclusion_criteria"),
-        exclusion=fields.texts("exclusion_criteria"),
-        conclusion=fields.text("authors_conclusion"),
-        direction=fields.word("conclusion_direction", get_args(Direction)),
-        certainty=fields.word("conclusion_certainty", get_args(Certainty)),
-        source_url=fields.text("source_url"),
-        notes=fields.text("notes"),
-        date_range=_years(fields),
-        further=fields.without(_REVIEW),
-    )
+def _review_from(fields: dict[str, Any], file: str) -> Review:
+    missing = [
+        name
+        for name in _NEEDED
+        if (value := fields.get(name)) is None
+        or value == []
+        or (isinstance(value, str) and not value.strip())
+    ]
+    if missing:
+        raise DatasetError(f"{file}: missing or empty: {', '.join(missing)}.")
+    review = validated_value(_REVIEW, fields, file)
+    for index, study in enumerate(review.studies):
+        if not (study.pmid or study.doi or study.title):
+            raise DatasetError(
+                f"{file}: included_studies[{index}] has no pmid, doi or title."
+            )
+    return review
 
 
 def _files(folder: Path) -> Sequence[Path]:
@@ -265,61 +126,6 @@ def _files(folder: Path) -> Sequence[Path]:
             f"{folder}: there is no {PATTERN} in it (name another folder with --truth)."
         )
     return paths
-
-
-def _require(fields: JsonFields) -> None:
-    """Complain of all that is missing at once."""
-    missing = [
-        name
-        for name in _NEEDED
-        if (value := fields.values.get(name)) is None
-        or value == []
-        or (isinstance(value, str) and not value.strip())
-    ]
-    if missing:
-        raise fields.error(f"missing or empty: {', '.join(missing)}")
-
-
-def _study(fields: JsonFields) -> TruthPaper:
-    paper = TruthPaper(
-        pmid=fields.identifier("pmid"),
-        doi=fields.text("doi"),
-        title=fields.text("title"),
-        authors=fields.texts("authors"),
-        year=fields.year("year"),
-        ref_id=fields.text("cochrane_ref_id"),
-        notes=fields.text("notes"),
-        further=fields.without(_STUDY),
-    )
-    if not (paper.pmid or paper.doi or paper.title):
-        raise DatasetError(f"{fields.where} has no pmid, doi or title.")
-    return paper
-
-
-def _pico(fields: JsonFields | None) -> QuestionParts | None:
-    return (
-        None
-        if fields is None
-        else QuestionParts(**{name: fields.text(name) for name in PICO})
-    )
-
-
-def _years(fields: JsonFields) -> tuple[int, int] | None:
-    value = fields.values.get("date_range")
-    if value is None:
-        return None
-    if (
-        not isinstance(value, list)
-        or len(value) != 2  # noqa: PLR2004 - from and to
-        or not all(
-            isinstance(year, int) and not isinstance(year, bool) for year in value
-        )
-        or value[0] > value[1]
-    ):
-        raise fields.error(
-            f"date_range is {value!r} (two years, from and to, are expected)"
-        )
-    return value[0], value[1]
 
 
 def review_to_json(review: Review) -> dict[str, Any]:

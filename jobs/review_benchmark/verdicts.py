@@ -175,38 +175,21 @@ def judge_conclusions(
         return ()
     truths = [review for review in predictions.reviews if review.conclusion]
     concluded = [
-        _compared(
-            dataset,
-            model,
-            [
-                rebuilt_review
-                for rebuilt_review in predictions.rebuilt
-                if rebuilt_review.model == model
-            ],
-            truths,
-            predictions,
-        )
+        _compared(dataset, model, predictions.of(model), truths, predictions)
         for model in predictions.models
     ]
     among = _truth_pairs(dataset.verdict, truths, predictions)
-    shared = _threshold_from_settings(dataset.settings) or _labelled(dataset, concluded)
+    stated = dataset.settings.verdict_threshold
+    shared = (
+        _labelled(dataset, concluded)
+        if stated is None
+        else SimilarityThreshold(value=stated, source="setting", n=0)
+    )
     return tuple(
         _with_threshold(
             verdicts, shared or _from_pairs(verdicts, concluded, among), among
         )
         for verdicts in concluded
-    )
-
-
-def _threshold_from_settings(
-    settings: ReviewBenchmarkSettings,
-) -> SimilarityThreshold | None:
-    """The threshold that the settings give."""
-    value = settings.verdict_threshold
-    return (
-        None
-        if value is None
-        else SimilarityThreshold(value=value, source="setting", n=0)
     )
 
 
@@ -315,7 +298,7 @@ def _match(
         if rebuilt_review.review in conclusion.judged
     ]
     return ConclusionMatch(
-        text=rebuilt_review.conclusion,
+        text=rebuilt_review.concluded.text,
         similarity=similarity,
         directions=tuple(judgement.direction for judgement in judged),
         rationale=next(

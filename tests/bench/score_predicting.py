@@ -16,8 +16,7 @@ from jobs.evidence_retrieval.inputs import assign_folds
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.predictions.columns import columns
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows
-from jobs.evidence_retrieval.predictions.gate import spec_of
-from jobs.evidence_retrieval.predictions.nested_folds import FoldAssignment, nested
+from jobs.evidence_retrieval.predictions.gate import FoldAssignment, nested, spec_of
 from jobs.evidence_retrieval.predictions.outputs import Outputs, SubjectOutputs
 from jobs.evidence_retrieval.predictions.rankings import ranking_chains
 from jobs.evidence_retrieval.settings import EvidenceSettings

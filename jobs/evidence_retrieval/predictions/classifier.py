@@ -14,7 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from jobs.evidence_retrieval.pipeline import Calibration
-from jobs.evidence_retrieval.predictions.fitted_gate import Calibrator, Classifier
+from jobs.evidence_retrieval.predictions.fitted_gate import (
+    Calibrator,
+    Classifier,
+    FeatureRows,
+)
 from jobs.kit.metrics import auprc, fit_isotonic, fit_platt
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 
@@ -50,14 +54,6 @@ def score_shape(scores: Floats) -> Floats:
     return shape
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
-    """One row a query, every value finite."""
-
-    names: tuple[str, ...]
-    values: Floats  #: (queries, features)
-
-
 def features(
     *,
     probability: Floats,
@@ -68,8 +64,9 @@ def features(
     pool: Ints,
     criterion: Ints,
     criteria: Sequence[str],
-) -> Features:
-    """What is known of each query before anybody looks at its gold.
+    posts: tuple[str, ...],
+) -> FeatureRows:
+    """What is known of each query before anybody looks at its gold, as finite values.
 
     Args:
         probability: as the model stated it; NaN where it stated none.
@@ -80,6 +77,7 @@ def features(
         pool: sentences of the post.
         criterion: place among *criteria*.
         criteria: their ids, all of the criteria file, used or not.
+        posts: the post's id.
     """
     safe = np.clip(probability, FARTHEST, 1 - FARTHEST)
     measured = {
@@ -102,7 +100,12 @@ def features(
     }
     filled = {name: np.nan_to_num(column) for name, column in measured.items()}
     columns = {**filled, **absent, **one_hot}
-    return Features(names=tuple(columns), values=np.column_stack([*columns.values()]))
+    return FeatureRows(
+        names=tuple(columns),
+        values=np.column_stack([*columns.values()]),
+        stated=probability,
+        posts=posts,
+    )
 
 
 def _down(table: npt.NDArray[np.float64]) -> Floats:

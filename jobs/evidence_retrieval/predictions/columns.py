@@ -30,7 +30,7 @@ class Replicates:
 
     def __init__(self) -> None:
         self._decisions: list[tuple[bool, bool]] = []
-        self._taus: list[float] = []
+        self._taus: list[float | None] = []
 
     def add(
         self,
@@ -53,7 +53,7 @@ class Replicates:
             orders = [
                 reranked[number] for number in sorted(reranked)
             ] or assessed_orders
-            self._taus += _taus(orders)
+            self._taus += [kendall_tau(orders[0], later) for later in orders[1:]]
 
     def numbers(self) -> dict[str, float | None]:
         """The flip rate of decisions, and the mean Kendall tau between orders."""
@@ -61,13 +61,6 @@ class Replicates:
             FLIP_RATE: flip_rate(self._decisions),
             ORDER_TAU: mean(self._taus),
         }
-
-
-def _taus(orders: Sequence[tuple[int, ...]]) -> Iterable[float]:
-    for later in orders[1:]:
-        tau = kendall_tau(orders[0], later)
-        if tau is not None:
-            yield tau
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,56 +101,41 @@ class ModelColumns:
 
     def stated(self, field_name: str) -> Floats:
         """A number of each assessment by its field's name; NaN where there is none."""
+        # an array of floats reads None as NaN
         values = [
-            None if assessment is None else getattr(assessment, field_name)
-            for assessment in self.assessed
+            None if one is None else getattr(one, field_name) for one in self.assessed
         ]
-        return np.array(
-            [np.nan if value is None else value for value in values], dtype=np.float64
-        )
+        return np.array(values, dtype=np.float64)
 
     @property
     def replicates_read(self) -> Sequence[int]:
         """How many replicates of each query could be read."""
-        return [
-            0 if assessment is None else assessment.replicates
-            for assessment in self.assessed
-        ]
+        return [0 if one is None else one.replicates for one in self.assessed]
 
 
 def columns(
     dataset: EvidenceDataset, outputs: Outputs, chains: Iterable[RankingChain]
 ) -> dict[str, ModelColumns]:
     """By model, everything that its configurations are made of."""
-    distinct_chains = tuple(dict.fromkeys(chains))
+    distinct = dict.fromkeys(chains)
     by_model = {
-        model: ModelColumns(steps={chain: StepColumns() for chain in distinct_chains})
+        model: ModelColumns(steps={chain: StepColumns() for chain in distinct})
         for model in outputs.subjects
     }
+    settings = dataset.settings
     # a post's matrices are small: a second thread would be waited for, not gained
     with threadpool_limits(limits=1):
-        _fill(by_model, dataset, outputs, distinct_chains)
+        for post in dataset.posts:
+            pool = PostPool(dataset, post, outputs.cosines.get(post.id))
+            uids = [sentence.uid for sentence in post.sentences]
+            for model, subject in outputs.subjects.items():
+                steps = RankingSteps(pool, outputs, subject, settings.seed)
+                into = by_model[model]
+                into.assessed.extend(steps.assessed)
+                into.replicates.add(pool, subject, steps.assess_orders, settings.tau)
+                for chain, step_columns in into.steps.items():
+                    step_columns.add(uids, steps, chain)
     return by_model
-
-
-def _fill(
-    by_model: Mapping[str, ModelColumns],
-    dataset: EvidenceDataset,
-    outputs: Outputs,
-    chains: Sequence[RankingChain],
-) -> None:
-    for post in dataset.posts:
-        pool = PostPool(dataset, post, outputs.cosines.get(post.id))
-        uids = [sentence.uid for sentence in post.sentences]
-        for model, subject in outputs.subjects.items():
-            steps = RankingSteps(pool, outputs, subject, dataset.settings.seed)
-            model_columns = by_model[model]
-            model_columns.assessed.extend(steps.assessed)
-            model_columns.replicates.add(
-                pool, subject, steps.assess_orders, dataset.settings.tau
-            )
-            for chain in chains:
-                model_columns.steps[chain].add(uids, steps, chain)
 
 
 def queries(dataset: EvidenceDataset) -> Queries:

@@ -23,7 +23,7 @@ from jobs.evidence_retrieval.predictions.fold_gates import (
     GridCandidate,
     choices,
 )
-from jobs.evidence_retrieval.predictions.nested_folds import FoldResult
+from jobs.evidence_retrieval.predictions.gate import FoldResult
 from jobs.evidence_retrieval.predictions.outputs import SubjectOutputs
 from jobs.evidence_retrieval.predictions.rankings import (
     Constants,
@@ -102,11 +102,11 @@ def predictions(
 def _probabilities(
     queries: Queries, settings: EvidenceSettings, gated: GateOutput | None
 ) -> tuple[Floats, Floats]:
-    unknown = np.full(len(queries), np.nan)
-    if gated is None:
-        return unknown, unknown
-    raw = gated.of.spread(gated.result.raw, unknown)
-    probability = gated.of.spread(gated.result.probability, unknown)
+    """Before and after calibration; NaN where the gate cannot speak of a query."""
+    raw, probability = np.full((2, len(queries)), np.nan)
+    if gated is not None:
+        raw[gated.of.indices] = gated.result.raw
+        probability[gated.of.indices] = gated.result.probability
     return (
         _empty_as_zero(raw, queries, settings),
         _empty_as_zero(probability, queries, settings),
@@ -138,7 +138,7 @@ def _states(p: Floats, tau_neg: Floats, tau_pos: Floats, gated: GateOutput) -> S
         p[has_thresholds],
         tau_neg[has_thresholds],
         tau_pos[has_thresholds],
-        edge=gated.spec.edge,
+        edge=gated.spec.settings.gate_edge,
     )
     return states
 
@@ -147,6 +147,7 @@ def _status(
     queries: Queries, number: Floats, subject: SubjectOutputs, config: Config
 ) -> Sequence[str]:
     """Whether a query counts, by the number that orders queries here."""
+    goes_by_endpoint = config.gate == "none" and config.rerank == "endpoint"
     statuses = []
     for i, (y, value) in enumerate(zip(queries.y.tolist(), number, strict=True)):
         if y == UNKNOWN:
@@ -157,20 +158,20 @@ def _status(
             statuses.append(f"{SKIPPED}:no_sentences")
         elif (reason := subject.skipped.get(queries.key(i))) is not None:
             statuses.append(f"{SKIPPED}:{reason}")
-        elif config.gate == "none" and _is_trivial(config, int(queries.pool[i])):
+        elif goes_by_endpoint and queries.pool[i] == 1:
+            # it had nothing to order, and so gave no score
             statuses.append(f"{SKIPPED}:single_sentence")
         else:
             statuses.append(UNSCORED)
     return statuses
 
 
-def _is_trivial(config: Config, pool: int) -> bool:
-    """Whether an endpoint had nothing to order, and so gave no score."""
-    return config.rerank == "endpoint" and pool == 1
-
-
 _Value = TypeVar("_Value")
 _Kind = TypeVar("_Kind", bound=np.generic)
+
+
+_COLUMNS = ("prob_raw", "prob", "score", "tau_neg", "tau_pos", "state", "k")
+"""The columns of numbers; None where a configuration has no such column."""
 
 
 def by_fold(parts: Sequence[Predictions], which: Ints) -> Predictions:
@@ -183,16 +184,15 @@ def by_fold(parts: Sequence[Predictions], which: Ints) -> Predictions:
     first = parts[0]
     if len(parts) == 1:
         return first
+    columns: dict[str, Any] = {
+        name: _stacked([getattr(part, name) for part in parts], which)
+        for name in _COLUMNS
+        if getattr(first, name) is not None
+    }
     return replace(
         first,
+        **columns,
         status=_rows([part.status for part in parts], which),
-        prob_raw=_column([part.prob_raw for part in parts], which),
-        prob=_column([part.prob for part in parts], which),
-        score=_column([part.score for part in parts], which),
-        tau_neg=_column([part.tau_neg for part in parts], which),
-        tau_pos=_column([part.tau_pos for part in parts], which),
-        state=_column([part.state for part in parts], which),
-        k=_column([part.k for part in parts], which),
         sweep={
             gamma: _stacked([part.sweep[gamma] for part in parts], which)
             for gamma in first.sweep
@@ -206,13 +206,6 @@ def by_fold(parts: Sequence[Predictions], which: Ints) -> Predictions:
             for name in first.scores
         },
     )
-
-
-def _column(
-    columns: Sequence[npt.NDArray[_Kind] | None], which: Ints
-) -> npt.NDArray[_Kind] | None:
-    present = [column for column in columns if column is not None]
-    return _stacked(present, which) if present else None
 
 
 def _stacked(columns: Sequence[npt.NDArray[_Kind]], which: Ints) -> npt.NDArray[_Kind]:
@@ -321,9 +314,7 @@ def decide(
     return ConfigPredictions(
         config=config,
         predictions=by_fold(parts, which),
-        gates={
-            constants: gate for constants, gate in gated.items() if gate is not None
-        },
+        gates={name: gate for name, gate in gated.items() if gate is not None},
         grid=grid,
         chosen=chosen,
     )
@@ -360,11 +351,7 @@ def _record(
         model=decided.predictions.model,
         config=decided.config.name,
         fold=split.fold,
-        posts={
-            "fit": len(split.fit),
-            "tune": len(split.tune),
-            "test": len(split.test),
-        },
+        posts={part: len(getattr(split, part)) for part in ("fit", "tune", "test")},
         tau_neg=None if gate is None else gate.thresholds.tau_neg,
         tau_pos=None if gate is None else gate.thresholds.tau_pos,
         on_tune={} if result is None else result.on_tune,

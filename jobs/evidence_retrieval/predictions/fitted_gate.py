@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -167,15 +167,7 @@ def gate_json(gate: FittedGate) -> Mapping[str, Any]:
     classifier, taus = gate.classifier, gate.thresholds
     return {
         "features": [*gate.names],
-        "classifier": None
-        if classifier is None
-        else {
-            "mean": [*classifier.mean],
-            "scale": [*classifier.scale],
-            "coefficients": [*classifier.coefficients],
-            "intercept": classifier.intercept,
-            "c": classifier.c,
-        },
+        "classifier": None if classifier is None else asdict(classifier),
         "calibrator": calibrator_json(gate.calibrator),
         "tau_neg": taus.tau_neg,
         "tau_pos": INFINITE if math.isinf(taus.tau_pos) else taus.tau_pos,

@@ -10,8 +10,7 @@ the test posts of k.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -34,18 +33,16 @@ from jobs.evidence_retrieval.predictions.fitted_gate import (
     StoredGate,
 )
 from jobs.evidence_retrieval.predictions.gate import (
-    GateSpec,
-    LabelledRows,
-    fit_final,
-    spec_of,
-)
-from jobs.evidence_retrieval.predictions.nested_folds import (
     FoldAssignment,
     FoldResult,
+    GateSpec,
+    LabelledRows,
     Nested,
     apply_gate,
+    fit,
     nested,
     rows_of,
+    spec_of,
     splits,
 )
 from jobs.evidence_retrieval.predictions.rankings import (
@@ -53,6 +50,7 @@ from jobs.evidence_retrieval.predictions.rankings import (
     default_constants,
     gate_chain,
     ranking_chains,
+    varied,
 )
 from jobs.evidence_retrieval.predictions.stages import selection
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
@@ -61,8 +59,6 @@ from jobs.kit.metrics import assign, evaluate, hits, mean, round12, select
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.kit.metrics.selective import States
 
-_Kind = TypeVar("_Kind", bound=np.generic)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRows:
@@ -70,18 +66,6 @@ class GateRows:
 
     rows: FeatureRows
     indices: npt.NDArray[np.intp]  #: of the rows in file order
-
-    def taken(self, column: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
-        """A column of all queries, for the rows."""
-        return column[self.indices]
-
-    def spread(
-        self, column: npt.NDArray[_Kind], empty: npt.NDArray[_Kind]
-    ) -> npt.NDArray[_Kind]:
-        """A column of the rows put into that of all queries."""
-        filled = empty.copy()
-        filled[self.indices] = column
-        return filled
 
 
 def gate_rows(
@@ -100,7 +84,7 @@ def gate_rows(
     criterion_rank = _ranks(queries.criteria)[queries.criterion]
     order = np.lexsort((criterion_rank, post_rank))
     indices = order[is_usable[order]]
-    feature_table = features(
+    rows = features(
         probability=stated[indices],
         deviation=model.stated("deviation")[indices],
         shape=step.shape[:, indices],
@@ -109,16 +93,9 @@ def gate_rows(
         pool=queries.pool[indices],
         criterion=queries.criterion[indices],
         criteria=queries.criteria,
+        posts=tuple(queries.posts[i] for i in queries.post[indices].tolist()),
     )
-    return GateRows(
-        rows=FeatureRows(
-            names=feature_table.names,
-            values=feature_table.values,
-            stated=stated[indices],
-            posts=tuple(queries.posts[i] for i in queries.post[indices].tolist()),
-        ),
-        indices=indices,
-    )
+    return GateRows(rows=rows, indices=indices)
 
 
 def _ranks(ids: tuple[str, ...]) -> npt.NDArray[np.intp]:
@@ -139,14 +116,7 @@ class GateOutput:
 
     def fitted(self, fold: str | None) -> FoldResult | None:
         """What was fitted for a fold; None where nothing was to be."""
-        return next(
-            (
-                fold_result
-                for fold_result in self.result.folds
-                if fold_result.split.fold == fold
-            ),
-            None,
-        )
+        return next((one for one in self.result.folds if one.split.fold == fold), None)
 
     def gate(self, fold: str | None) -> FittedGate | None:
         """That which judges a fold; None where it has none."""
@@ -197,8 +167,12 @@ class FittedGates:
     def _gate(
         self, spec: GateSpec, of: GateRows, model: str, config: Config
     ) -> GateOutput:
-        y = of.taken(self._queries.y)
-        stored = self._stored(model, config)
+        y = self._queries.y[of.indices]
+        name = (model, config.name)
+        stored = next(
+            (one for one in self._dataset.gates if (one.model, one.config) == name),
+            None,
+        )
         if stored is not None and stored.gate.names == of.rows.names:
             raw, probability = apply_gate(stored.gate, of.rows)
             result = Nested(raw=raw, probability=probability, folds=())
@@ -209,23 +183,13 @@ class FittedGates:
             result = nested(spec, of.rows, y, self.folds)
         return GateOutput(spec=spec, of=of, y=y, result=result)
 
-    def _stored(self, model: str, config: Config) -> StoredGate | None:
-        return next(
-            (
-                stored
-                for stored in self._dataset.gates
-                if (stored.model, stored.config) == (model, config.name)
-            ),
-            None,
-        )
-
 
 def final_gate(model: str, config: Config, gated: GateOutput) -> StoredGate | None:
     """A gate for new data, of all judged posts; None where none can be fitted."""
     judged = gated.y != UNKNOWN
     rows = gated.of.rows.select(judged)
     try:
-        gate = fit_final(gated.spec, LabelledRows(rows=rows, y=gated.y[judged] == 1))
+        gate = fit(gated.spec, LabelledRows(rows=rows, y=gated.y[judged] == 1))
     except CannotFitError:
         return None
     return StoredGate(
@@ -258,14 +222,7 @@ class Grid:
     @property
     def varied(self) -> tuple[str, ...]:
         """Names of the constants that differ between candidates."""
-        values = {
-            field.name: {
-                getattr(candidate.constants, field.name)
-                for candidate in self.candidates
-            }
-            for field in fields(Constants)
-        }
-        return tuple(name for name, options in values.items() if len(options) > 1)
+        return varied([candidate.constants for candidate in self.candidates])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +242,13 @@ def choices(
     A configuration without a fitted gate has none of these, and cuts its tuning posts
     from all judged ones in the same way.
     """
-    for split in _splits(grid, queries, folds):
+    gated = grid.candidates[0].gated
+    if gated is not None and gated.result.folds:
+        fold_splits = [fold_result.split for fold_result in gated.result.folds]
+    else:
+        posts = [queries.posts[i] for i in queries.post.tolist()]
+        fold_splits = [*splits(folds, posts, queries.y)]
+    for split in fold_splits:
         yield choose(grid, queries, split)
 
 
@@ -300,14 +263,6 @@ def choose(grid: Grid, queries: Queries, split: Split) -> FoldChoice:
         if value is not None and (best.value is None or value > best.value):
             best = FoldChoice(split=split, constants=candidate.constants, value=value)
     return best
-
-
-def _splits(grid: Grid, queries: Queries, folds: FoldAssignment) -> Sequence[Split]:
-    gated = grid.candidates[0].gated
-    if gated is not None and gated.result.folds:
-        return [fold_result.split for fold_result in gated.result.folds]
-    posts = [queries.posts[i] for i in queries.post.tolist()]
-    return [*splits(folds, posts, queries.y)]
 
 
 def _reached(
@@ -359,6 +314,6 @@ def _states(
             gate.probability(gated.of.rows.select(inside)),
             gate.thresholds.tau_neg,
             gate.thresholds.tau_pos,
-            edge=gated.spec.edge,
+            edge=gated.spec.settings.gate_edge,
         )
     return states[rows]

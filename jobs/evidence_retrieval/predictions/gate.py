@@ -1,24 +1,29 @@
-"""Fits a gate: its probability, calibration and thresholds."""
+"""Fits gates by nested folds: a post is judged by a gate that never saw it.
+
+A gate is a probability, its calibration and two thresholds.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from jobs.evidence_retrieval.pipeline import Calibration, Config
 from jobs.evidence_retrieval.predictions.classifier import (
+    CannotFitError,
+    Split,
     choose_c,
     fit_calibrator,
     fit_classifier,
     out_of_fold,
     refuse_one_class,
+    split,
 )
 from jobs.evidence_retrieval.predictions.fitted_gate import (
-    Classifier,
     FeatureRows,
     FittedGate,
     GateThresholds,
@@ -26,34 +31,14 @@ from jobs.evidence_retrieval.predictions.fitted_gate import (
     logistic,
     raw_probability,
 )
+from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics import assign, gate_metrics, threshold_grid, wilson
-from jobs.kit.metrics.columns import Bools, Floats, quotient
-
-Bound: TypeAlias = Literal["point", "wilson"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThresholdTargets:
-    """What thresholds must reach."""
-
-    sensitivity: float  #: sets tau_neg
-    precision: float  #: of alerts; sets tau_pos
-    min_alerts: int
-    bound: Bound  #: whether the share itself or Wilson's lower end must reach it
+from jobs.kit.metrics.columns import Bools, Floats, Ints, quotient
+from jobs.kit.metrics.selective import Edge
 
 
-def targets_of(settings: EvidenceSettings) -> ThresholdTargets:
-    """What the settings ask of every gate."""
-    return ThresholdTargets(
-        sensitivity=settings.target_sensitivity,
-        precision=settings.target_alert_precision,
-        min_alerts=settings.min_alerts,
-        bound=settings.target_bound,
-    )
-
-
-def thresholds(y: Bools, p: Floats, targets: ThresholdTargets) -> GateThresholds:
+def thresholds(y: Bools, p: Floats, settings: EvidenceSettings) -> GateThresholds:
     """tau_neg as high as sensitivity allows, tau_pos as low as precision allows.
 
     Candidates are 0 and the distinct p; a row is called at p >= t.
@@ -62,23 +47,24 @@ def thresholds(y: Bools, p: Floats, targets: ThresholdTargets) -> GateThresholds
         return GateThresholds(tau_neg=0.0, tau_pos=math.inf, has_positive=False)
     candidates = np.unique(np.append(p, 0.0))
     counts = threshold_grid(y, p, candidates)
-    reach = _share if targets.bound == "point" else _lower_end
+    # quotient: a share of none is NaN, which reaches nothing
+    reach = quotient if settings.target_bound == "point" else _lower_end
     sensitivity = reach(counts.tp, counts.tp + counts.fn)
     # at 0 every row is called, so there always is one unless the bound forbids it
-    enough = candidates[sensitivity >= targets.sensitivity]
+    enough = candidates[sensitivity >= settings.target_sensitivity]
     tau_neg = float(enough.max()) if len(enough) else 0.0
     alerts = counts.tp + counts.fp
     good = (
         (candidates >= tau_neg)
-        & (alerts >= targets.min_alerts)
-        & (reach(counts.tp, alerts) >= targets.precision)
+        & (alerts >= settings.min_alerts)
+        & (reach(counts.tp, alerts) >= settings.target_alert_precision)
     )
     tau_pos = float(candidates[good].min()) if good.any() else math.inf
     return GateThresholds(tau_neg=tau_neg, tau_pos=tau_pos, has_positive=True)
 
 
 def reached(
-    y: Bools, p: Floats, chosen: GateThresholds, edge: Literal["lt", "le"]
+    y: Bools, p: Floats, chosen: GateThresholds, edge: Edge
 ) -> Mapping[str, float | None]:
     """What the thresholds do to the posts that they were set by."""
     states = assign(p, chosen.tau_neg, chosen.tau_pos, edge=edge)
@@ -100,11 +86,6 @@ def reached(
     }
 
 
-def _share(k: Floats, n: Floats) -> Floats:
-    """K of n; NaN, which reaches nothing, of none."""
-    return quotient(k, n)
-
-
 def _lower_end(k: Floats, n: Floats) -> Floats:
     ends = [wilson(int(a), int(b)).lo for a, b in zip(k, n, strict=True)]
     return np.array([math.nan if end is None else end for end in ends])
@@ -119,24 +100,14 @@ class GateSpec:
 
     kind: GateKind
     calibration: Calibration
-    c_grid: tuple[float, ...]
-    calibrate_on: Literal["out_of_fold", "tune"]
-    targets: ThresholdTargets
-    edge: Literal["lt", "le"]
+    settings: EvidenceSettings
 
 
 def spec_of(config: Config, settings: EvidenceSettings) -> GateSpec | None:
     """What a configuration's gate is made of; None where it has none."""
     if config.gate == "none":
         return None
-    return GateSpec(
-        kind=config.gate,
-        calibration=config.calibration,
-        c_grid=settings.c_grid,
-        calibrate_on=settings.calibrate_on,
-        targets=targets_of(settings),
-        edge=settings.gate_edge,
-    )
+    return GateSpec(kind=config.gate, calibration=config.calibration, settings=settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,51 +118,145 @@ class LabelledRows:
     y: Bools
 
 
-def fit(spec: GateSpec, learn: LabelledRows, tune: LabelledRows) -> FittedGate:
+def fit(
+    spec: GateSpec, learn: LabelledRows, tune: LabelledRows | None = None
+) -> FittedGate:
     """Classifier and calibrator from *learn*, thresholds from *tune*.
+
+    A gate for new data is fitted on all judged rows, and no reported metric may use it.
+    There are no rows left to tune on: its thresholds go by out-of-fold probabilities.
 
     Raises:
         CannotFitError: where a class is missing, or no calibrator exists.
     """
-    classifier, unseen = _learnt(spec, learn)
-    raw_tune = raw_probability(classifier, tune.rows)
-    if spec.calibrate_on == "tune":
-        calibrator = fit_calibrator(spec.calibration, raw_tune, tune.y)
+    refuse_one_class(learn.y)
+    classifier, unseen = None, learn.rows.stated
+    if spec.kind == "classifier":
+        values, posts = learn.rows.values, learn.rows.posts
+        c = choose_c(values, learn.y, posts, spec.settings.c_grid)
+        classifier = fit_classifier(values, learn.y, c)
+        # by classifiers that did not see the row
+        unseen = logistic(out_of_fold(values, learn.y, posts, c))
+    raw, y = unseen, learn.y
+    if tune is not None:
+        raw, y = raw_probability(classifier, tune.rows), tune.y
+    if spec.settings.calibrate_on == "tune":
+        calibrator = fit_calibrator(spec.calibration, raw, y)
     else:
         calibrator = fit_calibrator(spec.calibration, unseen, learn.y)
     return FittedGate(
         names=learn.rows.names,
         classifier=classifier,
         calibrator=calibrator,
-        thresholds=thresholds(tune.y, calibrated(calibrator, raw_tune), spec.targets),
+        thresholds=thresholds(y, calibrated(calibrator, raw), spec.settings),
     )
 
 
-def fit_final(spec: GateSpec, every: LabelledRows) -> FittedGate:
-    """A gate for new data, of all judged rows; no reported metric may use it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldAssignment:
+    """How posts are divided."""
 
-    Calibrator and thresholds go by out-of-fold probabilities, for there are no posts
-    left to tune on.
+    names: tuple[str, ...]  #: in display order
+    of: Mapping[str, str]  #: fold by post
+    seed: int
+    tune_fraction: float
 
-    Raises:
-        CannotFitError: as `fit`.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldResult:
+    """What one fold's gate is, and how it was come by."""
+
+    split: Split
+    gate: FittedGate | None = None  #: None: there was nothing to learn from
+    reason: str = ""  #: why; empty where there is a gate
+    on_tune: Mapping[str, float | None] = field(default_factory=dict)
+    tune_p: Floats = field(default_factory=lambda: np.empty(0))
+    """Calibrated, of the tuning rows."""
+    tune_y: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nested:
+    """All rows, each by its own fold's gate; NaN where a post has no fold."""
+
+    raw: Floats  #: before calibration
+    probability: Floats  #: the model's own word where the fold has no gate
+    folds: tuple[FoldResult, ...]
+
+
+def splits(folds: FoldAssignment, posts: Sequence[str], y: Ints) -> Iterator[Split]:
+    """The split of each fold; the posts with gold are those that can be learnt from.
+
+    Args:
+        folds: of the posts.
+        posts: that of each row.
+        y: 1, 0 or UNKNOWN a row.
     """
-    classifier, unseen = _learnt(spec, every)
-    calibrator = fit_calibrator(spec.calibration, unseen, every.y)
-    return FittedGate(
-        names=every.rows.names,
-        classifier=classifier,
-        calibrator=calibrator,
-        thresholds=thresholds(every.y, calibrated(calibrator, unseen), spec.targets),
+    judged = sorted(
+        {post for post, label in zip(posts, y.tolist(), strict=True) if label >= 0}
+    )
+    for name in folds.names:
+        yield split(
+            name,
+            folds.of,
+            judged,
+            seed=folds.seed,
+            tune_fraction=folds.tune_fraction,
+        )
+
+
+def nested(spec: GateSpec, rows: FeatureRows, y: Ints, folds: FoldAssignment) -> Nested:
+    """Every row decided by the gate of its fold.
+
+    Args:
+        spec: what to fit.
+        rows: queries in canonical order.
+        y: 1, 0 or UNKNOWN a row.
+        folds: of the posts; a post without a fold is neither learnt from nor decided.
+    """
+    raw, probability = np.full((2, len(rows)), np.nan)
+    results = []
+    for fold_split in splits(folds, rows.posts, y):
+        result = fit_fold(spec, rows, y, fold_split)
+        test = rows_of(rows, fold_split.test)
+        raw[test], probability[test] = apply_gate(result.gate, rows.select(test))
+        results.append(result)
+    return Nested(raw=raw, probability=probability, folds=tuple(results))
+
+
+def apply_gate(gate: FittedGate | None, rows: FeatureRows) -> tuple[Floats, Floats]:
+    """Raw and calibrated probabilities of *rows*; as stated where there is no gate."""
+    if gate is None:
+        return rows.stated, rows.stated
+    return gate.raw(rows), gate.probability(rows)
+
+
+def fit_fold(
+    spec: GateSpec, rows: FeatureRows, y: Ints, fold_split: Split
+) -> FoldResult:
+    """The gate of one fold; reads the gold of its fitting and tuning posts only."""
+    learn = _labelled(rows, y, fold_split.fit)
+    tune = _labelled(rows, y, fold_split.tune)
+    try:
+        gate = fit(spec, learn, tune)
+    except CannotFitError as error:
+        return FoldResult(split=fold_split, reason=str(error))
+    p = gate.probability(tune.rows)
+    return FoldResult(
+        split=fold_split,
+        gate=gate,
+        on_tune=reached(tune.y, p, gate.thresholds, spec.settings.gate_edge),
+        tune_p=p,
+        tune_y=tune.y,
     )
 
 
-def _learnt(spec: GateSpec, learn: LabelledRows) -> tuple[Classifier | None, Floats]:
-    """The classifier, and probabilities of its rows by ones that did not see them."""
-    refuse_one_class(learn.y)
-    if spec.kind == "passthrough":
-        return None, learn.rows.stated
-    values, posts = learn.rows.values, learn.rows.posts
-    c = choose_c(values, learn.y, posts, spec.c_grid)
-    classifier = fit_classifier(values, learn.y, c)
-    return classifier, logistic(out_of_fold(values, learn.y, posts, c))
+def rows_of(rows: FeatureRows, posts: Sequence[str]) -> Bools:
+    """Which rows are of some posts."""
+    post_ids = frozenset(posts)
+    return np.array([post in post_ids for post in rows.posts], dtype=np.bool_)
+
+
+def _labelled(rows: FeatureRows, y: Ints, posts: Sequence[str]) -> LabelledRows:
+    chosen = rows_of(rows, posts) & (y != UNKNOWN)
+    return LabelledRows(rows=rows.select(chosen), y=y[chosen] == 1)

@@ -54,7 +54,7 @@ class SubjectOutputs:
     """What had to be mended in replies, and why some could not be used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Outputs:
     """All that was read; embeddings and endpoint scores serve every subject."""
 
@@ -97,104 +97,81 @@ class ExpectedAnswers:
 
 def gather(dataset: EvidenceDataset, answers: Answers) -> Outputs:
     """Everything that the answers say, read by the present rules."""
-    collector = _OutputCollector(dataset, answers)
+    planned = ExpectedAnswers(dataset, answers)
+    outputs = Outputs(subjects={model: SubjectOutputs() for model in answers.models})
     for family in answers.families():
-        collector.add(family)
-    return collector.outputs()
+        if planned.takes(family[0].task):
+            _take_family(dataset, outputs, family)
+        else:
+            outputs.stale += sum(answer.reply is not None for answer in family)
+    outputs.missing += planned.left
+    return outputs
 
 
-class _OutputCollector:
-    """One pass, with what it has found so far."""
-
-    def __init__(self, dataset: EvidenceDataset, answers: Answers) -> None:
-        self._dataset = dataset
-        self._subjects = {model: SubjectOutputs() for model in answers.models}
-        self._cosines: dict[str, Cosines] = {}
-        self._endpoint: dict[str, tuple[float | None, ...]] = {}
-        self._planned = ExpectedAnswers(dataset, answers)
-        self._open = 0
-        self._stale = 0
-
-    def add(self, family: tuple[Answer, ...]) -> None:
-        """Take in a first-stage answer with what descends from it."""
-        if not self._planned.takes(family[0].task):
-            self._stale += sum(answer.reply is not None for answer in family)
-            return
-        windows: dict[tuple[str, str, int], list[Answer]] = {}
-        for answer in family:
-            self._open += answer.is_open
-            read = replace(answer, parsed=self._parsed(answer))
-            task = read.task
-            match task.stage:
-                case "assess":
-                    self._take_assess(read)
-                case "rerank":
-                    query, _, _ = task.key.rpartition("#")
-                    of = (task.model, query, task.replicate)
-                    windows.setdefault(of, []).append(read)
-                case _:
-                    self._take_shared(read)
-        for (model, key, replicate), window_answers in windows.items():
-            if model in self._subjects:
-                _take_order(
-                    self._dataset, self._subjects[model], key, replicate, window_answers
-                )
-
-    def outputs(self) -> Outputs:
-        """What was found."""
-        return Outputs(
-            subjects=self._subjects,
-            cosines=self._cosines,
-            endpoint=self._endpoint,
-            missing=self._open + self._planned.left,
-            stale=self._stale,
-        )
-
-    def _parsed(self, answer: Answer) -> object:
-        if answer.reply is None:
-            return None
-        return PARSERS[answer.task.stage](self._dataset, answer.task, answer.reply)
-
-    def _take_shared(self, read: Answer) -> None:
-        """Vectors and scores, which serve every subject.
-
-        Further replicates would only say the same again.
-        """
-        match read.parsed:
-            case PostVectors() as parsed:
-                near = cosines(parsed.criteria, parsed.sentences).T
-                between = cosines(parsed.sentences, parsed.sentences)
-                self._cosines.setdefault(
-                    read.task.key,
-                    Cosines(
-                        query=np.round(near, DECIMALS),
-                        between=np.round(between, DECIMALS),
-                    ),
-                )
-            case EndpointScores() as parsed:
-                self._endpoint.setdefault(read.task.key, parsed.scores)
+def _take_family(
+    dataset: EvidenceDataset, outputs: Outputs, family: tuple[Answer, ...]
+) -> None:
+    """Take in a first-stage answer with what descends from it."""
+    windows: dict[tuple[str, str, int], list[Answer]] = {}
+    for answer in family:
+        outputs.missing += answer.is_open
+        task, parsed = answer.task, None
+        if answer.reply is not None:
+            parsed = PARSERS[task.stage](dataset, task, answer.reply)
+        read = replace(answer, parsed=parsed)
+        match task.stage:
+            case "assess":
+                if task.model in outputs.subjects:
+                    _take_assess(dataset, outputs.subjects[task.model], read)
+            case "rerank":
+                query, _, _ = task.key.rpartition("#")
+                of = (task.model, query, task.replicate)
+                windows.setdefault(of, []).append(read)
             case _:
-                return
+                _take_shared(outputs, read)
+    for (model, key, replicate), window_answers in windows.items():
+        if model in outputs.subjects:
+            subject = outputs.subjects[model]
+            _take_order(dataset, subject, key, replicate, window_answers)
 
-    def _take_assess(self, read: Answer) -> None:
-        task, parsed = read.task, read.parsed
-        subject = self._subjects.get(task.model)
-        if subject is None:
+
+def _take_shared(outputs: Outputs, read: Answer) -> None:
+    """Vectors and scores, which serve every subject.
+
+    Further replicates would only say the same again.
+    """
+    match read.parsed:
+        case PostVectors() as parsed:
+            near = cosines(parsed.criteria, parsed.sentences).T
+            between = cosines(parsed.sentences, parsed.sentences)
+            rounded = Cosines(
+                query=np.round(near, DECIMALS), between=np.round(between, DECIMALS)
+            )
+            outputs.cosines.setdefault(read.task.key, rounded)
+        case EndpointScores() as parsed:
+            outputs.endpoint.setdefault(read.task.key, parsed.scores)
+        case _:
             return
-        if read.error is not None:
-            subject.counts[f"error.{read.error}"] += 1
-        if read.skip is not None:
-            post, criteria = assessed(self._dataset, task.key)
-            for criterion in criteria:
-                subject.skipped[query_key(post.id, criterion.id)] = read.skip
-        for key, value in _assessments(task.key, parsed):
-            if isinstance(value, ParseFailure):
-                subject.counts[value.reason] += 1
-            else:
-                subject.counts.update(value.noted)
-                subject.assessed.setdefault(key, {})[task.replicate] = value
-        if isinstance(parsed, PostAssessment):
-            subject.counts.update(parsed.noted)
+
+
+def _take_assess(
+    dataset: EvidenceDataset, subject: SubjectOutputs, read: Answer
+) -> None:
+    task, parsed = read.task, read.parsed
+    if read.error is not None:
+        subject.counts[f"error.{read.error}"] += 1
+    if read.skip is not None:
+        post, criteria = assessed(dataset, task.key)
+        for criterion in criteria:
+            subject.skipped[query_key(post.id, criterion.id)] = read.skip
+    for key, value in _assessments(task.key, parsed):
+        if isinstance(value, ParseFailure):
+            subject.counts[value.reason] += 1
+        else:
+            subject.counts.update(value.noted)
+            subject.assessed.setdefault(key, {})[task.replicate] = value
+    if isinstance(parsed, PostAssessment):
+        subject.counts.update(parsed.noted)
 
 
 def _take_order(

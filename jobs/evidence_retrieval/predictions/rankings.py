@@ -13,7 +13,7 @@ import numpy as np
 
 from jobs.evidence_retrieval import sentence_order
 from jobs.evidence_retrieval.data import EvidenceDataset, Post, query_key
-from jobs.evidence_retrieval.parsing import Assessment
+from jobs.evidence_retrieval.parsing import MOST, Assessment
 from jobs.evidence_retrieval.pipeline import Config, GraphMethod, Reranker
 from jobs.evidence_retrieval.predictions.outputs import Cosines, Outputs, SubjectOutputs
 from jobs.evidence_retrieval.predictions.stages import (
@@ -75,10 +75,6 @@ class PostPool:
         return edges(
             lexical_similarity([sentence.text for sentence in self.post.sentences])
         )
-
-
-MOST = 100
-"""The largest relevance that a model can give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,14 +161,18 @@ def grid_constants(config: Config, settings: EvidenceSettings) -> tuple[Constant
     )
 
 
+def varied(grid: Sequence[Constants]) -> tuple[str, ...]:
+    """Names of the constants that differ within a grid."""
+    return tuple(
+        field.name
+        for field in fields(Constants)
+        if len({getattr(constants, field.name) for constants in grid}) > 1
+    )
+
+
 def default_constants(grid: Sequence[Constants]) -> Constants:
     """What holds where nothing can be chosen: the standard, and what has one value."""
-    alone = {}
-    for field in fields(Constants):
-        values = {getattr(constants, field.name) for constants in grid}
-        if len(values) == 1:
-            alone[field.name] = values.pop()
-    return replace(CONSTANTS, **alone)
+    return replace(grid[0], **{name: getattr(CONSTANTS, name) for name in varied(grid)})
 
 
 def needed_constants(
@@ -187,12 +187,8 @@ def constants_of(
     config: Config, settings: EvidenceSettings, gate: FoldGate | None
 ) -> Constants:
     """What the queries of a fold went by, from the record of it, if there is one."""
-    holding = default_constants(grid_constants(config, settings))
-    return (
-        holding
-        if gate is None
-        else replace(holding, **gate.fitted.get("constants", {}))
-    )
+    chosen = {} if gate is None else gate.fitted.get("constants", {})
+    return replace(default_constants(grid_constants(config, settings)), **chosen)
 
 
 Order: TypeAlias = tuple[int, ...]
@@ -290,20 +286,14 @@ class RankingSteps:
     def _start(self, sources: tuple[str, ...], rrf_k: int) -> RankingStep:
         columns: list[_Column | None] = []
         for column in range(len(self._pool.keys)):
-            source_columns = [self._source(name, column) for name in sources]
-            scored_columns = [
-                source_column
-                for source_column in source_columns
-                if source_column is not None
-            ]
-            if len(scored_columns) < len(sources):
+            views = [self._source(name, column) for name in sources]
+            orders = [view[1] for view in views if view is not None]
+            if len(orders) < len(sources):
                 columns.append(None)
-            elif len(scored_columns) == 1:
-                columns.append(scored_columns[0])
+            elif len(orders) == 1:
+                columns.append(views[0])
             else:
-                columns.append(
-                    self._fused([order for _, order in scored_columns], rrf_k)
-                )
+                columns.append(self._fused(orders, rrf_k))
         return self._step(RETRIEVER, columns, self._lexical)
 
     def _rerank(self, before: RankingStep, reranker: Reranker) -> RankingStep:

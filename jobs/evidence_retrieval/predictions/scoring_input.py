@@ -22,7 +22,7 @@ from jobs.evidence_retrieval.predictions.config_predictions import (
 )
 from jobs.evidence_retrieval.predictions.fitted_gate import encode
 from jobs.evidence_retrieval.predictions.fold_gates import FittedGates, final_gate
-from jobs.evidence_retrieval.predictions.nested_folds import FoldResult
+from jobs.evidence_retrieval.predictions.gate import FoldResult
 from jobs.evidence_retrieval.predictions.outputs import gather
 from jobs.evidence_retrieval.predictions.rankings import (
     needed_constants,
@@ -60,33 +60,34 @@ def gate_findings(
         )
     for result in first.fitted:
         yield from _fold_findings(f"{where}, fold {result.split.fold}", result)
-    if gated.spec.calibrate_on == "tune" and gated.spec.calibration != "none":
-        yield Finding(
-            code="calibrated_on_tune",
-            severity="warn",
-            where=where,
-            message="The calibrator was fitted on the posts that set the "
-            "thresholds, so the results there are too optimistic.",
+    spec = gated.spec
+    if spec.settings.calibrate_on == "tune" and spec.calibration != "none":
+        yield _warning(
+            "calibrated_on_tune",
+            where,
+            "The calibrator was fitted on the posts that set the thresholds, so the "
+            "results there are too optimistic.",
         )
 
 
 def _fold_findings(where: str, result: FoldResult) -> Iterator[Finding]:
     if result.gate is None:
-        yield Finding(
-            code="gate_undefined",
-            severity="warn",
-            where=where,
-            message=f"The gate cannot be fitted ({result.reason}); the fold's "
-            "probabilities are the model's own and it has no states.",
+        yield _warning(
+            "gate_undefined",
+            where,
+            f"The gate cannot be fitted ({result.reason}); the fold's probabilities "
+            "are the model's own and it has no states.",
         )
     elif not result.gate.thresholds.has_positive:
-        yield Finding(
-            code="no_positive_to_tune_on",
-            severity="warn",
-            where=where,
-            message="No query of the tuning posts has evidence, so no query is "
-            "NEG or POS.",
+        yield _warning(
+            "no_positive_to_tune_on",
+            where,
+            "No query of the tuning posts has evidence, so no query is NEG or POS.",
         )
+
+
+def _warning(code: str, where: str, message: str) -> Finding:
+    return Finding(code=code, severity="warn", where=where, message=message)
 
 
 def grid_findings(decided: ConfigPredictions) -> Iterator[Finding]:
@@ -94,24 +95,19 @@ def grid_findings(decided: ConfigPredictions) -> Iterator[Finding]:
     if decided.grid is None:
         return
     if not decided.chosen:
-        yield _no_choice_finding(
-            decided.where, "There is no gold to choose from a grid by"
+        yield _warning(
+            "grid_without_positive",
+            decided.where,
+            "There is no gold to choose from a grid by, so the constants hold.",
         )
     for choice in decided.chosen:
         if choice.value is None:
-            yield _no_choice_finding(
+            yield _warning(
+                "grid_without_positive",
                 f"{decided.where}, fold {choice.split.fold}",
-                "No query of the tuning posts has evidence to choose from a grid by",
+                "No query of the tuning posts has evidence to choose from a grid by, "
+                "so the constants hold.",
             )
-
-
-def _no_choice_finding(where: str, reason: str) -> Finding:
-    return Finding(
-        code="grid_without_positive",
-        severity="warn",
-        where=where,
-        message=f"{reason}, so the constants hold.",
-    )
 
 
 def seen_posts(decided: ConfigPredictions, queries: Queries) -> Iterator[Finding]:
@@ -136,12 +132,11 @@ def sweep_findings(predictions: Predictions) -> Iterator[Finding]:
     columns = list(predictions.sweep.values())
     if len(columns) > 1 and np.sum(columns[-1]) <= np.sum(columns[0]):
         low, *_, high = predictions.sweep
-        yield Finding(
-            code="gamma_without_effect",
-            severity="warn",
-            where=f"{predictions.model}, {predictions.config}",
-            message=f"Mean K does not grow from gamma {low:g} to {high:g}: other rules "
-            "than the mass of the scores decide it.",
+        yield _warning(
+            "gamma_without_effect",
+            f"{predictions.model}, {predictions.config}",
+            f"Mean K does not grow from gamma {low:g} to {high:g}: other rules than "
+            "the mass of the scores decide it.",
         )
 
 
@@ -174,16 +169,10 @@ def predict(dataset: EvidenceDataset, answers: Answers) -> ScoringInput:
     ]
     return ScoringInput(
         queries=all_queries,
-        predictions=tuple(
-            config_predictions.predictions for config_predictions in decided
-        ),
+        predictions=tuple(one.predictions for one in decided),
         headline=dataset.configs[-1].name,
         models=answers.models,
-        gates=tuple(
-            gate
-            for config_predictions in decided
-            for gate in fold_gates(config_predictions)
-        ),
+        gates=tuple(gate for one in decided for gate in fold_gates(one)),
         final_gates=_final(dataset, decided),
         leak_checks=leak_checks(dataset, all_queries, decided, gates.folds),
         findings=tuple(_findings(dataset, all_queries, decided)),
@@ -201,11 +190,8 @@ def _findings(
         yield from grid_findings(config_predictions)
         if config_predictions.gates:
             yield from seen_posts(config_predictions, all_queries)
-            key = tuple(
-                map(
-                    id, (*config_predictions.gates.values(), *config_predictions.fitted)
-                )
-            )
+            shared = (*config_predictions.gates.values(), *config_predictions.fitted)
+            key = tuple(map(id, shared))
             sharing.setdefault(key, []).append(config_predictions)
     for group in sharing.values():
         yield from gate_findings(group, may_fit=not dataset.gates)
@@ -216,12 +202,10 @@ def _final(dataset: EvidenceDataset, decided: Iterable[ConfigPredictions]) -> st
     if not dataset.settings.final_gate:
         return ""
     stored = (
-        final_gate(
-            config_predictions.predictions.model, config_predictions.config, gated
-        )
-        for config_predictions in decided
-        for gated in config_predictions.gates.values()
-        if config_predictions.config.is_fitted
+        final_gate(one.predictions.model, one.config, gated)
+        for one in decided
+        for gated in one.gates.values()
+        if one.config.is_fitted
     )
     return encode(gate for gate in stored if gate is not None)
 

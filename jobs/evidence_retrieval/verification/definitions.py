@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Literal, TypeAlias
+
+from jobs.evidence_retrieval.settings import EvidenceSettings
 
 Queries: TypeAlias = Literal["positives", "all"]
 Cut: TypeAlias = Literal["selected", "whole list"] | int
@@ -51,57 +53,33 @@ class MetricDefinitions:
         The fewest changes come first, in the order of *variants*; at most three at a
         time, as more would fit any number to some definition.
         """
-        indices = {name: index for index, name in enumerate(variants)}
-        values = [
-            {getattr(self, name): None, **dict.fromkeys(others)}
-            for name, others in variants.items()
-        ]
-        combined = [
-            {
-                name: value
-                for name, value in zip(variants, chosen, strict=True)
-                if value != getattr(self, name)
-            }
-            for chosen in product(*values)
-        ]
-        combined.sort(
-            key=lambda changes: (len(changes), [indices[name] for name in changes])
-        )
-        for changes in combined:
-            if 1 <= len(changes) <= _MOST_CHANGES:
-                changes_text = ", ".join(
-                    f"{name}={value}" for name, value in changes.items()
-                )
-                yield replace(self, **changes), changes_text
+        others = {
+            name: [value for value in values if value != getattr(self, name)]
+            for name, values in variants.items()
+        }
+        for n_changes in range(1, _MOST_CHANGES + 1):
+            for names in combinations(others, n_changes):
+                for values in product(*(others[name] for name in names)):
+                    changes = dict(zip(names, values, strict=True))
+                    changes_text = ", ".join(f"{k}={v}" for k, v in changes.items())
+                    yield replace(self, **changes), changes_text
 
 
 _MOST_CHANGES = 3
 
 SIFTLOG = MetricDefinitions()
 
-PROFILES: Mapping[str, MetricDefinitions] = {
-    "siftlog": SIFTLOG,
-    # such tables were made by a loop over the file that adds up plain doubles
-    "published-lists": MetricDefinitions(ap_denominator="min", sums="file order"),
-    "published-cv": MetricDefinitions(
-        tpr_rule="nearest",
-        ece_edges="left_drop_one",
-        gate_edge="le",
-        ddof=0,
-        zero_division=0.0,
-    ),
-}
 
-
-def definitions_of(settings: object) -> MetricDefinitions:
+def definitions_of(settings: EvidenceSettings) -> MetricDefinitions:
     """The choices of a job's settings: of their profile, and what was set beside it."""
-    profile = PROFILES[getattr(settings, "profile", "siftlog")]
-    overrides = {
+    shared = {
         field.name: getattr(settings, field.name)
         for field in fields(MetricDefinitions)
-        if hasattr(settings, field.name)
+        if field.name in EvidenceSettings.model_fields
     }
-    return replace(profile, **overrides)
+    # tables of that profile were made by a loop that adds up plain doubles
+    is_plain = settings.profile == "published-lists"
+    return MetricDefinitions(**shared, sums="file order" if is_plain else "exact")
 
 
 Row: TypeAlias = Mapping[str, str]
@@ -136,19 +114,17 @@ class QueryRow:
     stated_values: Mapping[str, float] = field(default_factory=dict)
 
 
-def read_queries(rows: Iterable[Row], probability: str | None = None) -> list[QueryRow]:
+def read_queries(rows: Iterable[Row]) -> list[QueryRow]:
     """The queries of *rows*, in file order.
 
     Args:
         rows: cells by column name, as `csv.DictReader` gives them.
-        probability: the column of the probability; none: the first of
-            `PROBABILITIES` that is filled.
 
     Raises:
         ValueError: a cell that should be a number is none.
     """
     table = list(rows)
-    column = probability or next(
+    column = next(
         (name for name in PROBABILITIES if any(row.get(name) for row in table)), ""
     )
     return [_query(row, column) for row in table]

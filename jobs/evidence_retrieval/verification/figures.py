@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from types import MappingProxyType
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from jobs.evidence_retrieval.verification.definitions import (
-    STATED_COLUMNS,
     Cut,
     EdgeRule,
     MetricDefinitions,
@@ -23,14 +23,14 @@ from jobs.evidence_retrieval.verification.definitions import (
 )
 from jobs.kit.metrics.calibration import BinRule, ece, mce
 from jobs.kit.metrics.classification import auprc, auroc, tpr_at_fpr
-from jobs.kit.metrics.columns import Bools, Floats
+from jobs.kit.metrics.columns import Bools, Floats, std
 from jobs.kit.metrics.ranking import RankedHits, RankingRules, evaluate, hits
 from jobs.kit.metrics.selective import (
     NEG,
     POS,
     STATES,
     UNCERTAIN,
-    GateMetrics,
+    GateShare,
     gate_metrics,
 )
 
@@ -52,7 +52,7 @@ class QueryScope:
         """All *queries* of a file, or those of one fold."""
         self.queries = queries
         self._values: dict[tuple[str, MetricDefinitions], float | None] = {}
-        self._stated: dict[MetricDefinitions, list[tuple[QueryRow, int]]] = {}
+        self._stated: dict[tuple[object, ...], list[tuple[QueryRow, int]]] = {}
         self._hits: dict[str, tuple[list[int], RankedHits]] = {}
         self._rankings: dict[tuple[str, Cut, RankingRules], Rankings] = {}
 
@@ -82,17 +82,15 @@ class QueryScope:
 
     def stated(self, choices: MetricDefinitions) -> list[tuple[QueryRow, int]]:
         """The judged queries that have a state, with its index in `STATES`."""
-        only = MetricDefinitions(
-            states=choices.states, gate_edge=choices.gate_edge, strict=choices.strict
-        )
-        if only not in self._stated:
-            self._stated[only] = [
+        key = (choices.states, choices.gate_edge, choices.strict)
+        if key not in self._stated:
+            self._stated[key] = [
                 (query, state)
                 for query in self.queries
                 if query.truth is not None
-                and (state := state_of(query, only)) is not None
+                and (state := state_of(query, choices)) is not None
             ]
-        return needed(self._stated[only], "no state of a judged query")
+        return needed(self._stated[key], "no state of a judged query")
 
     def rankings(self, list_name: str, cut: Cut, rules: RankingRules) -> Rankings:
         """The measures of the positive queries that have this list, cut at *cut*.
@@ -176,25 +174,27 @@ def mean(
 ) -> float | None:
     """The mean, by *over* if given; its sum is exact, or that of a plain loop."""
     numbers = list(values)
-    if choices.sums == "exact":
-        total = math.fsum(numbers)
-    else:
-        total = 0.0
-        for number in numbers:
-            total += number
+    is_exact = choices.sums == "exact"
+    total = math.fsum(numbers) if is_exact else reduce(add, numbers, 0.0)
     divisor = len(numbers) if over is None else over
     return total / divisor if divisor else choices.of_nothing
 
 
-def median(values: Iterable[float], choices: MetricDefinitions) -> float | None:
-    """The middle value, or the mean of the two in the middle."""
-    numbers = sorted(values)
-    if not numbers:
-        return choices.of_nothing
-    middle = len(numbers) // 2
-    if len(numbers) % 2:
-        return numbers[middle]
-    return (numbers[middle - 1] + numbers[middle]) / 2
+def _described(
+    describe: Callable[[Sequence[float]], float],
+) -> Callable[[Sequence[float], MetricDefinitions], float | None]:
+    return lambda values, choices: describe(values) if values else choices.of_nothing
+
+
+STATISTICS: Mapping[
+    str, Callable[[Sequence[float], MetricDefinitions], float | None]
+] = {
+    "mean": mean,
+    "std": lambda values, choices: std(values, ddof=choices.ddof),
+    "median": _described(statistics.median),
+    "min": _described(min),
+    "max": _described(max),
+}
 
 
 CUTS = (1, 3, 5, 10, 20)
@@ -202,23 +202,21 @@ CUTS = (1, 3, 5, 10, 20)
 
 _NAME = re.compile(r"(recall|precision|hit|mrr|map|ndcg)(?:@(K|[1-9]\d*))?")
 
-_MEANINGS = MappingProxyType(
-    {
-        "recall": "share of a query's evidence sentences among those shown",
-        "precision": "share of the shown sentences that are evidence",
-        "hit": "share of queries with at least one evidence sentence among those shown",
-        "mrr": "1 / rank of the first evidence sentence",
-        "map": "precision at each evidence sentence, averaged over all of them",
-        "ndcg": "how close the order comes to the best possible one",
-    }
-)
-_COLUMNS = MappingProxyType(
-    dict(zip(("recall", "precision", "mrr"), STATED_COLUMNS, strict=True))
-)
-"""What a file may hold by query without the lists it came from."""
+_MEANINGS = {
+    "recall": "share of a query's evidence sentences among those shown",
+    "precision": "share of the shown sentences that are evidence",
+    "hit": "share of queries with at least one evidence sentence among those shown",
+    "mrr": "1 / rank of the first evidence sentence",
+    "map": "precision at each evidence sentence, averaged over all of them",
+    "ndcg": "how close the order comes to the best possible one",
+}
 
-_STATED_CUTS = MappingProxyType({"recall": "K", "precision": "K", "mrr": None})
-"""The cut-offs of those."""
+_STATED: Mapping[tuple[str, Cut], str] = {
+    ("recall", "selected"): "evidence_recall_at_k",
+    ("precision", "selected"): "evidence_precision_at_k",
+    ("mrr", "whole list"): "mrr",
+}
+"""Columns of what a file may hold by query without the lists it came from."""
 
 
 def ranking_figure(
@@ -232,22 +230,32 @@ def ranking_figure(
     match = _NAME.fullmatch(key)
     if match is None:
         return None
-    measure, cut = match.groups()
-    if cut is None and measure != "mrr":
+    measure, cut_text = match.groups()
+    if cut_text is None and measure != "mrr":
         return None
-    cut_words = {"K": "at the selected K", None: "in the whole list"}.get(
-        cut, f"@{cut}"
-    )
-    ranked = _Ranked(measure=measure, cut=cut, list_name=list_name, queries=queries)
+    cut: Cut
+    match cut_text:
+        case None:
+            cut, cut_words = "whole list", "in the whole list"
+        case "K":
+            cut, cut_words = "selected", "at the selected K"
+        case _:
+            cut, cut_words = int(cut_text), f"@{cut_text}"
     return SummaryFigure(
         name=f"{list_name}.{queries}.{key}",
-        compute=ranked.value,
+        compute=partial(
+            _ranked_mean,
+            measure=measure,
+            list_name=list_name,
+            named_cut=cut,
+            named_queries=queries,
+        ),
         meaning=f"{_MEANINGS[measure]}, {cut_words}",
         variants=_variants(measure, cut),
     )
 
 
-def _variants(measure: str, cut: str | None) -> Variants:
+def _variants(measure: str, cut: Cut) -> Variants:
     """What such a figure is known to be called by others.
 
     A fixed cut-off is never tried under another one: a table whose columns were
@@ -258,8 +266,8 @@ def _variants(measure: str, cut: str | None) -> Variants:
         "of_nothing": (None, 0.0),
     }
     if measure == "mrr":
-        variants["k"] = ("whole list",) if cut else CUTS
-    elif cut == "K":
+        variants["k"] = CUTS if cut == "whole list" else ("whole list",)
+    elif cut == "selected":
         variants["k"] = CUTS
         variants["skip_empty"] = (False, True)
     else:
@@ -271,68 +279,54 @@ def _variants(measure: str, cut: str | None) -> Variants:
     return variants
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ranked:
-    """A measure of one list, averaged over queries."""
-
-    measure: str
-    cut: str | None  #: digits, K, or None for the whole list
-    list_name: str
-    queries: Queries
-
-    def value(self, scope: QueryScope, choices: MetricDefinitions) -> float | None:
-        """The mean; a query without evidence, where it counts, adds 0."""
-        cut = self._at(choices)
-        positive = [
-            (index, query)
-            for index, query in enumerate(scope.queries)
-            if query.truth
-            # what a row states without a list is taken as it is
-            and not (
-                choices.skip_empty
-                and cut == "selected"
-                and query.selected == 0
-                and self.list_name in query.lists
-            )
-        ]
-        rules = RankingRules(
-            empty="zero",
-            # a list that ends before K shows fewer: that is what a reader got
-            precision_over=choices.precision_over
-            or ("k_eff" if cut == "selected" else "k"),
-            ap_over=choices.ap_denominator,
+def _ranked_mean(
+    scope: QueryScope,
+    choices: MetricDefinitions,
+    *,
+    measure: str,
+    list_name: str,
+    named_cut: Cut,
+    named_queries: Queries,
+) -> float | None:
+    """A measure's mean over queries; one without evidence, where it counts, adds 0."""
+    cut = named_cut if choices.k == "named" else choices.k
+    positive = [
+        (index, query)
+        for index, query in enumerate(scope.queries)
+        if query.truth
+        # what a row states without a list is taken as it is
+        and not (
+            choices.skip_empty
+            and cut == "selected"
+            and query.selected == 0
+            and list_name in query.lists
         )
-        of_lists = scope.rankings(self.list_name, cut, rules)[self.measure]
-        is_stated = choices.k == "named" and self._is_by_row
-        stated_column = _COLUMNS.get(self.measure, "") if is_stated else ""
-        of_queries = [
-            of_lists.get(index)
-            if self.list_name in query.lists
-            else query.stated_values.get(stated_column)
-            for index, query in positive
-        ]
-        measured = [value for value in of_queries if value is not None]
-        if positive and not measured:
-            raise NotComputableError(
-                f"the rows of positive queries hold no {self.list_name} from which "
-                f"{self.measure} could be taken at this cut-off"
-            )
-        queries = self.queries if choices.queries == "named" else choices.queries
-        negatives = sum(query.truth is False for query in scope.queries)
-        divisor = len(measured) + (negatives if queries == "all" else 0)
-        return mean(measured, choices, over=divisor)
-
-    @property
-    def _is_by_row(self) -> bool:
-        """Whether a row may hold the measure at this very cut-off."""
-        return self.cut == _STATED_CUTS.get(self.measure, "")
-
-    def _at(self, choices: MetricDefinitions) -> Cut:
-        if choices.k != "named":
-            return choices.k
-        if self.cut is None:
-            return "whole list"
-        return "selected" if self.cut == "K" else int(self.cut)
+    ]
+    rules = RankingRules(
+        empty="zero",
+        # a list that ends before K shows fewer: that is what a reader got
+        precision_over=choices.precision_over
+        or ("k_eff" if cut == "selected" else "k"),
+        ap_over=choices.ap_denominator,
+    )
+    of_lists = scope.rankings(list_name, cut, rules)[measure]
+    stated_column = _STATED.get((measure, cut), "") if choices.k == "named" else ""
+    of_queries = [
+        of_lists.get(index)
+        if list_name in query.lists
+        else query.stated_values.get(stated_column)
+        for index, query in positive
+    ]
+    measured = [value for value in of_queries if value is not None]
+    if positive and not measured:
+        raise NotComputableError(
+            f"the rows of positive queries hold no {list_name} from which "
+            f"{measure} could be taken at this cut-off"
+        )
+    queries = named_queries if choices.queries == "named" else choices.queries
+    negatives = sum(query.truth is False for query in scope.queries)
+    divisor = len(measured) + (negatives if queries == "all" else 0)
+    return mean(measured, choices, over=divisor)
 
 
 _AT_FPR = re.compile(r"(tpr|threshold)_at_(\d+(?:\.\d+)?)pct_fpr")
@@ -344,15 +338,13 @@ _TPR_RULES: Variants = {
 _ECE_EDGES: Variants = {
     "ece_edges": ("right", "left", "right_drop_zero", "left_drop_one", "right_midpoint")
 }
-_BIN_RULES: Mapping[EdgeRule, BinRule] = MappingProxyType(
-    {
-        "right": {},
-        "left": {"closed": "left"},
-        "right_drop_zero": {"drop_zero": True},
-        "left_drop_one": {"closed": "left", "drop_one": True},
-        "right_midpoint": {"reference": "midpoint"},
-    }
-)
+_BIN_RULES: Mapping[EdgeRule, BinRule] = {
+    "right": {},
+    "left": {"closed": "left"},
+    "right_drop_zero": {"drop_zero": True},
+    "left_drop_one": {"closed": "left", "drop_one": True},
+    "right_midpoint": {"reference": "midpoint"},
+}
 _STATES: Variants = {
     "gate_edge": ("lt", "le"),
     "strict": (False, True),
@@ -362,79 +354,49 @@ _OF_NOTHING: Variants = {"of_nothing": (None, 0.0)}
 
 _CURVES: Mapping[
     str, tuple[Callable[[QueryScope, MetricDefinitions], float | None], str, Variants]
-] = MappingProxyType(
-    {
-        "auroc": (
-            lambda scope, _: auroc(*scope.judged),
-            "chance that a query with evidence is ranked above one without",
-            {},
+] = {
+    "auroc": (
+        lambda scope, _: auroc(*scope.judged),
+        "chance that a query with evidence is ranked above one without",
+        {},
+    ),
+    "auprc": (
+        lambda scope, _: auprc(*scope.judged),
+        "average precision; its floor is the share of positives",
+        {},
+    ),
+    "ece": (
+        lambda scope, choices: ece(
+            *scope.judged, choices.ece_bins, **_BIN_RULES[choices.ece_edges]
         ),
-        "auprc": (
-            lambda scope, _: auprc(*scope.judged),
-            "average precision; its floor is the share of positives",
-            {},
+        "how far probabilities lie from what happens, on average",
+        _ECE_EDGES,
+    ),
+    "mce": (
+        lambda scope, choices: mce(
+            *scope.judged, choices.ece_bins, **_BIN_RULES[choices.ece_edges]
         ),
-        "ece": (
-            lambda scope, choices: ece(
-                *scope.judged, choices.ece_bins, **_BIN_RULES[choices.ece_edges]
-            ),
-            "how far probabilities lie from what happens, on average",
-            _ECE_EDGES,
-        ),
-        "mce": (
-            lambda scope, choices: mce(
-                *scope.judged, choices.ece_bins, **_BIN_RULES[choices.ece_edges]
-            ),
-            "how far they lie from it in the worst bin",
-            _ECE_EDGES,
-        ),
-    }
-)
+        "how far they lie from it in the worst bin",
+        _ECE_EDGES,
+    ),
+}
 
-_RATE_MEANINGS = MappingProxyType(
-    {
-        "neg_rate": "share of queries that are skipped",
-        "uncertain_rate": "share of queries to read with care",
-        "pos_rate": "share of queries that raise an alert",
-        "screening_sensitivity": "share of queries with evidence that are not skipped",
-        "screening_specificity": "share of queries without evidence that are skipped",
-        "screening_fpr": "share of queries without evidence that are not skipped",
-        "screening_npv": "share of skipped queries that have no evidence",
-        "screening_fn_per_1000": "missed cases in 1,000 queries",
-        "screening_fn_per_1000_positive": "missed cases in 1,000 with evidence",
-        "alert_precision": "share of alerts that have evidence",
-        "alert_recall": "share of queries with evidence that raise an alert",
-        "alert_fpr": "share of queries without evidence that raise an alert",
-        "alerts_per_1000": "alerts in 1,000 queries",
-    }
-)
-
-
-_RATES: Mapping[str, Callable[[GateMetrics, MetricDefinitions], float | None]] = (
-    MappingProxyType(
-        {
-            "neg_rate": lambda gate, _: gate.rates["NEG"].value,
-            "uncertain_rate": lambda gate, _: gate.rates["UNCERTAIN"].value,
-            "pos_rate": lambda gate, _: gate.rates["POS"].value,
-            "screening_sensitivity": lambda gate, _: gate.screening_sensitivity.value,
-            "screening_specificity": lambda gate, _: gate.screening_specificity.value,
-            "screening_fpr": lambda gate, _: gate.screening_fpr.value,
-            "screening_npv": lambda gate, _: gate.screening_npv.value,
-            "screening_fn_per_1000": lambda gate, choices: (
-                gate.screening_fn_per_1000
-                if choices.fn_per_1000 == "all"
-                else gate.screening_fn_per_1000_positive
-            ),
-            "screening_fn_per_1000_positive": lambda gate, _: (
-                gate.screening_fn_per_1000_positive
-            ),
-            "alert_precision": lambda gate, _: gate.alert_precision.value,
-            "alert_recall": lambda gate, _: gate.alert_recall.value,
-            "alert_fpr": lambda gate, _: gate.alert_fpr.value,
-            "alerts_per_1000": lambda gate, _: gate.alerts_per_1000,
-        }
-    )
-)
+_RATE_MEANINGS = {
+    "neg_rate": "share of queries that are skipped",
+    "uncertain_rate": "share of queries to read with care",
+    "pos_rate": "share of queries that raise an alert",
+    "screening_sensitivity": "share of queries with evidence that are not skipped",
+    "screening_specificity": "share of queries without evidence that are skipped",
+    "screening_fpr": "share of queries without evidence that are not skipped",
+    "screening_npv": "share of skipped queries that have no evidence",
+    "screening_fn_per_1000": "missed cases in 1,000 queries",
+    "screening_fn_per_1000_positive": "missed cases in 1,000 with evidence",
+    "alert_precision": "share of alerts that have evidence",
+    "alert_recall": "share of queries with evidence that raise an alert",
+    "alert_fpr": "share of queries without evidence that raise an alert",
+    "alerts_per_1000": "alerts in 1,000 queries",
+}
+"""By the names of shares of states and of the fields of `GateMetrics`."""
 
 
 def gate_figure(key: str) -> SummaryFigure | None:
@@ -505,7 +467,12 @@ def _rate(key: str, scope: QueryScope, choices: MetricDefinitions) -> float | No
         [bool(query.truth) for query, _ in stated],
         np.array([state for _, state in stated], dtype=np.int8),
     )
-    value = _RATES[key](gate, choices)
+    name = key
+    if key == "screening_fn_per_1000" and choices.fn_per_1000 == "positives":
+        name = "screening_fn_per_1000_positive"
+    state = key.removesuffix("_rate").upper()
+    rate: GateShare | float | None = gate.rates.get(state) or getattr(gate, name)
+    value = rate.value if isinstance(rate, GateShare) else rate
     return choices.zero_division if value is None else value
 
 
@@ -548,11 +515,4 @@ def _of_k(
     ]
     if queries:
         needed(values, "no selected K" if quantity == "k" else "no size of a pool")
-    if statistic in _ENDS:
-        return _ENDS[statistic](values) if values else choices.of_nothing
-    return (mean if statistic == "mean" else median)(values, choices)
-
-
-_ENDS: Mapping[str, Callable[[list[float]], float]] = MappingProxyType(
-    {"min": min, "max": max}
-)
+    return STATISTICS[statistic](values, choices)

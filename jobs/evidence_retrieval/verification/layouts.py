@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from jobs.evidence_retrieval.inputs import natural_order
 from jobs.evidence_retrieval.verification.definitions import (
     MetricDefinitions,
     Queries,
@@ -17,14 +17,13 @@ from jobs.evidence_retrieval.verification.definitions import (
     Variants,
 )
 from jobs.evidence_retrieval.verification.figures import (
+    STATISTICS,
     NotComputableError,
     QueryScope,
     SummaryFigure,
     deployment_figure,
     dynamic_k_figure,
     gate_figure,
-    mean,
-    median,
     ranking_figure,
 )
 
@@ -38,9 +37,8 @@ class StoredKey:
     compute: Callable[[MetricDefinitions], float | None] | None = None
     variants: Variants = field(default_factory=dict)
     meaning: str = ""
-    reason: str = (
-        ""  #: it cannot be recomputed from the rows; empty: the key is unknown
-    )
+    reason: str = ""
+    """Why the rows cannot give it; empty: the key is unknown."""
     is_count: bool = False  #: of queries or folds, beside the figures themselves
 
 
@@ -82,13 +80,11 @@ def count_key(path: str, stored: object, n: int, meaning: str) -> StoredKey:
 FigureLookup: TypeAlias = Callable[[str], SummaryFigure | None]
 """The figure that a name such as `ne_gate.auroc` stands for; None: none."""
 
-UNCHECKED: Mapping[str, str] = MappingProxyType(
-    {
-        "config": "it is a setting of the run, not a result",
-        "definitions": "it is a text",
-        "n_defined": "it counts what scoring saw",
-    }
-)
+UNCHECKED = {
+    "config": "it is a setting of the run, not a result",
+    "definitions": "it is a text",
+    "n_defined": "it counts what scoring saw",
+}
 """Keys of a summary below which nothing is recomputed, and why."""
 
 _RESAMPLED = "it is drawn by resampling; only whether it holds its value is looked at"
@@ -103,10 +99,16 @@ def uncheckable_numbers(path: str, value: object, reason: str) -> Iterator[Store
         yield StoredKey(path=path, stored=value, reason=reason)
 
 
-def intervals(
-    block: object, figure_of: FigureLookup, scope: QueryScope
+def _of_either_layout(
+    top: str, block: object, figure_of: FigureLookup, scope: QueryScope
 ) -> Iterator[StoredKey]:
-    """The values that intervals are about, and their ends."""
+    """What is at a key that is no block of figures: intervals, texts, unknown keys."""
+    if top in UNCHECKED:
+        yield from uncheckable_numbers(top, block, UNCHECKED[top])
+        return
+    if top != "intervals":
+        yield StoredKey(path=top, stored=block)
+        return
     for name, interval in items(block):
         figure = figure_of(name)
         for key, value in items(interval):
@@ -131,21 +133,13 @@ def misplaced_intervals(
     for name, interval in items(block):
         ends = dict(items(interval))
         lo, hi, value = ends.get("lo"), ends.get("hi"), ends.get("value")
-        if value is None:
-            value = _recomputed(figure_of(name), scope, choices)
+        if value is None and (figure := figure_of(name)) is not None:
+            with suppress(NotComputableError):
+                value = scope.value(figure, choices)
         if lo is None or hi is None or value is None:
             continue
         if not lo <= value <= hi:
             yield f"The interval of {name}, {lo} to {hi}, does not hold {value}."
-
-
-def _recomputed(
-    figure: SummaryFigure | None, scope: QueryScope, choices: MetricDefinitions
-) -> float | None:
-    try:
-        return None if figure is None else scope.value(figure, choices)
-    except NotComputableError:
-        return None
 
 
 def items(block: object) -> Iterator[tuple[str, Any]]:
@@ -174,12 +168,8 @@ def read_lists(
         if isinstance(value, Mapping) and key in {*LISTS, *list_names}:
             stored_keys += _list(key, value, scope)
             failures += _missing_blocks(key, value)
-        elif key == "intervals":
-            stored_keys += intervals(value, _list_figure, scope)
-        elif key in UNCHECKED:
-            stored_keys += uncheckable_numbers(key, value, UNCHECKED[key])
         elif key not in _WORDS:
-            stored_keys.append(StoredKey(path=key, stored=value))
+            stored_keys += _of_either_layout(key, value, _list_figure, scope)
     failures += [
         f"The rows have {name} lists and the summary has no block {name}."
         for name in LISTS
@@ -214,13 +204,11 @@ def _list(
 
 
 def _missing_blocks(name: str, block: Mapping[str, Any]) -> Iterator[str]:
-    present = set(_DENOMINATORS).intersection(block)
-    parts = (
-        {f"{name}.{key}": block.get(key) for key in _DENOMINATORS} if present else {}
-    )
-    for path, part in (parts or {name: block}).items():
-        figures = [key for key in part or () if ranking_figure(key, name) is not None]
-        if not figures:
+    parts = {name: block}
+    if set(_DENOMINATORS).intersection(block):
+        parts = {f"{name}.{key}": block.get(key) or {} for key in _DENOMINATORS}
+    for path, part in parts.items():
+        if all(ranking_figure(key, name) is None for key in part):
             yield f"The summary's block {path} is missing or holds no figure."
 
 
@@ -259,33 +247,32 @@ def _groups(ranking: str) -> Groups:
     }
 
 
-_WITNESSES: Mapping[str, Callable[[QueryRow], bool]] = MappingProxyType(
-    {
-        "ne_gate": lambda query: query.p is not None,
-        "deployment": lambda query: (
-            query.tau_neg is not None and query.tau_pos is not None
-        ),
-        "evidence": lambda query: bool(query.lists or query.stated_values),
-        "dynamic_k": lambda query: query.selected is not None,
-    }
-)
+_WITNESSES: Mapping[str, Callable[[QueryRow], bool]] = {
+    "ne_gate": lambda query: query.p is not None,
+    "deployment": lambda query: None not in (query.tau_neg, query.tau_pos),
+    "evidence": lambda query: bool(query.lists or query.stated_values),
+    "dynamic_k": lambda query: query.selected is not None,
+}
 """What the rows must hold somewhere for a group to be due in a summary."""
 
 _TUNED = "it describes the queries that thresholds were chosen on, which are not here"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoldScopes:
-    """The queries as a whole and by fold."""
+    """The queries as a whole and by fold, in natural order of the folds' names."""
 
-    def __init__(self, every: QueryScope) -> None:
-        """Split *every* query by its fold, in natural order of the folds' names."""
-        self.every = every
+    every: QueryScope
+    by_name: Mapping[str, QueryScope]
+
+    @classmethod
+    def of(cls, every: QueryScope) -> FoldScopes:
+        """Splits *every* query by its fold."""
         by_name: dict[str, list[QueryRow]] = {}
         for query in every.queries:
             by_name.setdefault(query.fold, []).append(query)
-        self.by_name = {
-            name: QueryScope(by_name[name]) for name in sorted(by_name, key=_natural)
-        }
+        names = natural_order(by_name)
+        return cls(every=every, by_name={n: QueryScope(by_name[n]) for n in names})
 
     def value(
         self, figure: SummaryFigure, statistic: str, choices: MetricDefinitions
@@ -297,33 +284,6 @@ class FoldScopes:
         # a threshold of inf says that there is none
         finite = [v for v in of_folds if v is not None and math.isfinite(v)]
         return STATISTICS[statistic](finite, choices)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that puts fold 2 before fold 10."""
-    parts = re.findall(r"\d+|\D+", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
-
-
-def _std(values: list[float], choices: MetricDefinitions) -> float | None:
-    freedom = len(values) - choices.ddof
-    if freedom < 1:
-        return None
-    centre = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((v - centre) ** 2 for v in values) / freedom)
-
-
-STATISTICS: Mapping[str, Callable[[list[float], MetricDefinitions], float | None]] = (
-    MappingProxyType(
-        {
-            "mean": mean,
-            "std": _std,
-            "median": median,
-            "min": lambda values, _: min(values, default=None),
-            "max": lambda values, _: max(values, default=None),
-        }
-    )
-)
 
 
 def read_folds(
@@ -340,7 +300,7 @@ def read_folds(
         choices: by which the values of intervals are recomputed.
         ranking: the list that its group `evidence` is about.
     """
-    folds = FoldScopes(every)
+    folds = FoldScopes.of(every)
     groups = _groups(ranking)
     figure_of = partial(_fold_figure, groups)
     stored_keys: list[StoredKey] = []
@@ -355,12 +315,8 @@ def read_folds(
                     stored_keys += _fold(f"{key}[{i}]", entry, scope, groups)
             case "aggregated_metrics", Mapping():
                 stored_keys += _aggregated(key, value, folds, figure_of)
-            case "intervals", _:
-                stored_keys += intervals(value, figure_of, every)
-            case _ if key in UNCHECKED:
-                stored_keys += uncheckable_numbers(key, value, UNCHECKED[key])
             case _:
-                stored_keys.append(StoredKey(path=key, stored=value))
+                stored_keys += _of_either_layout(key, value, figure_of, every)
     missing = _missing(stored, folds)
     outside = misplaced_intervals(stored.get("intervals"), figure_of, every, choices)
     return ParsedSummary(stored_keys=tuple(stored_keys), failures=(*missing, *outside))
@@ -400,12 +356,11 @@ def _group(
     if figure_of is None:
         yield StoredKey(path=path, stored=figures)
         return
+    reason = "the rows have no such fold"
     for key, value in items(figures):
         below = f"{path}.{key}"
         if scope is None:
-            yield StoredKey(
-                path=below, stored=value, reason="the rows have no such fold"
-            )
+            yield StoredKey(path=below, stored=value, reason=reason)
         else:
             yield figure_key(below, value, figure_of(key), scope)
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from jobs.evidence_retrieval.verification.definitions import (
     SIFTLOG,
     MetricDefinitions,
     Row,
-    Variants,
     read_queries,
 )
 from jobs.evidence_retrieval.verification.figures import NotComputableError, QueryScope
@@ -30,18 +30,6 @@ Outcome: TypeAlias = Literal[
 ]
 COMPARED: tuple[Outcome, ...] = ("equal", "other definition", "differs")
 
-COLUMNS = (
-    "path",
-    "kind",
-    "stored",
-    "recomputed",
-    "difference",
-    "verdict",
-    "why",
-    "meaning",
-)
-"""Of `verification.csv`."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredComparison:
@@ -50,9 +38,9 @@ class StoredComparison:
     path: str
     kind: Literal["figure", "count"]  #: a count is one of queries or folds
     stored: float | str | None  #: a text where it is no number
-    verdict: Outcome
     recomputed: float | None = None
     difference: float | None = None  #: recomputed less stored
+    verdict: Outcome
     why: str = ""  #: the choices that give the stored value, or why there is none
     meaning: str = ""
 
@@ -60,6 +48,10 @@ class StoredComparison:
     def cells(self) -> tuple[float | str | None, ...]:
         """The row of `verification.csv`."""
         return tuple(getattr(self, column) for column in COLUMNS)
+
+
+COLUMNS = tuple(field.name for field in fields(StoredComparison))
+"""Of `verification.csv`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,27 +98,24 @@ class SummaryVerification:
 
         A file of which nothing could be compared has not been verified.
         """
-        return (*self._nothing_compared(), *self.contradictions, *self._differing())
-
-    def _nothing_compared(self) -> Iterator[str]:
-        is_number = (
+        sentences = []
+        if not any(
             c.verdict in COMPARED and c.stored is not None for c in self.figures
-        )
-        if not any(is_number):
-            yield (
+        ):
+            sentences.append(
                 "No number of the stored summary could be compared: its "
                 "keys are unknown, or the rows lack the data."
             )
-
-    def _differing(self) -> Iterator[str]:
+        sentences += self.contradictions
         wrong = [c for c in self.comparisons if c.verdict == "differs"]
         if wrong:
             first, others = wrong[0], len(wrong) - 1
-            yield (
+            sentences.append(
                 f"{first.path} is stored as {first.stored}, but the rows "
                 f"give {first.recomputed}; {others:,} more differ (see "
                 "verification.csv)."
             )
+        return tuple(sentences)
 
 
 TOLERANCE = 1e-9
@@ -141,7 +130,6 @@ def verify(
     *,
     choices: MetricDefinitions = SIFTLOG,
     ranking: str = "reranked",
-    probability: str | None = None,
     tolerance: float = TOLERANCE,
 ) -> SummaryVerification:
     """Recompute from per-query rows every number that a stored summary holds.
@@ -153,13 +141,12 @@ def verify(
         choices: the definitions to read it by.
         ranking: the list that evidence figures are about, in the columns
             `<ranking>_topk`.
-        probability: the column of the probability, where it is not the usual one.
         tolerance: the largest difference that is still equal.
 
     Raises:
         ValueError: a cell of the rows that should be a number is none.
     """
-    scope = QueryScope(read_queries(rows, probability))
+    scope = QueryScope(read_queries(rows))
     if "fold_results" in stored or "aggregated_metrics" in stored:
         reading = read_folds(stored, scope, choices, ranking)
     else:
@@ -194,30 +181,11 @@ def _compare(
     compared = replace(bare, recomputed=value, difference=_difference(stored, value))
     if _agree(stored, value, tolerance):
         return replace(compared, verdict="equal")
-    definition = _definition_of(
-        stored, stored_key.compute, stored_key.variants, choices, tolerance
-    )
-    if definition is not None:
-        return replace(compared, verdict="other definition", why=definition)
+    for other, changes in choices.alternatives(stored_key.variants):
+        with suppress(NotComputableError):
+            if _agree(stored, _defined(stored_key.compute(other)), tolerance):
+                return replace(compared, verdict="other definition", why=changes)
     return replace(compared, verdict="differs")
-
-
-def _definition_of(
-    stored: Stored,
-    compute: Callable[[MetricDefinitions], float | None],
-    variants: Variants,
-    choices: MetricDefinitions,
-    tolerance: float,
-) -> str | None:
-    """The other choices that make the stored number; None: none that are known."""
-    for other, changes in choices.alternatives(variants):
-        try:
-            value = _defined(compute(other))
-        except NotComputableError:
-            continue
-        if _agree(stored, value, tolerance):
-            return changes
-    return None
 
 
 def _number(stored: object) -> Stored:

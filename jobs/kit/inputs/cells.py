@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import PlainValidator, ValidationInfo
@@ -136,7 +137,8 @@ def number_of(cell: InputCell, decimal: str | None = None) -> float:
         if cell.lower() in _INFINITE:
             return math.inf
     if isinstance(cell, int | float) and not isinstance(cell, bool):
-        return float(cell)
+        with suppress(OverflowError):  # hundreds of digits
+            return float(cell)
     raise ValueError(f"is {quote(cell)} (a number is expected)")
 
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import msgspec
 from pydantic import (
@@ -37,6 +37,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SkipValidation,
+    TypeAdapter,
     ValidationError,
 )
 
@@ -48,6 +49,8 @@ from jobs.kit.inputs.cells import (
 )
 from runner.errors import DatasetError
 from runner.scorecard import Finding
+
+T = TypeVar("T")
 
 _DECODER = msgspec.json.Decoder()
 
@@ -143,21 +146,46 @@ class RowModel(BaseModel):
 _EXPECTED: Mapping[str, str] = {
     "string_type": "a text is expected",
     "dict_type": "an object is expected",
+    "dataclass_type": "an object is expected",
     "list_type": "a list is expected",
     "tuple_type": "a list is expected",
 }
 """What pydantic's own types expect, by the type of its complaint."""
 
 
-def sentence_of(error: ValidationError) -> str:
+def validated_value(adapter: TypeAdapter[T], value: object, location: str) -> T:
+    """Validates a JSON value that is no row, such as the one object of a file.
+
+    Args:
+        adapter: of the type that the value is to be read as.
+        value: the JSON value.
+        location: its file and place, as an error names them.
+
+    Raises:
+        DatasetError: it does not fit; names the location, the field and its value.
+    """
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        raise DatasetError(f"{location}: {sentence_of(error, ': ')}.") from error
+
+
+def sentence_of(error: ValidationError, between: str = ".") -> str:
     """The first complaint of a validation, without its full stop.
 
-    It names the column, and says what the cell holds and what to do.
+    It names the column, and says what the cell holds and what to do; *between* stands
+    before the name of a field inside another one.
     """
     complaint = error.errors(include_url=False)[0]
     name = ""
     for part in complaint["loc"]:
-        name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
+        name += (
+            f"[{part}]"
+            if isinstance(part, int)
+            else f"{between}{part}"
+            if name
+            else part
+        )
     if complaint["type"] == "missing" or complaint["input"] is None:
         words = cells.BLANK
     elif complaint["type"] == "value_error":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from jobs.kit.grouping import grouped
+from jobs.property_extraction.name_pairs import TwoNames
 from jobs.property_extraction.settings import NameMatch
 from jobs.property_extraction.values.numbers import folded
 
@@ -27,11 +29,9 @@ ID_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasEntry:
+class AliasEntry(TwoNames):
     """Whether one name stands for another."""
 
-    pred_name: str  #: as models write it
-    gt_name: str  #: as the truth has it
     refno: str | None = None  #: the one paper that it holds in; None: all
     status: Status = "undecided"
     source: Source = "draft"
@@ -44,7 +44,7 @@ class AliasEntry:
     @property
     def key(self) -> Key:
         """What a set has one entry of."""
-        return self.pred_name, self.gt_name, self.refno
+        return *self.names, self.refno
 
     @property
     def acts(self) -> bool:
@@ -60,7 +60,7 @@ class AliasEntry:
     def line(self) -> str:
         """What the id of a set is made of."""
         scope = () if self.refno is None else (self.refno,)
-        return "\t".join((self.pred_name, self.gt_name, *scope))
+        return "\t".join((*self.names, *scope))
 
     @property
     def label(self) -> str:
@@ -179,11 +179,8 @@ class Renaming:
                 that are one of these keep it.
         """
         key = FOLDS[name_match]
-        by_key: defaultdict[tuple[str | None, str], list[AliasEntry]] = defaultdict(
-            list
-        )
-        for entry in sorted(alias_set.accepted, key=lambda entry: entry.gt_name):
-            by_key[entry.refno, key(entry.pred_name)].append(entry)
+        ordered = sorted(alias_set.accepted, key=lambda entry: entry.gt_name)
+        by_key = grouped(((e.refno, key(e.pred_name)), e) for e in ordered)
         entries = {at: tuple(group) for at, group in by_key.items()}
         return cls(entries=entries, key=key, canonical=canonical)
 

@@ -8,11 +8,11 @@ change is told, and neither row order nor hashing has a part in any.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.aliases.alias_set import (
     SOURCES,
     AliasEntry,
@@ -51,10 +51,7 @@ def decided_entries(evidence: AliasEvidence) -> dict[Key, AliasEntry]:
     A person is believed before models, then what was imported, then names that are
     equal but for case, then the draft; and of the same kind what is newer.
     """
-    facts = {
-        (candidate.pred_name, candidate.gt_name): candidate
-        for candidate in evidence.candidates
-    }
+    facts = {candidate.names: candidate for candidate in evidence.candidates}
     review = {entry.key: entry for entry in evidence.review}
     parent = evidence.parent or AliasSet()
     earlier = {entry.key: entry for entry in parent.entries}
@@ -74,16 +71,26 @@ def _entry(
     facts: Mapping[Names, NamePair],
 ) -> AliasEntry:
     name, target, refno = key
+    undecided = AliasEntry(pred_name=name, gt_name=target, refno=refno)
     ruling = evidence.rulings.get((name, target)) if refno is None else None
-    decisions = [
-        *_reviewed(reviewed),
-        *_ruled(key, ruling),
-        *_automatic(key, evidence.drafts),
-        *_inherited(earlier),
-    ]
-    # min takes the first of equals, and what is newer stands first
+    decisions = []  # of the same kind, what is newer stands first
+    if reviewed is not None and reviewed.status != "undecided":
+        decisions.append(replace(reviewed, source="human"))
+    if ruling is not None:
+        status = _STATUS[ruling.is_match]
+        decisions.append(
+            replace(undecided, status=status, source="llm", reason=ruling.reason)
+        )
+    if refno is None and name.strip().casefold() == target.strip().casefold():
+        decisions.append(replace(undecided, status="accepted", source="exact"))
+    if refno is None and evidence.drafts.get(name) == target:
+        decisions.append(replace(undecided, status="accepted", source="draft"))
+    # a draft of the parent is no decision, it is drawn up anew
+    if earlier and earlier.status != "undecided" and not earlier.is_draft:
+        decisions.append(earlier)
+    # min takes the first of equals
     best = min(decisions, key=lambda entry: SOURCES.index(entry.source), default=None)
-    entry = best or AliasEntry(pred_name=name, gt_name=target, refno=refno)
+    entry = best or undecided
     if ruling is not None:
         entry = replace(entry, votes=ruling.votes, models=ruling.models)
     if (fact := facts.get((name, target))) is not None:
@@ -93,40 +100,6 @@ def _entry(
             avg_sim=entry.avg_sim if fact.avg_sim is None else fact.avg_sim,
         )
     return entry
-
-
-def _reviewed(entry: AliasEntry | None) -> Iterator[AliasEntry]:
-    if entry is not None and entry.status != "undecided":
-        yield replace(entry, source="human")
-
-
-def _ruled(key: Key, ruling: NameRuling | None) -> Iterator[AliasEntry]:
-    if ruling is not None:
-        yield AliasEntry(
-            pred_name=key[0],
-            gt_name=key[1],
-            status=_STATUS[ruling.is_match],
-            source="llm",
-            reason=ruling.reason,
-        )
-
-
-def _automatic(key: Key, drafts: Mapping[str, str]) -> Iterator[AliasEntry]:
-    name, target, refno = key
-    if refno is None and name.strip().casefold() == target.strip().casefold():
-        yield AliasEntry(
-            pred_name=name, gt_name=target, status="accepted", source="exact"
-        )
-    if refno is None and drafts.get(name) == target:
-        yield AliasEntry(
-            pred_name=name, gt_name=target, status="accepted", source="draft"
-        )
-
-
-def _inherited(entry: AliasEntry | None) -> Iterator[AliasEntry]:
-    """A decision of the parent; a draft is none, it is drawn up anew."""
-    if entry is not None and entry.status != "undecided" and not entry.is_draft:
-        yield entry
 
 
 Entries: TypeAlias = tuple[AliasEntry, ...]
@@ -189,7 +162,7 @@ def build_alias_set(
 
 
 def _order(entry: AliasEntry) -> tuple[str, str, str]:
-    return entry.pred_name, entry.gt_name, entry.refno or ""
+    return *entry.names, entry.refno or ""
 
 
 def _without_selves(entries: Entries) -> RuleResult:
@@ -215,10 +188,7 @@ def _guarded(entries: Entries, canonical: frozenset[str]) -> RuleResult:
 
 def _clashes(entries: Entries, evidence: AliasEvidence, clash: Clash) -> RuleResult:
     """A name has one target in a scope, unless it is to stand for a set of them."""
-    rivals: defaultdict[tuple[str, str | None], list[AliasEntry]] = defaultdict(list)
-    for entry in entries:
-        if entry.acts:
-            rivals[entry.pred_name, entry.refno].append(entry)
+    rivals = grouped(((e.pred_name, e.refno), e) for e in entries if e.acts)
     preferred = _preference(evidence)
     losers: list[AliasEntry] = []
     for group in rivals.values():
@@ -233,12 +203,12 @@ def _clashes(entries: Entries, evidence: AliasEvidence, clash: Clash) -> RuleRes
 def _preference(evidence: AliasEvidence) -> Callable[[AliasEntry], tuple[object, ...]]:
     """Orders rivals: what a person chose last, or what most speaks for, first."""
     chosen = {entry.key for entry in evidence.review if entry.acts}
-    hits = {(c.pred_name, c.gt_name): c.value_hits for c in evidence.candidates}
+    hits = {c.names: c.value_hits for c in evidence.candidates}
     return lambda entry: (
         entry.key not in chosen,
         entry.source != "human",
         -entry.votes,
-        -hits.get((entry.pred_name, entry.gt_name), 0),
+        -hits.get(entry.names, 0),
         -entry.count,
         -(entry.avg_sim or 0.0),
         entry.gt_name,

@@ -12,7 +12,7 @@ of difflib. Lower-casing may make a name longer (that of U+0130 has two characte
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.aliases.alias_set import AliasEntry
-from jobs.property_extraction.name_pairs import Names
+from jobs.property_extraction.name_pairs import Names, TwoNames
 from jobs.property_extraction.settings import SameName
 
 SimilarityBlock = NDArray[np.float64]
@@ -114,23 +115,19 @@ class PaperMismatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NearName:
+class NearName(TwoNames):
     """A missed name as a target of a wrong one, in one paper."""
 
-    pred_name: str
-    gt_name: str
     similarity: float
     rank: int  #: among the name's targets in the paper, by similarity; from 1
     value_hits: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasCandidate:
+class AliasCandidate(TwoNames):
     """A pair of names that may mean the same, over all papers."""
 
     rank: int  #: best place of the target among the name's in a paper, by similarity
-    pred_name: str
-    gt_name: str
     count: int  #: papers
     avg_sim: float
     contained: bool  #: one name is a part of the other
@@ -150,9 +147,11 @@ def near_names(paper: PaperMismatch, k: int) -> Iterator[NearName]:
     if not (names and targets):
         return
     index_of = {target: at for at, target in enumerate(targets)}
-    by_value: defaultdict[str, list[int]] = defaultdict(list)
-    for name, target in (pair for pair, hits in paper.value_hits.items() if hits):
-        by_value[name].append(index_of[target])
+    by_value = grouped(
+        (name, index_of[target])
+        for (name, target), hits in paper.value_hits.items()
+        if hits
+    )
     for start, block in blocks(names, targets):
         block_names = names[start : start + len(block)]
         ranked_targets: list[dict[int, tuple[int, float]]] = [
@@ -203,10 +202,7 @@ def alias_candidates(
         canonical: names of truth and rubric.
         examples: predictions by the name that they were stated under.
     """
-    by_pair: defaultdict[Names, list[NearName]] = defaultdict(list)
-    for paper in papers:
-        for near_name in paper:
-            by_pair[near_name.pred_name, near_name.gt_name].append(near_name)
+    by_pair = grouped((near.names, near) for paper in papers for near in paper)
     targets = Counter(name for name, _ in by_pair)
     candidates = (
         AliasCandidate(
@@ -214,9 +210,8 @@ def alias_candidates(
             pred_name=name,
             gt_name=target,
             count=len(occurrences),
-            avg_sim=occurrences[
-                0
-            ].similarity,  # names alone make it: it is that of each paper
+            # names alone make it: it is that of each paper
+            avg_sim=occurrences[0].similarity,
             contained=contains(name, target),
             value_hits=sum(near_name.value_hits for near_name in occurrences),
             canonical=name in canonical,
@@ -230,12 +225,7 @@ def alias_candidates(
 
 def candidate_order(candidate: AliasCandidate) -> tuple[int, float, str, str]:
     """Most papers first, then most similar, then by name."""
-    return (
-        -candidate.count,
-        -candidate.avg_sim,
-        candidate.pred_name,
-        candidate.gt_name,
-    )
+    return (-candidate.count, -candidate.avg_sim, *candidate.names)
 
 
 def review_candidates(
@@ -268,13 +258,10 @@ def draft_targets(
         same_name: `guard` leaves out names of truth and rubric, which are right as
             they are; `keep` maps them too, most of them to themselves.
     """
-    selected = (
-        candidate
+    return first_targets(
+        candidate.names
         for candidate in reviewed
         if same_name == "keep" or not candidate.canonical
-    )
-    return first_targets(
-        (candidate.pred_name, candidate.gt_name) for candidate in selected
     )
 
 
@@ -307,17 +294,11 @@ def crossfitted(
         same_name: whether those keep theirs.
     """
     whole = review_candidates(papers.values(), k, None, canonical)
-    by_pair = {
-        (candidate.pred_name, candidate.gt_name): candidate for candidate in whole
-    }
+    by_pair = {candidate.names: candidate for candidate in whole}
     entries: list[AliasEntry] = []
     for refno in sorted(papers):
-        paper_pairs = {(n.pred_name, n.gt_name) for n in papers[refno] if n.rank <= k}
-        others = (
-            candidate
-            for candidate in whole
-            if (candidate.pred_name, candidate.gt_name) not in paper_pairs
-        )
+        paper_pairs = {near.names for near in papers[refno] if near.rank <= k}
+        others = (c for c in whole if c.names not in paper_pairs)
         fewer = (
             replace(by_pair[pair], count=by_pair[pair].count - 1)
             for pair in paper_pairs

@@ -6,7 +6,7 @@ the others there. Afterwards one step renames every name for good.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.aliases.alias_set import SOURCES, AliasEntry, Key
 
 
@@ -37,9 +38,7 @@ def loops(targets: Mapping[str, Collection[str]]) -> tuple[frozenset[str], ...]:
         (np.ones(len(edges), np.int8), (rows, columns)), shape=(len(names),) * 2
     )
     _, labels = connected_components(graph, connection="strong")
-    components: defaultdict[int, list[str]] = defaultdict(list)
-    for name, label in zip(names, labels.tolist(), strict=True):
-        components[label].append(name)
+    components = grouped(zip(labels.tolist(), names, strict=True))
     return tuple(
         frozenset(component) for component in components.values() if len(component) > 1
     )
@@ -82,16 +81,14 @@ def settle_chains(
     must not be renamed by any.
     """
     by_key = {entry.key: entry for entry in entries}
-    papers: defaultdict[str | None, list[Key]] = defaultdict(list)
-    for entry in by_key.values():
-        if entry.acts:
-            papers[entry.refno].append(entry.key)
+    papers = grouped((e.refno, e.key) for e in by_key.values() if e.acts)
     steps = _settle(by_key, _Scope(refno=None, keys=papers.pop(None, [])))
     everywhere = _by_name(e for e in by_key.values() if e.acts and e.refno is None)
-    sources: defaultdict[str, list[str]] = defaultdict(list)
-    for name, name_entries in everywhere.items():
-        for entry in name_entries:
-            sources[entry.gt_name].append(name)
+    sources = grouped(
+        (entry.gt_name, name)
+        for name, name_entries in everywhere.items()
+        for entry in name_entries
+    )
     for refno in sorted(filter(None, papers)):
         scope = _Scope(
             refno=refno, keys=papers[refno], everywhere=everywhere, sources=sources
@@ -128,10 +125,8 @@ class _Scope:
 
 
 def _by_name(entries: Iterable[AliasEntry]) -> Acting:
-    by_name: defaultdict[str, list[AliasEntry]] = defaultdict(list)
-    for entry in sorted(entries, key=lambda entry: entry.gt_name):
-        by_name[entry.pred_name].append(entry)
-    return by_name
+    ordered = sorted(entries, key=lambda entry: entry.gt_name)
+    return grouped((entry.pred_name, entry) for entry in ordered)
 
 
 def _settle(by_key: dict[Key, AliasEntry], scope: _Scope) -> list[BuildStep]:

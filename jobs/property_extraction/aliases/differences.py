@@ -21,22 +21,13 @@ NOT_RENAMED = "not renamed"
 """The source that is shown of rows without an alias."""
 
 
-class BookedAlias(NamedTuple):
-    """The entry of an alias set that renamed a row."""
-
-    pred_name: str
-    gt_name: str
-    refno: str | None = None  #: the one paper that it holds in; None: all
-    source: str = ""
-
-
 class BookedRow(NamedTuple):
     """A prediction, as one scoring has it."""
 
     row: int  #: its number, the same in every scoring of a run
     refno: str
     is_tp: bool
-    alias: BookedAlias | None  #: None: it is matched under the name that it has
+    alias: AliasEntry | None  #: None: it is matched under the name that it has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +35,7 @@ class Bookable:
     """The predictions of a model, and the aliases that were to act on them."""
 
     rows: tuple[BookedRow, ...]
-    aliases: tuple[BookedAlias, ...] = ()
+    aliases: tuple[AliasEntry, ...] = ()
 
 
 @dataclass(slots=True)
@@ -65,10 +56,10 @@ def changes_by_alias(before: Bookable, after: Bookable) -> Booking:
     """
     accounts: dict[tuple[str, str, str], _Account] = {}
 
-    def account(alias: BookedAlias | None) -> _Account:
+    def account(alias: AliasEntry | None) -> _Account:
         if alias is None:
             return accounts.setdefault(("", "", ""), _Account(NOT_RENAMED))
-        key = (alias.pred_name, alias.gt_name, alias.refno or "")
+        key = (*alias.names, alias.refno or "")
         return accounts.setdefault(key, _Account(alias.source))
 
     for alias in after.aliases:
@@ -161,7 +152,7 @@ def bookable_predictions(outcomes: RowOutcomes) -> Bookable:
     """The rows of one replicate, by their place, each with the alias that it has."""
     return Bookable(
         rows=tuple(_booked_rows(outcomes)),
-        aliases=tuple(map(_alias, outcomes.dataset.aliases.accepted)),
+        aliases=outcomes.dataset.aliases.accepted,
     )
 
 
@@ -172,9 +163,4 @@ def _booked_rows(outcomes: RowOutcomes) -> Iterator[BookedRow]:
         partner = outcomes.partners[index]
         name = None if partner < 0 else outcomes.truth[partner].name
         entry = outcomes.renamed[index].entry(name)
-        alias = None if entry is None else _alias(entry)
-        yield BookedRow(index, prediction.refno, outcome is RowOutcome.TP, alias)
-
-
-def _alias(entry: AliasEntry) -> BookedAlias:
-    return BookedAlias(entry.pred_name, entry.gt_name, entry.refno, entry.source)
+        yield BookedRow(index, prediction.refno, outcome is RowOutcome.TP, entry)

@@ -6,14 +6,14 @@ Those that a person gives to a scoring are judged, and never repaired.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, PlainValidator, model_validator
 
+from jobs.kit.grouping import grouped
 from jobs.kit.inputs.cells import (
     BLANK,
     Count,
@@ -107,6 +107,10 @@ class _SetRow(RowModel):
     parent: Text = ""
 
 
+Placed: TypeAlias = tuple[str, AliasEntry]
+"""An entry and where it stands in its file."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasFile:
     """An alias set as a file has it; nothing in it was judged or changed."""
@@ -114,6 +118,11 @@ class AliasFile:
     alias_set: AliasSet
     file: str
     row_labels: tuple[str, ...]  #: of each entry, such as `row 5`
+
+    @property
+    def placed(self) -> list[Placed]:
+        """Every entry with where it stands."""
+        return list(zip(self.row_labels, self.alias_set.entries, strict=True))
 
 
 def read_aliases(path: Path) -> AliasFile:
@@ -179,8 +188,8 @@ def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
     if not isinstance(entries, list):
         raise whole.error(1, f"entries is {kind_of(entries)} (a list is expected)")
     alias_file = _alias_file(path, _entry_rows(path, entries), "import")
-    alias_set = AliasSet(
-        entries=alias_file.alias_set.entries,
+    alias_set = replace(
+        alias_file.alias_set,
         parent=_SetRow.at(whole, 1, value).parent or None,
         created_from=_origin(whole, value),
     )
@@ -190,9 +199,7 @@ def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
             f"id is {value['id']!r}, and that of its entries is {alias_set.id!r}: they "
             "were changed since (correct the id or take it out)",
         )
-    return AliasFile(
-        alias_set=alias_set, file=alias_file.file, row_labels=alias_file.row_labels
-    )
+    return replace(alias_file, alias_set=alias_set)
 
 
 def _entry_rows(path: Path, entries: Iterable[object]) -> Iterator[_EntryRow]:
@@ -241,35 +248,18 @@ def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
 
 
 def _alias_file(path: Path, rows: Iterable[_EntryRow], source: Source) -> AliasFile:
+    """The entries of rows; *source* holds where a row names none."""
     entries, row_labels = [], []
     for row in rows:
-        entries.append(_entry(row, source))
+        cells = {name: getattr(row, name) for name in COLUMNS if name != "source"}
+        cells |= {"refno": row.refno or None, "source": row.decided_by or source}
+        entries.append(AliasEntry(**cells))
         row_labels.append(row.place)
     return AliasFile(
         alias_set=AliasSet(entries=tuple(entries)),
         file=path.name,
         row_labels=tuple(row_labels),
     )
-
-
-def _entry(row: _EntryRow, source: Source) -> AliasEntry:
-    """The entry of a row; *source* holds where it names none."""
-    return AliasEntry(
-        pred_name=row.pred_name,
-        gt_name=row.gt_name,
-        refno=row.refno or None,
-        status=row.status,
-        source=row.decided_by or source,
-        models=row.models,
-        votes=row.votes,
-        reason=row.reason,
-        count=row.count,
-        avg_sim=row.avg_sim,
-    )
-
-
-Placed: TypeAlias = tuple[str, AliasEntry]
-"""An entry and where it stands in its file."""
 
 
 def acting_aliases(
@@ -295,9 +285,8 @@ def acting_aliases(
         DatasetError: the file is off, or cannot be meant as it stands.
     """
     file = read_aliases(path)
-    placed = list(zip(file.row_labels, file.alias_set.entries, strict=True))
-    _refuse_repeats(file, placed)
-    acting = [(row, entry) for row, entry in placed if entry.acts]
+    _refuse_repeats(file)
+    acting = [(row, entry) for row, entry in file.placed if entry.acts]
     if not accept_drafts:
         _refuse_drafts(file, acting)
     if same_name == "guard":
@@ -319,20 +308,16 @@ def reviewed_aliases(path: Path, *, clash: Clash = "best") -> tuple[AliasEntry, 
         DatasetError: the file is off, or two of its rows contradict one another.
     """
     file = read_aliases(path)
-    placed = list(zip(file.row_labels, file.alias_set.entries, strict=True))
-    _refuse_repeats(file, placed)
+    _refuse_repeats(file)
     if clash != "set":
-        _refuse_clashes(
-            file,
-            [placed_entry for placed_entry in placed if placed_entry[1].acts],
-            "exact",
-        )
+        acting = [(row, entry) for row, entry in file.placed if entry.acts]
+        _refuse_clashes(file, acting, "exact")
     return file.alias_set.entries
 
 
-def _refuse_repeats(file: AliasFile, placed: list[Placed]) -> None:
+def _refuse_repeats(file: AliasFile) -> None:
     seen: dict[Key, str] = {}
-    for row, entry in placed:
+    for row, entry in file.placed:
         if entry.key in seen:
             raise DatasetError(
                 f"{file.file}: {seen[entry.key]} and {row} are both about "
@@ -390,11 +375,7 @@ def _refuse_loops(
 ) -> None:
     """No name may come back to itself; one that is right as it is comes to rest."""
     fold = FOLDS[name_match]
-    loose = [
-        placed_entry
-        for placed_entry in acting
-        if placed_entry[1].pred_name not in canonical
-    ]
+    loose = [(row, e) for row, e in acting if e.pred_name not in canonical]
     for scope in _scopes(loose, fold):
         targets = {
             name: {fold(entry.gt_name) for _, entry in placed_entries}
@@ -418,13 +399,12 @@ def _scopes(
     acting: list[Placed], fold: Callable[[str], str]
 ) -> Iterator[Mapping[str, list[Placed]]]:
     """What acts by key: in papers that nothing is said of, then in each other one."""
-    everywhere: defaultdict[str, list[Placed]] = defaultdict(list)
-    papers: dict[str, defaultdict[str, list[Placed]]] = {}
-    for row, entry in acting:
-        scope = everywhere
-        if entry.refno is not None:
-            scope = papers.setdefault(entry.refno, defaultdict(list))
-        scope[fold(entry.pred_name)].append((row, entry))
+    papers = grouped((entry.refno, (row, entry)) for row, entry in acting)
+    scopes = {
+        refno: grouped((fold(entry.pred_name), (row, entry)) for row, entry in placed)
+        for refno, placed in papers.items()
+    }
+    everywhere = scopes.pop(None, {})
     yield everywhere
-    for refno in sorted(papers):
-        yield {**everywhere, **papers[refno]}
+    for refno in sorted(filter(None, scopes)):
+        yield {**everywhere, **scopes[refno]}

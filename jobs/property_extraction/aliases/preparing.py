@@ -165,7 +165,7 @@ def prepare_aliases(settings: PropertySettings) -> AliasFolder:
             "Name what speaks of pairs of names: --candidates FILE of a scoring, with "
             "--verdicts RUN or FILE, or --review FILE, a CSV with a column status."
         )
-    drafts = first_targets(_names(pairs[: settings.top]))
+    drafts = first_targets(pair.names for pair in pairs[: settings.top])
     built = build_alias_set(
         AliasEvidence(
             candidates=pairs,
@@ -180,11 +180,6 @@ def prepare_aliases(settings: PropertySettings) -> AliasFolder:
         created_from=_origin(settings, collected),
     )
     return AliasFolder(built=built)
-
-
-def _names(pairs: tuple[NamePair, ...]) -> Iterator[tuple[str, str]]:
-    for pair in pairs:
-        yield pair.pred_name, pair.gt_name
 
 
 def _canonical(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from operator import attrgetter, itemgetter
 from typing import Final, TypeAlias
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.settings import Numbers, PropertySettings, Units
 from jobs.property_extraction.values.categories import (
     SpaceGroupReader,
@@ -163,11 +164,11 @@ class QuantityRule:
         self, rows: Sequence[ValueWithUnit], cell: Callable[[str], str]
     ) -> dict[str, list[_Placed]]:
         """The rows whose value is a number, by unit cell, ascending."""
-        by_cell: dict[str, list[_Placed]] = {}
-        for index, row in enumerate(rows):
-            value = self.number(row.value).value
-            if value is not None:
-                by_cell.setdefault(cell(row.unit), []).append((value, index))
+        by_cell = grouped(
+            (cell(row.unit), (value, index))
+            for index, row in enumerate(rows)
+            if (value := self.number(row.value).value) is not None
+        )
         for placed in by_cell.values():
             placed.sort()
         return by_cell

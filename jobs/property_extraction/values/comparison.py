@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.values.numbers import NumberStatus
 from jobs.property_extraction.values.units import UnitStatus
 
@@ -113,42 +115,8 @@ class ComparisonRule(Protocol):
 T = TypeVar("T")
 
 
-class KeyRule:
-    """Two values are the same just if they are read as one thing."""
-
-    def __init__(self, read: Callable[[str, str], Hashable | None]) -> None:
-        """Take how the value of a property is read, from its name and text.
-
-        What is read as None is never the same.
-        """
-        self._read = read
-
-    def compare(
-        self, name: str, prediction: ValueWithUnit, truth: ValueWithUnit
-    ) -> ValueComparison:
-        """Compare one pair of a property."""
-        predicted = self._read(name, prediction.value)
-        match = predicted is not None and predicted == self._read(name, truth.value)
-        return ValueComparison(reason="equal" if match else "different")
-
-    def edges(
-        self,
-        name: str,
-        predictions: Sequence[ValueWithUnit],
-        truths: Sequence[ValueWithUnit],
-    ) -> Iterator[Edge]:
-        """All pairs that match, by prediction and then truth."""
-        truths_by_key: dict[Hashable, list[int]] = {}
-        for truth, row in enumerate(truths):
-            truths_by_key.setdefault(self._read(name, row.value), []).append(truth)
-        truths_by_key.pop(None, None)
-        for prediction, row in enumerate(predictions):
-            for truth in truths_by_key.get(self._read(name, row.value), ()):
-                yield Edge(prediction, truth)
-
-
-class PairwiseRule(Generic[T]):
-    """Any two texts may be alike; distinct ones of a group are compared once."""
+class _ReadingRule(Generic[T]):
+    """Compares two values by what is read of their texts."""
 
     def __init__(
         self, read: Callable[[str, str], T], is_match: Callable[[T, T], bool]
@@ -156,18 +124,26 @@ class PairwiseRule(Generic[T]):
         """Take how the value of a property is read, and when two of them are alike."""
         self._read = read
         self._is_match = is_match
-        self._cache: dict[tuple[str, str], T] = {}
 
     def compare(
         self, name: str, prediction: ValueWithUnit, truth: ValueWithUnit
     ) -> ValueComparison:
         """Compare one pair of a property."""
-        predicted, true = (
-            self._once(name, prediction.value),
-            self._once(name, truth.value),
+        values = (self._read(name, row.value) for row in (prediction, truth))
+        return ValueComparison(
+            reason="equal" if self._is_match(*values) else "different"
         )
-        match = self._is_match(predicted, true)
-        return ValueComparison(reason="equal" if match else "different")
+
+
+class KeyRule(_ReadingRule[Hashable | None]):
+    """Two values are the same just if they are read as one thing."""
+
+    def __init__(self, read: Callable[[str, str], Hashable | None]) -> None:
+        """Take how the value of a property is read, from its name and text.
+
+        What is read as None is never the same.
+        """
+        super().__init__(read, lambda a, b: a is not None and a == b)
 
     def edges(
         self,
@@ -176,27 +152,42 @@ class PairwiseRule(Generic[T]):
         truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
         """All pairs that match, by prediction and then truth."""
-        truths_by_text: dict[str, list[int]] = {}
-        for truth, row in enumerate(truths):
-            truths_by_text.setdefault(row.value, []).append(truth)
-        truth_values = [
-            (self._once(name, text), truth_indices)
-            for text, truth_indices in truths_by_text.items()
-        ]
+        by_key = grouped(
+            (self._read(name, row.value), truth) for truth, row in enumerate(truths)
+        )
+        by_key.pop(None, None)
+        for prediction, row in enumerate(predictions):
+            for truth in by_key.get(self._read(name, row.value), ()):
+                yield Edge(prediction, truth)
+
+
+class PairwiseRule(_ReadingRule[T]):
+    """Any two texts may be alike; distinct ones of a group are compared once."""
+
+    def __init__(
+        self, read: Callable[[str, str], T], is_match: Callable[[T, T], bool]
+    ) -> None:
+        """Take the same; each text of a property is read once."""
+        super().__init__(cache(read), is_match)
+
+    def edges(
+        self,
+        name: str,
+        predictions: Sequence[ValueWithUnit],
+        truths: Sequence[ValueWithUnit],
+    ) -> Iterator[Edge]:
+        """All pairs that match, by prediction and then truth."""
+        by_text = grouped((row.value, truth) for truth, row in enumerate(truths))
+        truth_values = [(self._read(name, text), at) for text, at in by_text.items()]
         matches: dict[str, list[int]] = {}
         for prediction, row in enumerate(predictions):
             if row.value not in matches:
-                predicted = self._once(name, row.value)
-                matching_indices = (
-                    at for true, at in truth_values if self._is_match(predicted, true)
-                )
+                predicted = self._read(name, row.value)
                 matches[row.value] = sorted(
-                    index for at in matching_indices for index in at
+                    index
+                    for true, at in truth_values
+                    if self._is_match(predicted, true)
+                    for index in at
                 )
             for truth in matches[row.value]:
                 yield Edge(prediction, truth)
-
-    def _once(self, name: str, text: str) -> T:
-        if (name, text) not in self._cache:
-            self._cache[name, text] = self._read(name, text)
-        return self._cache[name, text]

@@ -125,16 +125,8 @@ def _number(decimal: str) -> Number:
 
 _ABSTENTIONS = frozenset(
     {
-        "-",
-        "n/a",
-        "na",
-        "nan",
-        "none",
-        "not found",
-        "not reported",
-        "not stated",
-        "not_found",
-        "null",
+        *("-", "n/a", "na", "nan", "none", "null"),
+        *("not found", "not reported", "not stated", "not_found"),
     }
 )
 

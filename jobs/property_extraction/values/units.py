@@ -214,10 +214,10 @@ _PREFIXES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _DialectRow:
     names: str
-    factor: Fraction  #: in coherent SI units
+    factor: str  #: in coherent SI units
     powers: Mapping[str, int]
     prefixes: str = ""  #: what may stand before the names, beside nothing
 
@@ -231,34 +231,18 @@ _MOMENT = {"[current]": 1, "[length]": 2}
 
 _DIALECT = (
     # with prefixes, or kA/cm2 and A/cm2 would be of different dimensions
-    _DialectRow(
-        names="A Å A°", factor=Fraction(1, 10**10), powers=_LENGTH, prefixes="uμmkM"
-    ),
-    _DialectRow(
-        names="Oe oersted G Gs gauss",
-        factor=Fraction(1, 10**4),
-        powers=_FLUX_DENSITY,
-        prefixes="uμmkKM",
-    ),
-    _DialectRow(
-        names="k", factor=Fraction(1), powers={"[temperature]": 1}, prefixes="uμm"
-    ),
-    _DialectRow(
-        names="ohm Ohm Ω", factor=Fraction(1), powers=_RESISTANCE, prefixes="nuμmkM"
-    ),
-    _DialectRow(
-        names="ohmcm Ohmcm Ωcm",
-        factor=Fraction(1, 10**2),
-        powers=_RESISTIVITY,
-        prefixes="nuμmkM",
-    ),
-    _DialectRow(names="mj", factor=Fraction(1, 10**3), powers=_ENERGY),
-    _DialectRow(names="mole", factor=Fraction(1), powers={"[substance]": 1}),
-    _DialectRow(names="cc", factor=Fraction(1, 10**6), powers={"[length]": 3}),
-    _DialectRow(names="%", factor=Fraction(1, 10**2), powers={}),
-    _DialectRow(names="n", factor=Fraction(1), powers={}),
+    _DialectRow("A Å A°", "1e-10", _LENGTH, "uμmkM"),
+    _DialectRow("Oe oersted G Gs gauss", "1e-4", _FLUX_DENSITY, "uμmkKM"),
+    _DialectRow("k", "1", {"[temperature]": 1}, "uμm"),
+    _DialectRow("ohm Ohm Ω", "1", _RESISTANCE, "nuμmkM"),
+    _DialectRow("ohmcm Ohmcm Ωcm", "1e-2", _RESISTIVITY, "nuμmkM"),
+    _DialectRow("mj", "1e-3", _ENERGY),
+    _DialectRow("mole", "1", {"[substance]": 1}),
+    _DialectRow("cc", "1e-6", {"[length]": 3}),
+    _DialectRow("%", "1e-2", {}),
+    _DialectRow("n", "1", {}),
     # CODATA 2022; pint reads uB as microbyte, and muB so too
-    _DialectRow(names="uB μB muB", factor=Fraction("9.2740100657e-24"), powers=_MOMENT),
+    _DialectRow("uB μB muB", "9.2740100657e-24", _MOMENT),
 )
 
 
@@ -269,7 +253,7 @@ def _dialect_unit(factor: Fraction, powers: Mapping[str, int]) -> PhysicalUnit:
 def _dialect_names() -> Iterator[tuple[str, PhysicalUnit]]:
     for row in _DIALECT:
         for prefix in ("", *row.prefixes):
-            unit = _dialect_unit(row.factor * _PREFIXES[prefix], row.powers)
+            unit = _dialect_unit(Fraction(row.factor) * _PREFIXES[prefix], row.powers)
             for name in row.names.split():
                 yield prefix + name, unit
 

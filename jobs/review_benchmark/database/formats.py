@@ -101,12 +101,11 @@ def read_table(
         )
     for number, (_, _, cells) in enumerate(rows, start=1):
         if len(cells) != len(columns):
-            fields = plural(len(cells), "field")
-            reason = (
-                f"{fields} where the header has {len(columns)} "
-                "(quote a field that holds a delimiter, complete what is short)"
+            yield UnreadableRecord(
+                number,
+                f"{plural(len(cells), 'field')} where the header has {len(columns)} "
+                "(quote a field that holds a delimiter, complete what is short)",
             )
-            yield UnreadableRecord(number=number, reason=reason)
         else:
             named_cells = zip(names, cells, strict=True)
             yield record_from_cells(
@@ -164,7 +163,7 @@ def read_lines(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
             value = _DECODER.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
             reason = f"not valid JSON, {error} (each line must hold one object)"
-            yield UnreadableRecord(number=next(numbers), reason=reason)
+            yield UnreadableRecord(next(numbers), reason)
             continue
         inside = _inside(value)
         for entry in [value] if inside is None else inside:
@@ -186,7 +185,7 @@ def _entry(number: int, value: object) -> ImportedRecord | UnreadableRecord:
     if isinstance(value, Mapping):
         return record_from_cells(number, value)
     reason = f"{kind_of(value)} instead of an object (each paper must be one)"
-    return UnreadableRecord(number=number, reason=reason)
+    return UnreadableRecord(number, reason)
 
 
 _BEGINS = re.compile(r"\s*@\s*(\w+)\s*[{(]")
@@ -221,7 +220,7 @@ def read_bibtex(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
         library = parse_string("\n".join((*macros, block)))
         if not library.entries:
             reason = "it is not to be parsed (check its braces, quotes and commas)"
-            yield UnreadableRecord(number=number, reason=reason)
+            yield UnreadableRecord(number, reason)
             continue
         entry = library.entries[-1]
         fields = {field.key.lower(): str(field.value) for field in entry.fields}
@@ -229,7 +228,7 @@ def read_bibtex(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
             cells = _bibtex_cells(entry.key, fields, plain)
         except RecursionError:
             reason = "its braces are nested too deep (remove some)"
-            yield UnreadableRecord(number=number, reason=reason)
+            yield UnreadableRecord(number, reason)
         else:
             yield record_from_cells(number, cells)
     if not number:
@@ -288,6 +287,7 @@ def _escaped(text: str) -> str:
 _PMID = re.compile(r"(?:pmid:?\s*)?([0-9]{1,8})", re.IGNORECASE)
 
 _FIRST, _LAST = "TY  -", "ER  -"
+_UNENDED = "it has no end (close it with a line ER  -)"
 
 
 def read_ris(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
@@ -305,7 +305,7 @@ def read_ris(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
         begins = line.startswith(_FIRST)
         if begins:
             if record:
-                yield _unended(number)
+                yield UnreadableRecord(number, _UNENDED)
             number += 1
             record = []
         if begins or record:
@@ -315,18 +315,12 @@ def read_ris(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
             yield record_from_cells(number, _ris_cells(fields))
             record = []
     if record:
-        yield _unended(number)
+        yield UnreadableRecord(number, _UNENDED)
     if not number:
         raise DatasetError(
             f"{path.name}: no record begins with TY (say what the file is with "
             "--format)."
         )
-
-
-def _unended(number: int) -> UnreadableRecord:
-    return UnreadableRecord(
-        number=number, reason="it has no end (close it with a line ER  -)"
-    )
 
 
 def _ris_cells(fields: Mapping[str, Any]) -> RecordCells:
@@ -413,11 +407,6 @@ def read_file(
     path: Path, form: PaperFormat, mapped: Mapping[str, str]
 ) -> Iterator[ReadRecord]:
     """The records of a file; those of a large one are read in a process of its own.
-
-    Args:
-        path: the file.
-        form: its format.
-        mapped: columns of a table by their names there, each with its name here.
 
     Raises:
         DatasetError: the file is not to be read in that format.

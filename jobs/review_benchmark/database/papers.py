@@ -1,38 +1,62 @@
-"""Defines papers, reads them from a record's cells, and finds duplicates.
-
-A record is a paper that the database has by PMID; else by DOI, unless both have
-different PMIDs; else, for a record with neither, by title and year. The first value of
-a field stands, blanks are filled, and every title is kept: had a merge dropped the
-second title, truth papers of that title would be lost.
-"""
+"""Defines papers and reads them from a record's cells."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from jobs.kit.inputs.cells import InputCell, integer_of, quote, text_of
+from pydantic import Field, PlainValidator, TypeAdapter, ValidationError
+
+from jobs.kit.inputs.cells import InputCell, Trimmed, integer_of, quote
+from jobs.kit.inputs.rows import sentence_of
+from jobs.review_benchmark.data import Identifier
 from jobs.review_benchmark.matching import Normaliser, pmid_of
 from runner.errors import UsageError
+
+LAST_YEAR = 9999
+"""A year has at most four digits."""
+
+
+def _year(cell: InputCell) -> int | None:
+    if isinstance(cell, str):
+        cell = cell.strip()
+    if cell is None or cell == "":
+        return None
+    year = integer_of(cell)
+    if not 0 < year <= LAST_YEAR:
+        raise ValueError(f"is {quote(cell)} (four digits are expected)")
+    return year
+
+
+def _authors(cell: InputCell) -> tuple[str, ...]:
+    """A list of names, or names parted by semicolons."""
+    names = cell.split(";") if isinstance(cell, str) else cell or []
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return tuple(stripped for name in names if (stripped := name.strip()))
+    raise ValueError("is something else than a list of names (correct it)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedRecord:
     """What a record of an imported file says of a paper, as it stands there."""
 
-    source_id: str  #: of the record in its file; its number where it has none
-    pmid: str = ""  #: empty: not given
-    doi: str = ""
-    title: str = ""
-    abstract: str = ""
-    authors: tuple[str, ...] = ()
-    journal: str = ""
-    year: int | None = None
+    source_id: Annotated[Identifier, Field(validation_alias="document_id")] = ""
+    """Of the record in its file; its number where it has none."""
+    pmid: Identifier = ""  #: empty: not given
+    doi: Trimmed = ""
+    title: Trimmed = ""
+    abstract: Trimmed = ""
+    authors: Annotated[tuple[str, ...], PlainValidator(_authors)] = ()
+    journal: Trimmed = ""
+    year: Annotated[int | None, PlainValidator(_year)] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_RECORD = TypeAdapter(ImportedRecord)
+
+
+@dataclass(frozen=True, slots=True)
 class UnreadableRecord:
     """A record that cannot be read."""
 
@@ -137,8 +161,6 @@ def paper_format(path: Path) -> PaperFormat:
 NORMAL = Normaliser()
 """The database holds identifiers and titles in the default normal form."""
 
-MergeKey: TypeAlias = Literal["pmid", "doi", "title"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalisedRecord:
@@ -172,81 +194,6 @@ def normalise_record(entry: ImportedRecord) -> NormalisedRecord:
     )
 
 
-class PaperIndex(Protocol):
-    """The papers so far."""
-
-    def by_pmid(self, pmid: str) -> DatabasePaper | None:
-        """The paper with a PMID."""
-        ...
-
-    def by_doi(self, doi: str) -> DatabasePaper | None:
-        """The paper with a DOI."""
-        ...
-
-    def by_title(self, record: NormalisedRecord) -> DatabasePaper | None:
-        """The first paper with a record's title and year; a missing one equals none.
-
-        Before all others comes the paper that this very record is known to be of: its
-        year and the titles of others may have changed since.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeTarget:
-    """Where a record goes."""
-
-    before: DatabasePaper | None  #: the paper that it is merged into; None: a new one
-    after: DatabasePaper  #: what the paper is then; its id is 0 where it is new
-    by: MergeKey | None = None  #: how the two were found to be one
-    is_conflict: bool = False  #: its DOI belongs to another paper, and was left out
-
-
-def find_target(record: NormalisedRecord, papers: PaperIndex) -> MergeTarget:
-    """Where a record goes."""
-    paper = record.paper
-    owner = papers.by_doi(paper.doi) if paper.doi else None
-    existing, by = _matching_paper(record, owner, papers)
-    is_conflict = owner is not None and owner != existing
-    if is_conflict:
-        paper = replace(paper, doi="")
-    return MergeTarget(
-        before=existing,
-        after=paper if existing is None else _fill_blanks(existing, paper),
-        by=by,
-        is_conflict=is_conflict,
-    )
-
-
-def _matching_paper(
-    record: NormalisedRecord, owner: DatabasePaper | None, papers: PaperIndex
-) -> tuple[DatabasePaper | None, MergeKey | None]:
-    pmid = record.paper.pmid
-    same = papers.by_pmid(pmid) if pmid else None
-    if same is not None:
-        return same, "pmid"
-    if owner is not None and not (pmid and owner.pmid):
-        return owner, "doi"
-    if record.title and not record.has_ids:
-        same = papers.by_title(record)
-        return same, None if same is None else "title"
-    return None, None
-
-
-def _fill_blanks(old: DatabasePaper, new: DatabasePaper) -> DatabasePaper:
-    """The old paper, its blanks filled from the new one."""
-    return DatabasePaper(
-        id=old.id,
-        pmid=old.pmid or new.pmid,
-        doi=old.doi or new.doi,
-        title=old.title or new.title,
-        abstract=old.abstract or new.abstract,
-        authors=old.authors or new.authors,
-        journal=old.journal or new.journal,
-        year=new.year if old.year is None else old.year,
-    )
-
-
 RecordCells: TypeAlias = Mapping[str, InputCell]
 """By the names of the fields; what is absent, None or blank is not given."""
 
@@ -254,79 +201,18 @@ FIELDS: Final = (
     *("document_id", "pmid", "doi", "title", "abstract", "authors", "journal", "year"),
 )
 
-LAST_YEAR = 9999
-"""A year has at most four digits."""
-
 
 def record_from_cells(
     number: int, cells: RecordCells
 ) -> ImportedRecord | UnreadableRecord:
-    """The entry that cells say, or what is wrong with them.
-
-    Args:
-        number: of the record in its file, from 1.
-        cells: what the record holds.
-    """
+    """The entry that cells say, or what is wrong with them."""
     try:
-        entry = _entry(number, cells)
-    except ValueError as error:
-        return UnreadableRecord(number=number, reason=str(error))
+        entry = _RECORD.validate_python(cells)
+    except ValidationError as error:
+        return UnreadableRecord(number, sentence_of(error))
     if pmid_of(entry.pmid) or NORMAL.doi(entry.doi) or NORMAL.title(entry.title):
-        return entry
+        return entry if entry.source_id else replace(entry, source_id=str(number))
     # such a paper could never be found again: importing it twice would make two
     return UnreadableRecord(
-        number=number, reason="neither PMID nor DOI nor title is there (give one)"
+        number, "neither PMID nor DOI nor title is there (give one)"
     )
-
-
-def _entry(number: int, cells: RecordCells) -> ImportedRecord:
-    return ImportedRecord(
-        source_id=_identifier("document_id", cells) or str(number),
-        pmid=_identifier("pmid", cells),
-        doi=_text("doi", cells),
-        title=_text("title", cells),
-        abstract=_text("abstract", cells),
-        authors=_authors(cells.get("authors")),
-        journal=_text("journal", cells),
-        year=_year(cells.get("year")),
-    )
-
-
-def _text(name: str, cells: RecordCells) -> str:
-    cell = cells.get(name)
-    if isinstance(cell, str):
-        return cell.strip()
-    if cell is None:
-        return ""
-    try:
-        return text_of(cell)
-    except ValueError as error:
-        raise ValueError(f"{name} {error}") from error
-
-
-def _identifier(name: str, cells: RecordCells) -> str:
-    """A text or a number, such as `123.0` where a table has gaps."""
-    cell = cells.get(name)
-    return str(cell) if isinstance(cell, float) else _text(name, cells)
-
-
-def _year(cell: InputCell) -> int | None:
-    if isinstance(cell, str):
-        cell = cell.strip()
-    if cell is None or cell == "":
-        return None
-    try:
-        year = integer_of(cell)
-    except ValueError as error:
-        raise ValueError(f"year {error}") from error
-    if not 0 < year <= LAST_YEAR:
-        raise ValueError(f"year is {quote(cell)} (four digits are expected)")
-    return year
-
-
-def _authors(cell: InputCell) -> tuple[str, ...]:
-    """A list of names, or names parted by semicolons."""
-    names = cell.split(";") if isinstance(cell, str) else cell or []
-    if isinstance(names, list) and all(isinstance(name, str) for name in names):
-        return tuple(stripped for name in names if (stripped := name.strip()))
-    raise ValueError("authors is something else than a list of names (correct it)")

@@ -38,7 +38,8 @@ def article(record: Element) -> RecordCells:
     return {
         "document_id": pmid,
         "pmid": pmid,
-        "doi": _doi(record, "PubmedData/ArticleIdList") or _location(record, within),
+        "doi": _doi(record, "PubmedData/ArticleIdList/ArticleId")
+        or _doi(record, f"{within}/ELocationID", "EIdType"),
         "title": _text(record, f"{within}/ArticleTitle")
         or _text(record, f"{within}/VernacularTitle"),
         "abstract": _abstract(record, f"{within}/Abstract"),
@@ -57,7 +58,7 @@ def book(record: Element) -> RecordCells:
     return {
         "document_id": pmid,
         "pmid": pmid,
-        "doi": _doi(record, f"{within}/ArticleIdList"),
+        "doi": _doi(record, f"{within}/ArticleIdList/ArticleId"),
         "title": title or whole,
         "abstract": _abstract(record, f"{within}/Abstract"),
         "authors": _authors(record, f"{within}/AuthorList"),
@@ -78,29 +79,22 @@ def _text(record: Element, path: str) -> str:
     return "" if element is None else _flat(element)
 
 
-def _doi(record: Element, path: str) -> str:
-    for article_id in record.iterfind(f"{path}/ArticleId"):
-        if article_id.get("IdType") == "doi":
-            return _flat(article_id)
-    return ""
-
-
-def _location(record: Element, path: str) -> str:
-    for location in record.iterfind(f"{path}/ELocationID"):
-        if location.get("EIdType") == "doi" and location.get("ValidYN") != "N":
-            return _flat(location)
+def _doi(record: Element, path: str, kind: str = "IdType") -> str:
+    """The first valid DOI among elements whose attribute *kind* says what they are."""
+    for identifier in record.iterfind(path):
+        if identifier.get(kind) == "doi" and identifier.get("ValidYN") != "N":
+            return _flat(identifier)
     return ""
 
 
 def _abstract(record: Element, path: str) -> str:
-    return "\n".join(_parts(record, path))
-
-
-def _parts(record: Element, path: str) -> Iterator[str]:
-    for section in record.iterfind(f"{path}/AbstractText"):
-        label, text = section.get("Label"), _flat(section)
-        if text:
-            yield f"{label}: {text}" if label else text
+    sections = (
+        (section.get("Label"), _flat(section))
+        for section in record.iterfind(f"{path}/AbstractText")
+    )
+    return "\n".join(
+        f"{label}: {text}" if label else text for label, text in sections if text
+    )
 
 
 def _authors(record: Element, path: str) -> list[str]:

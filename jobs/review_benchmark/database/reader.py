@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from hashlib import sha256
 from importlib.resources import files
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -128,26 +130,19 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> sqlite3.Connect
 def content_hash(connection: sqlite3.Connection) -> str:
     """SHA-256 over the papers with their titles, in the order of their ids."""
     digest = sha256()
-    titles = _Titles(connection.execute(SQL["titles"]))
+    # both are in the order of papers, so that the titles of one are held at a time
+    titles = groupby(connection.execute(SQL["titles"]), key=itemgetter(0))
+    paper, group = next(titles, _NO_TITLES)
     for row in connection.execute(SQL["papers"]):
-        digest.update(msgspec.json.encode((*row, titles.of(row[0]))))
+        its_titles: list[str] = []
+        if row[0] == paper:
+            its_titles = [title for _, title in group]
+            paper, group = next(titles, _NO_TITLES)
+        digest.update(msgspec.json.encode((*row, its_titles)))
     return digest.hexdigest()
 
 
-class _Titles:
-    """Titles by paper, from rows in the order of papers; one paper's are held."""
-
-    def __init__(self, rows: Iterator[tuple[int, str]]) -> None:
-        self._rows = rows
-        self._next = next(rows, None)
-
-    def of(self, paper: int) -> list[str]:
-        """The titles of a paper; papers are asked for in order."""
-        titles = []
-        while self._next is not None and self._next[0] == paper:
-            titles.append(self._next[1])
-            self._next = next(self._rows, None)
-        return titles
+_NO_TITLES: Final[tuple[None, tuple[()]]] = None, ()
 
 
 class PaperDatabase:

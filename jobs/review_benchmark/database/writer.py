@@ -2,16 +2,21 @@
 
 Papers are fetched and written many at a time, since one look-up and one statement per
 record would take most of an import's time.
+
+A record is a paper that the database has by PMID; else by DOI, unless both have
+different PMIDs; else, for a record with neither, by title and year. The first value of
+a field stands, blanks are filled, and every title is kept: had a merge dropped the
+second title, truth papers of that title would be lost.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -19,16 +24,26 @@ from jobs.review_benchmark.database.papers import (
     DatabasePaper,
     DeletedRecords,
     ImportedRecord,
-    MergeTarget,
     NormalisedRecord,
     ReadRecord,
     UnreadableRecord,
-    find_target,
     normalise_record,
     paper_of,
 )
 from jobs.review_benchmark.database.reader import SQL, content_hash
 from runner.errors import DatasetError
+
+MergeKey: TypeAlias = Literal["pmid", "doi", "title"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeTarget:
+    """Where a record goes."""
+
+    before: DatabasePaper | None  #: the paper that it is merged into; None: a new one
+    after: DatabasePaper  #: what the paper is then; its id is 0 where it is new
+    by: MergeKey | None = None  #: how the two were found to be one
+    is_conflict: bool = False  #: its DOI belongs to another paper, and was left out
 
 
 class BatchPapers:
@@ -77,6 +92,10 @@ class BatchPapers:
 
     def by_title(self, record: NormalisedRecord) -> DatabasePaper | None:
         """The paper that the record was made part of, or the first with its title.
+
+        A missing year equals none. The paper that this very record is known to be of
+        comes before all others: its year and the titles of others may have changed
+        since.
 
         Only the database knows all titles, so what waits is written first; records
         without PMID and DOI are few.
@@ -139,23 +158,78 @@ def _texts(paper: DatabasePaper) -> tuple[int, str, str]:
     return paper.id, paper.title, paper.abstract
 
 
+def find_target(record: NormalisedRecord, papers: BatchPapers) -> MergeTarget:
+    """Where a record goes."""
+    paper = record.paper
+    owner = papers.by_doi(paper.doi) if paper.doi else None
+    existing, by = _matching_paper(record, owner, papers)
+    is_conflict = owner is not None and owner != existing
+    if is_conflict:
+        paper = replace(paper, doi="")
+    return MergeTarget(
+        before=existing,
+        after=paper if existing is None else _fill_blanks(existing, paper),
+        by=by,
+        is_conflict=is_conflict,
+    )
+
+
+def _matching_paper(
+    record: NormalisedRecord, owner: DatabasePaper | None, papers: BatchPapers
+) -> tuple[DatabasePaper | None, MergeKey | None]:
+    pmid = record.paper.pmid
+    same = papers.by_pmid(pmid) if pmid else None
+    if same is not None:
+        return same, "pmid"
+    if owner is not None and not (pmid and owner.pmid):
+        return owner, "doi"
+    if record.title and not record.has_ids:
+        same = papers.by_title(record)
+        return same, None if same is None else "title"
+    return None, None
+
+
+def _fill_blanks(old: DatabasePaper, new: DatabasePaper) -> DatabasePaper:
+    """The old paper, its blanks filled from the new one."""
+    return DatabasePaper(
+        id=old.id,
+        pmid=old.pmid or new.pmid,
+        doi=old.doi or new.doi,
+        title=old.title or new.title,
+        abstract=old.abstract or new.abstract,
+        authors=old.authors or new.authors,
+        journal=old.journal or new.journal,
+        year=new.year if old.year is None else old.year,
+    )
+
+
 BATCH = 500
 """Records that are looked up and written at a time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileCounts:
     """What a file brought."""
 
     source: str  #: name of the file
-    records: int  #: that could be read
-    papers: int  #: that were new
-    merged: Mapping[str, int]  #: records by how they were found to be known
-    conflicts: int  #: records whose DOI belonged to another paper
-    titles: int  #: further titles of papers that had one
+    records: int = 0  #: that could be read
+    papers: int = 0  #: that were new
+    merged: dict[str, int] = field(default_factory=dict)
+    """Records by how they were found to be known, ascending."""
+    conflicts: int = 0  #: records whose DOI belonged to another paper
+    titles: int = 0  #: further titles of papers that had one
     no_pmid: int = 0  #: records whose PMID holds no PubMed number; they go without
     deleted: int = 0  #: papers that the file says to have been deleted; they stay
     bad: tuple[UnreadableRecord, ...] = ()  #: records that were left out
+
+    def count(self, target: MergeTarget) -> None:
+        """Count a record by where it went."""
+        self.records += 1
+        self.conflicts += target.is_conflict
+        if target.by is None:
+            self.papers += 1
+        else:
+            self.merged[target.by] = self.merged.get(target.by, 0) + 1
 
 
 class PaperWriter:
@@ -177,20 +251,22 @@ class PaperWriter:
         Raises:
             DatasetError: a record cannot be read and must not be left out.
         """
-        tally = _Tally(source=source)
+        counts = FileCounts(source=source)
         with self._transaction():
             self._connection.execute(SQL["forget"], ("content_hash",))
             shelf = BatchPapers(self._connection, source)
             for records in _batches(
-                _readable_records(read_records, tally, skip_bad=skip_bad)
+                _readable_records(read_records, counts, skip_bad=skip_bad)
             ):
                 shelf.fetch(records)
                 for record in records:
                     target = find_target(record, shelf)
                     shelf.put(record, target)
-                    tally.count(target)
+                    counts.count(target)
                 shelf.flush()
-        return tally.added(shelf.further_titles)
+        counts.titles = shelf.further_titles
+        counts.merged = dict(sorted(counts.merged.items()))
+        return counts
 
     def sign(self) -> str:
         """Hash all papers, keep the hash, and return it.
@@ -215,57 +291,23 @@ class PaperWriter:
             raise
 
 
-class _Tally:
-    """Counts what a file brings."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.bad: list[UnreadableRecord] = []
-        self.deleted = self.no_pmid = 0
-        self._records = self._papers = self._conflicts = 0
-        self._by: Counter[str] = Counter()
-
-    def count(self, target: MergeTarget) -> None:
-        """Count a record by where it went."""
-        self._records += 1
-        self._conflicts += target.is_conflict
-        if target.by is None:
-            self._papers += 1
-        else:
-            self._by[target.by] += 1
-
-    def added(self, titles: int) -> FileCounts:
-        """The counts, with that of further titles."""
-        return FileCounts(
-            source=self.source,
-            records=self._records,
-            papers=self._papers,
-            merged=dict(sorted(self._by.items())),
-            conflicts=self._conflicts,
-            titles=titles,
-            no_pmid=self.no_pmid,
-            deleted=self.deleted,
-            bad=tuple(self.bad),
-        )
-
-
 def _readable_records(
-    read_records: Iterable[ReadRecord], tally: _Tally, *, skip_bad: bool
+    read_records: Iterable[ReadRecord], counts: FileCounts, *, skip_bad: bool
 ) -> Iterator[NormalisedRecord]:
     """The records that can be read, in normal form."""
     for entry in read_records:
         match entry:
             case ImportedRecord():
                 record = normalise_record(entry)
-                tally.no_pmid += bool(entry.pmid and not record.paper.pmid)
+                counts.no_pmid += bool(entry.pmid and not record.paper.pmid)
                 yield record
             case DeletedRecords():
-                tally.deleted += entry.n
+                counts.deleted += entry.n
             case UnreadableRecord() if skip_bad:
-                tally.bad.append(entry)
+                counts.bad = (*counts.bad, entry)
             case UnreadableRecord():
                 raise DatasetError(
-                    f"{tally.source} record {entry.number}: {entry.reason}; "
+                    f"{counts.source} record {entry.number}: {entry.reason}; "
                     "correct it, or leave such records out with --skip-bad."
                 )
 

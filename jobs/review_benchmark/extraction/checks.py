@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from typing import Final, Literal, Protocol, TypeAlias
 
 from rapidfuzz import fuzz
@@ -57,7 +58,7 @@ FLAG_MEANINGS: Final[Mapping[FlagCode, str]] = {
 """What each code says, for people."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ExtractionFlag:
     """One thing that a person should look at."""
 
@@ -115,8 +116,8 @@ class SourceText:
         letter, such as a year, says nothing, wherever it stands.
         """
         needle = " ".join(word.lower() for word in _WORD.findall(text))
-        first = bisect_right(self.words, within.start, key=_end)
-        last = bisect_right(self.words, within.end - 1, key=_start)
+        first = bisect_right(self.words, within.start, key=attrgetter("end"))
+        last = bisect_right(self.words, within.end - 1, key=attrgetter("start"))
         if not _LETTER.search(needle) or first >= last:
             return None
         begin = self.starts[first]
@@ -141,14 +142,6 @@ class SourceText:
         first = bisect_right(self.starts, begin) - 1
         last = bisect_right(self.starts, max(end - 1, begin)) - 1
         return TextSpan(start=self.words[first].start, end=self.words[last].end)
-
-
-def _start(span: TextSpan) -> int:
-    return span.start
-
-
-def _end(span: TextSpan) -> int:
-    return span.end
 
 
 _DOI: Final = re.compile(r"10\.\d{4,9}/\S{1,250}")
@@ -245,7 +238,7 @@ def checked_record(
             evidence.append(_evidence(name, document, match))
             return text
         if text:
-            flags.append(ExtractionFlag(code="not_grounded", where=name, detail=text))
+            flags.append(ExtractionFlag("not_grounded", name, text))
         return ""
 
     question = grounded("research_question", meta.question)
@@ -294,22 +287,15 @@ def _id(stated_id: str, document: Document, flags: list[ExtractionFlag]) -> str:
     if stated_id and re.search(rf"(?<!\w){re.escape(stated_id)}(?!\w)", document.text):
         return stated_id
     if stated_id:
-        flags.append(
-            ExtractionFlag(code="not_grounded", where="cochrane_id", detail=stated_id)
-        )
+        flags.append(ExtractionFlag("not_grounded", "cochrane_id", stated_id))
     match = _ID.search(document.text[:CHECKED_HEAD])
     return match.group() if match else ""
 
 
 def _pico(pico: QuestionParts, grounded: Callable[[str, str], str]) -> QuestionParts:
     """The question's parts; each of them must stand in the text like the question."""
-    parts: Mapping[str, str] = {
-        name: getattr(pico, name)
-        for name in ("population", "intervention", "comparison", "outcome")
-    }
-    return QuestionParts(
-        **{name: grounded(f"pico.{name}", text) for name, text in parts.items()}
-    )
+    parts = asdict(pico).items()
+    return QuestionParts(**{name: grounded(f"pico.{name}", it) for name, it in parts})
 
 
 def _grounded_years(
@@ -325,7 +311,7 @@ def _grounded_years(
     ):
         return years
     detail = f"{years[0]} to {years[1]}"
-    flags.append(ExtractionFlag(code="not_grounded", where="date_range", detail=detail))
+    flags.append(ExtractionFlag("not_grounded", "date_range", detail))
     return None
 
 
@@ -366,7 +352,7 @@ def other_titles(
         )
         if title_ratio < rules.title_cutoff:
             yield ExtractionFlag(
-                code="pmid_other_title",
-                where=paper.name,
-                detail=f"{paper.pmid} is {database_paper.title!r}",
+                "pmid_other_title",
+                paper.name,
+                f"{paper.pmid} is {database_paper.title!r}",
             )

@@ -8,13 +8,51 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
+
+from pydantic import Field, PlainValidator, TypeAdapter
 
 from jobs.kit.replies import first_object_with, parse_failure, reply_content, wellformed
 from jobs.review_benchmark.data import PICO, QuestionParts
 from jobs.review_benchmark.extraction.review_text import Section
 from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
+
+_YEARS = 2
+_WHOLE = re.compile(r"[0-9]{1,9}")
+
+
+def _text(value: object) -> str:
+    return " ".join(wellformed(value).split()) if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """The texts of a list; a text alone is a list of one."""
+    entries = value if isinstance(value, list) else [value]
+    return tuple(text for entry in entries if (text := _text(entry)))
+
+
+def _whole(value: object) -> int | None:
+    text = _text(value)
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def _years(value: object) -> tuple[int, int] | None:
+    """Two years in order; anything else is none."""
+    years = [_whole(year) for year in value] if isinstance(value, list) else []
+    if len(years) != _YEARS or years[0] is None or years[1] is None:
+        return None
+    return (years[0], years[1]) if years[0] <= years[1] else None
+
+
+def _pico(value: object) -> QuestionParts | None:
+    if not isinstance(value, dict):
+        return None
+    return QuestionParts(**{name: _text(value.get(name)) for name in PICO})
+
+
+_Text = Annotated[str, PlainValidator(_text)]
+_Texts = Annotated[tuple[str, ...], PlainValidator(_texts)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,34 +67,38 @@ class SectionPlaces:
 class ReviewMeta:
     """Stage `x.meta`: what the review says of itself; empty: not said."""
 
-    id: str = ""
-    title: str = ""
-    question: str = ""
-    pico: QuestionParts | None = None
-    inclusion: tuple[str, ...] = ()
-    exclusion: tuple[str, ...] = ()
-    conclusion: str = ""
-    date_range: tuple[int, int] | None = None
+    id: Annotated[_Text, Field(validation_alias="cochrane_id")] = ""
+    title: _Text = ""
+    question: Annotated[_Text, Field(validation_alias="research_question")] = ""
+    pico: Annotated[QuestionParts | None, PlainValidator(_pico)] = None
+    inclusion: Annotated[_Texts, Field(validation_alias="inclusion_criteria")] = ()
+    exclusion: Annotated[_Texts, Field(validation_alias="exclusion_criteria")] = ()
+    conclusion: Annotated[_Text, Field(validation_alias="authors_conclusion")] = ""
+    date_range: Annotated[tuple[int, int] | None, PlainValidator(_years)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """One reference of a chunk, as a model read it; nothing of it is checked yet."""
 
-    ref_id: str = ""
-    authors: tuple[str, ...] = ()
-    title: str = ""
-    year: str = ""  #: as written
-    journal: str = ""
-    doi: str = ""
-    pmid: str = ""
-    quote: str = ""
-    reason: str = ""  #: why it was excluded
+    ref_id: Annotated[_Text, Field(validation_alias="cochrane_ref_id")] = ""
+    authors: _Texts = ()
+    title: _Text = ""
+    year: _Text = ""  #: as written
+    journal: _Text = ""
+    doi: _Text = ""
+    pmid: _Text = ""
+    quote: _Text = ""
+    reason: _Text = ""  #: why it was excluded
 
     @property
     def name(self) -> str:
         """What it is called in a sentence: the first that is given."""
         return self.ref_id or self.title or self.quote or "(nothing)"
+
+
+_META = TypeAdapter(ReviewMeta)
+_REFERENCE = TypeAdapter(Reference)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +107,6 @@ class References:
 
     read: tuple[Reference, ...] = ()
     unusable: int = 0  #: entries of the list that are no objects
-
-
-_META = ("cochrane_id", "title", "research_question")
-_YEARS = 2
-_WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 @guarded
@@ -99,20 +136,7 @@ def parse_meta(reply: Reply) -> ReviewMeta | ParseFailure:
     fields = _object(reply, "title", "no_review")
     if isinstance(fields, ParseFailure):
         return fields
-    pico = fields.get("pico")
-    review_id, title, question = (_text(fields.get(name)) for name in _META)
-    return ReviewMeta(
-        id=review_id,
-        title=title,
-        question=question,
-        pico=QuestionParts(**{name: _text(pico.get(name)) for name in PICO})
-        if isinstance(pico, dict)
-        else None,
-        inclusion=_texts(fields.get("inclusion_criteria")),
-        exclusion=_texts(fields.get("exclusion_criteria")),
-        conclusion=_text(fields.get("authors_conclusion")),
-        date_range=_years(fields.get("date_range")),
-    )
+    return _META.validate_python(fields)
 
 
 @guarded
@@ -127,7 +151,7 @@ def parse_references(reply: Reply) -> References | ParseFailure:
     entries = fields["references"]
     if not isinstance(entries, list):
         return ParseFailure(reason="no_references")
-    read = tuple(_reference(entry) for entry in _objects(entries))
+    read = tuple(map(_REFERENCE.validate_python, _objects(entries)))
     return References(read=read, unusable=len(entries) - len(read))
 
 
@@ -139,44 +163,7 @@ def _object(reply: Reply, name: str, reason: str) -> dict[str, Any] | ParseFailu
     return parse_failure(reply, reason) if fields is None else fields
 
 
-def _reference(value: Mapping[str, Any]) -> Reference:
-    return Reference(
-        ref_id=_text(value.get("cochrane_ref_id")),
-        authors=_texts(value.get("authors")),
-        title=_text(value.get("title")),
-        year=_text(value.get("year")),
-        journal=_text(value.get("journal")),
-        doi=_text(value.get("doi")),
-        pmid=_text(value.get("pmid")),
-        quote=_text(value.get("quote")),
-        reason=_text(value.get("reason")),
-    )
-
-
 def _objects(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         return []
     return [entry for entry in value if isinstance(entry, dict)]
-
-
-def _text(value: object) -> str:
-    return " ".join(wellformed(value).split()) if isinstance(value, str) else ""
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    """The texts of a list; a text alone is a list of one."""
-    entries = value if isinstance(value, list) else [value]
-    return tuple(text for entry in entries if (text := _text(entry)))
-
-
-def _whole(value: object) -> int | None:
-    text = _text(value)
-    return int(text) if _WHOLE.fullmatch(text) else None
-
-
-def _years(value: object) -> tuple[int, int] | None:
-    """Two years in order; anything else is none."""
-    years = [_whole(year) for year in value] if isinstance(value, list) else []
-    if len(years) != _YEARS or years[0] is None or years[1] is None:
-        return None
-    return (years[0], years[1]) if years[0] <= years[1] else None

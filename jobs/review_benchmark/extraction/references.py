@@ -117,30 +117,22 @@ class ReferenceChecker:
     ) -> tuple[GroundedReference, list[ExtractionFlag]] | ExtractionFlag:
         if quote is None:
             return ExtractionFlag(
-                code="not_grounded",
-                where=reference.name,
-                detail=reference.quote or "(no quote)",
+                "not_grounded", reference.name, reference.quote or "(no quote)"
             )
         # the entry that the quote stands in: another one's title is not its own
         around = _around(quote.span, entry_spans)
         title = self.grounds.find(reference.title, around)
         if reference.title and title is None:
-            return ExtractionFlag(
-                code="not_grounded", where=reference.name, detail=reference.title
-            )
+            return ExtractionFlag("not_grounded", reference.name, reference.title)
         # a quote may run over several entries; the title says which is meant
         meant = around if title is None else _around(title.span, entry_spans)
         entry_text = self.document.text[meant.start : meant.end]
         paper, flags = _paper(reference, entry_text, self.latest)
         if paper.ref_id and self.grounds.find(paper.ref_id, meant) is None:
-            flags.append(
-                ExtractionFlag(
-                    code="id_removed", where=reference.name, detail=paper.title
-                )
-            )
+            flags.append(ExtractionFlag("id_removed", reference.name, paper.title))
             paper = replace(paper, ref_id="")
         if not (paper.title or paper.doi or paper.pmid):
-            return ExtractionFlag(code="no_title", where=reference.name)
+            return ExtractionFlag("no_title", reference.name)
         span = quote.span if title is None or meant == around else title.span
         grounded_reference = GroundedReference(
             paper=paper,
@@ -196,11 +188,7 @@ class ReferenceChecker:
             return ""
         if reasons and self.grounds.find(reference.reason, reasons):
             return reference.reason
-        flags.append(
-            ExtractionFlag(
-                code="not_grounded", where=reference.name, detail=reference.reason
-            )
-        )
+        flags.append(ExtractionFlag("not_grounded", reference.name, reference.reason))
         return ""
 
     def _unread(
@@ -211,9 +199,7 @@ class ReferenceChecker:
             if not any(reference.span.overlaps(span) for reference in references):
                 first = self.document.piece(span).split("\n")[0]
                 page = self.document.page(span.start)
-                yield ExtractionFlag(
-                    code="unread", where=first[:_ENTRY_CHARS], detail=f"page {page}"
-                )
+                yield ExtractionFlag("unread", first[:_ENTRY_CHARS], f"page {page}")
 
 
 def _around(quote: TextSpan, entry_spans: Sequence[TextSpan]) -> TextSpan:
@@ -231,7 +217,7 @@ def _paper(
     flags: list[ExtractionFlag] = []
 
     def removed(code: FlagCode, value: str) -> None:
-        flags.append(ExtractionFlag(code=code, where=reference.name, detail=value))
+        flags.append(ExtractionFlag(code, reference.name, value))
 
     doi = Normaliser().doi(reference.doi)
     if doi and not doi_in(doi, text):

@@ -203,15 +203,13 @@ def _take(answer: Answer, spec: TaskSpec, read: _Gathered) -> None:
         chunks.append((sections_from_context(spec.context)[name], parsed.read))
         if parsed.unusable:
             where = f"{stage} {answer.task.key}"
-            flag = ExtractionFlag(
-                code="unusable", where=where, detail=str(parsed.unusable)
-            )
+            flag = ExtractionFlag("unusable", where, str(parsed.unusable))
             read.flags.append(flag)
 
 
 def _no_answer(answer: Answer, reason: str, read: _Gathered) -> None:
     where = f"{answer.task.stage} {answer.task.key}"
-    read.flags.append(ExtractionFlag(code="no_answer", where=where, detail=reason))
+    read.flags.append(ExtractionFlag("no_answer", where, reason))
 
 
 def _entries(
@@ -230,7 +228,7 @@ def _not_found(extract: ExtractionInputs, spans: Sections) -> Iterator[Extractio
     )
     for name in required_sections:
         if name not in spans:
-            yield ExtractionFlag(code="section_not_found", where=name)
+            yield ExtractionFlag("section_not_found", name)
 
 
 def _review(
@@ -244,9 +242,7 @@ def _review(
         "included_studies": included.references,
     }
     missing = tuple(
-        ExtractionFlag(code="missing", where=name)
-        for name, value in needed.items()
-        if not value
+        ExtractionFlag("missing", name) for name, value in needed.items() if not value
     )
     if missing:
         return None, missing
@@ -274,9 +270,7 @@ def _count(extraction: ReviewExtraction) -> Iterator[ExtractionFlag]:
         len(extraction.included.references),
     }:
         detail = f"{extraction.stated} in the abstract, {extraction.studies} read"
-        yield ExtractionFlag(
-            code="study_count", where="included_studies", detail=detail
-        )
+        yield ExtractionFlag("study_count", "included_studies", detail)
 
 
 def _titles(
@@ -310,13 +304,7 @@ EXCLUDED = TableOf[_ExcludedRow](
 def files(
     extraction: ReviewExtraction, extract: ExtractionInputs, name: str
 ) -> Iterator[Artifact]:
-    """What is written of an extraction; truth only where it is accepted.
-
-    Args:
-        extraction: what a model made of the review.
-        extract: what it was made from.
-        name: the review's id, as a file name has it.
-    """
+    """What is written of an extraction; truth only where it is accepted."""
     status = extraction.status(accept=extract.settings.accept)
     if extraction.review is not None and status == "accepted":
         yield json_file(f"cochrane_{name}.json", review_to_json(extraction.review))
@@ -324,13 +312,7 @@ def files(
 
 
 def excluded_table(extraction: ReviewExtraction, name: str, folder: str = "") -> Table:
-    """The excluded studies that have a PMID, by which screening knows a paper.
-
-    Args:
-        extraction: what a model made of the review.
-        name: the review's id, as a file name has it.
-        folder: where it goes, with the stroke at its end.
-    """
+    """The excluded studies that have a PMID, by which screening knows a paper."""
     review = extraction.recorded.meta.id
     return EXCLUDED.table(
         (

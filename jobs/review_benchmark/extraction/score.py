@@ -291,6 +291,9 @@ def score(extract: ExtractionInputs, answers: Answers) -> Scorecard:
         extract_review(extract, model, model_answers)
         for model, model_answers in by_model.items()
     ]
+    compared = {
+        extraction.model: _compared(extraction, extract) for extraction in extractions
+    }
     folders = _folders(list(by_model))
     written = [
         replace(artifact, name=f"{folders[extraction.model]}{artifact.name}")
@@ -305,11 +308,13 @@ def score(extract: ExtractionInputs, answers: Answers) -> Scorecard:
     settings = extract.settings.model_dump(mode="json", exclude={*INPUTS})
     return Scorecard(
         models={
-            extraction.model: EXTRACTION.describe(_metrics(extraction, extract))
+            extraction.model: EXTRACTION.describe(
+                (*_metrics(extraction), *compared[extraction.model])
+            )
             for extraction in extractions
         },
         summary="\n\n".join(
-            extraction_text(extraction, extract, _compared(extraction, extract))
+            extraction_text(extraction, extract, compared[extraction.model])
             for extraction in extractions
         ),
         headline=HEADLINE,
@@ -338,12 +343,9 @@ def score(extract: ExtractionInputs, answers: Answers) -> Scorecard:
     )
 
 
-def _metrics(
-    extraction: ReviewExtraction, extract: ExtractionInputs
-) -> Iterator[Metric]:
+def _metrics(extraction: ReviewExtraction) -> Iterator[Metric]:
     yield from with_intervals(measured(EXTRACTED, extraction))
     yield from with_intervals(measured(COUNTS, extraction, path="count."))
-    yield from _compared(extraction, extract)
 
 
 def _compared(

@@ -20,7 +20,6 @@ from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.import_records import (
     ImportedPrediction,
     QueryTruth,
-    decode_prediction,
     decode_truth,
     encode,
     merge_answers,
@@ -141,7 +140,9 @@ def test_prediction_is_read_as_it_was_written(said: ImportedPrediction) -> None:
 def test_threshold_that_nobody_reaches_is_written_inf_and_read_back() -> None:
     text = encode(ImportedPrediction(tau_neg=0.0, tau_pos=math.inf))
     assert text == '{"tau_neg":0.0,"tau_pos":"inf"}'
-    assert decode_prediction(text).tau_pos == math.inf
+    read = read_prediction(DATASET, TASK, Reply(text=text))
+    assert isinstance(read, ImportedPrediction)
+    assert read.tau_pos == math.inf
 
 
 def test_what_is_noticed_of_the_files_travels_with_a_query() -> None:

@@ -27,17 +27,13 @@ from jobs.evidence_retrieval.pipeline import STANDARD
 from jobs.evidence_retrieval.predictions.classifier import Split
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows
 from jobs.evidence_retrieval.predictions.gate import (
-    GateSpec,
-    ThresholdTargets,
-    spec_of,
-    targets_of,
-    thresholds,
-)
-from jobs.evidence_retrieval.predictions.nested_folds import (
     FoldAssignment,
+    GateSpec,
     Nested,
     nested,
     rows_of,
+    spec_of,
+    thresholds,
 )
 from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.queries import LeakCheck, Predictions, ScoringInput
@@ -45,7 +41,9 @@ from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.columns import Ints
 from tests.jobs.evidence_retrieval.world import answers, dataset, post
 
-TARGETS = ThresholdTargets(sensitivity=0.9, precision=0.6, min_alerts=2, bound="point")
+TARGETS = EvidenceSettings(
+    target_sensitivity=0.9, target_alert_precision=0.6, min_alerts=2
+)
 
 
 def gate() -> tuple[GateSpec, FeatureRows, Ints, FoldAssignment]:
@@ -60,10 +58,12 @@ def gate() -> tuple[GateSpec, FeatureRows, Ints, FoldAssignment]:
         posts=tuple(name for name in names for _ in range(4)),
     )
     of = assign_folds(names, 4, 1)
-    spec = spec_of(replace(STANDARD[-1], calibration="none"), EvidenceSettings())
+    spec = spec_of(
+        STANDARD[-1].model_copy(update={"calibration": "none"}), EvidenceSettings()
+    )
     assert spec is not None
     folds = FoldAssignment(names=("0", "1", "2", "3"), of=of, seed=1, tune_fraction=0.3)
-    return replace(spec, targets=TARGETS), rows, y, folds
+    return replace(spec, settings=TARGETS), rows, y, folds
 
 
 def test_an_honest_run_has_no_finding_under_all_checks() -> None:
@@ -113,7 +113,7 @@ def test_thresholds_taken_from_test_are_caught() -> None:
     for own in honest.folds:
         assert own.gate is not None
         test = rows_of(rows, own.split.test)
-        best = thresholds(y[test] == 1, honest.probability[test], spec.targets)
+        best = thresholds(y[test] == 1, honest.probability[test], spec.settings)
         planted.append(replace(own, gate=replace(own.gate, thresholds=best)))
     leaking: Nested = replace(honest, folds=tuple(planted))
     found = [*thresholds_from_test("m", spec, rows, y, leaking)]
@@ -201,9 +201,7 @@ def test_thresholds_of_an_import_are_compared_with_the_best_of_its_own_rows() ->
     tau_neg = np.full(len(queries), np.nan)
     for fold in range(len(queries.folds)):
         own = queries.fold == fold
-        best = thresholds(
-            queries.y[own] == 1, found.prob[own], targets_of(BARE.settings)
-        )
+        best = thresholds(queries.y[own] == 1, found.prob[own], BARE.settings)
         tau_neg[own] = best.tau_neg
     copied = replace(found, tau_neg=tau_neg)
     planted = _by_name(imported_leak_checks(BARE, queries, [copied]))[name]

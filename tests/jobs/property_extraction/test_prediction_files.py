@@ -82,7 +82,7 @@ def test_fields_go_by_several_names_and_others_are_kept(tmp_path: Path) -> None:
     assert (first.condition, first.quote) == ("field=1 T", "it is 5.2 K")
     assert first.extra == {"id": "a", "note": "x"}
     assert (second.value, second.condition) == ("None", "field=1 T; temperature=2 K")
-    assert [first.row, second.row] == [2, 3]
+    assert [first.line, second.line] == [2, 3]
 
 
 PUBLISHED = (

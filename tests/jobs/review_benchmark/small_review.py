@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.data import PICO, QuestionParts, Review, TruthPaper
 from jobs.review_benchmark.database.papers import ImportedRecord
 from jobs.review_benchmark.database.reader import PaperDatabase, writer
@@ -16,6 +17,7 @@ from jobs.review_benchmark.database.writer import PaperWriter
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.parsing import STAGES
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.truth_files import read_truth
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import Reply
 
@@ -122,3 +124,9 @@ def task(spec: TaskSpec, number: int = 1) -> Task:
         replicate=1,
         context=spec.context,
     )
+
+
+def read_review(path: Path) -> Review:
+    """The review in a truth file."""
+    (review,) = read_truth(path, InputFindings())
+    return review

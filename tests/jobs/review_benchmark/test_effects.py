@@ -23,10 +23,10 @@ from jobs.review_benchmark.effects import (
 )
 from jobs.review_benchmark.parsing import parse_conclusion
 from jobs.review_benchmark.result_files import result_of
-from jobs.review_benchmark.truth_files import read_review, review_to_json
+from jobs.review_benchmark.truth_files import review_to_json
 from runner.errors import DatasetError
 from runner.messages import Reply
-from tests.jobs.review_benchmark.small_review import REVIEW
+from tests.jobs.review_benchmark.small_review import REVIEW, read_review
 
 READ: tuple[tuple[str, Direction | None, Certainty | None], ...] = (
     (

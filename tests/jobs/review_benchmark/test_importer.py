@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.review_benchmark.importer import importer
+from jobs.review_benchmark.result_files import importer
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer

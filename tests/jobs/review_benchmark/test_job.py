@@ -21,7 +21,7 @@ from jobs.review_benchmark.extraction.plan import request
 from jobs.review_benchmark.extraction.review_text import ExtractionInputs
 from jobs.review_benchmark.job import job
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from jobs.review_benchmark.truth_files import read_review, review_to_json
+from jobs.review_benchmark.truth_files import review_to_json
 from runner.errors import UsageError
 from runner.job import Task
 from runner.messages import Reply
@@ -36,7 +36,7 @@ from tests.jobs.review_benchmark.lost_studies import (
     imported,
     world,
 )
-from tests.jobs.review_benchmark.small_review import stocked
+from tests.jobs.review_benchmark.small_review import read_review, stocked
 
 
 def test_a_review_tells_its_queries_its_papers_and_what_was_lost(

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from jobs.review_benchmark.documents import ResultPaths
 from jobs.review_benchmark.score import score
-from jobs.review_benchmark.truth_files import read_review
 from runner.score.scoring import _inside, write_files
 from runner.scorecard import ReferenceLine, Scorecard, StreamedRow
 from tests.jobs.review_benchmark.agents import Given
@@ -27,6 +26,7 @@ from tests.jobs.review_benchmark.lost_studies import (
     imported,
     scored,
 )
+from tests.jobs.review_benchmark.small_review import read_review
 
 NAMES = st.lists(st.text(max_size=30), min_size=1, max_size=4, unique=True)
 

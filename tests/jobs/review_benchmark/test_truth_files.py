@@ -11,8 +11,9 @@ import pytest
 from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.matching import pmid_of
 from jobs.review_benchmark.result_files import AgentResult, read_results
-from jobs.review_benchmark.truth_files import read_review, read_truth
+from jobs.review_benchmark.truth_files import read_truth
 from runner.errors import DatasetError
+from tests.jobs.review_benchmark.small_review import read_review
 
 GOOD: dict[str, Any] = {
     "cochrane_id": "CD1",
@@ -155,6 +156,15 @@ def test_both_forms_of_a_result_are_read(tmp_path: Path) -> None:
         ("1", True),
         ("2", False),
     ]
+
+
+def test_no_key_of_a_file_sets_what_the_reader_finds_out(tmp_path: Path) -> None:
+    record = {"document_id": "1", "@included": True, "@further": 3, "colour": "red"}
+    value = {"cochrane_id": "CD1", "excluded": [record], "@records": 3, "@findings": 3}
+    result = read_result(_written(tmp_path, value, name="a.json"), InputFindings())
+    (only,) = result.records
+    assert (only.included, result.findings) == (False, ())
+    assert only.further == {"@included": True, "@further": 3, "colour": "red"}
 
 
 def read_result(path: Path, noticed: InputFindings) -> AgentResult:

@@ -21,7 +21,6 @@ from jobs.evidence_retrieval.predictions.classifier import (
     INNER_FOLDS,
     SHAPE,
     CannotFitError,
-    Features,
     choose_c,
     features,
     fit_calibrator,
@@ -32,6 +31,7 @@ from jobs.evidence_retrieval.predictions.classifier import (
     split,
 )
 from jobs.evidence_retrieval.predictions.fitted_gate import (
+    FeatureRows,
     calibrator_json,
     calibrator_of,
 )
@@ -125,7 +125,7 @@ def test_a_calibrator_comes_back_out_of_its_json(kind: str) -> None:
     assert calibrator_of(calibrator_json(made)) == made
 
 
-def made(criteria: tuple[str, ...] = ("A.2", "A.10")) -> Features:
+def made(criteria: tuple[str, ...] = ("A.2", "A.10")) -> FeatureRows:
     return features(
         probability=np.array([0.0, 0.5, np.nan]),
         deviation=np.full(3, np.nan),
@@ -135,10 +135,11 @@ def made(criteria: tuple[str, ...] = ("A.2", "A.10")) -> Features:
         pool=np.array([1, 5, 5]),
         criterion=np.array([0, 1, 1]),
         criteria=criteria,
+        posts=("a", "b", "b"),
     )
 
 
-def column(found: Features, name: str) -> list[float]:
+def column(found: FeatureRows, name: str) -> list[float]:
     values: list[float] = found.values[:, found.names.index(name)].tolist()
     return values
 
@@ -146,7 +147,7 @@ def column(found: Features, name: str) -> list[float]:
 def test_no_argument_of_the_builder_holds_gold() -> None:
     assert set(inspect.signature(features).parameters) == {
         *("probability", "deviation", "shape", "listed", "relevance"),
-        *("pool", "criterion", "criteria"),
+        *("pool", "criterion", "criteria", "posts"),
     }
 
 

@@ -24,7 +24,6 @@ from jobs.evidence_retrieval.predictions.fitted_gate import (
     encode,
 )
 from jobs.evidence_retrieval.predictions.gate import (
-    ThresholdTargets,
     reached,
     thresholds,
 )
@@ -32,18 +31,20 @@ from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics import Platt, assign, wilson
 from runner.errors import DatasetError
 
-POINT = ThresholdTargets(sensitivity=0.9, precision=0.8, min_alerts=2, bound="point")
+POINT = EvidenceSettings(
+    target_sensitivity=0.9, target_alert_precision=0.8, min_alerts=2
+)
 
 
 def plain(
-    y: list[int], p: list[float], targets: ThresholdTargets
+    y: list[int], p: list[float], targets: EvidenceSettings
 ) -> tuple[float, float]:
     """The same rule, candidate by candidate."""
 
     def reaches(k: int, n: int, least: float) -> bool:
         if not n:
             return False
-        if targets.bound == "point":
+        if targets.target_bound == "point":
             return k / n >= least
         lower = wilson(k, n).lo
         return lower is not None and lower >= least
@@ -54,13 +55,12 @@ def plain(
         called = [own for own, score in zip(y, p, strict=True) if score >= t]
         return sum(called), len(called)
 
-    enough = [
-        t for t in candidates if reaches(counts(t)[0], sum(y), targets.sensitivity)
-    ]
+    sensitivity = targets.target_sensitivity
+    enough = [t for t in candidates if reaches(counts(t)[0], sum(y), sensitivity)]
     low = max(enough, default=0.0)
     for t in candidates:
         hits, alerts = counts(t)
-        is_sure = reaches(hits, alerts, targets.precision)
+        is_sure = reaches(hits, alerts, targets.target_alert_precision)
         if t >= low and alerts >= targets.min_alerts and is_sure:
             return low, t
     return low, math.inf
@@ -84,11 +84,11 @@ def test_thresholds_are_those_of_the_rule(
     fewest: int,
     bound: str,
 ) -> None:
-    targets = ThresholdTargets(
-        sensitivity=sensitivity,
-        precision=precision,
+    targets = EvidenceSettings(
+        target_sensitivity=sensitivity,
+        target_alert_precision=precision,
         min_alerts=fewest,
-        bound="wilson" if bound == "wilson" else "point",
+        target_bound="wilson" if bound == "wilson" else "point",
     )
     y, p = [own for own, _ in rows], [score for _, score in rows]
     found = thresholds(np.array(y) == 1, np.array(p, dtype=float), targets)
@@ -102,8 +102,8 @@ def test_thresholds_are_those_of_the_rule(
 
 def test_without_enough_alerts_nobody_is_pos() -> None:
     y, p = np.array([True, True, False]), np.array([0.9, 0.8, 0.1])
-    targets = ThresholdTargets(
-        sensitivity=1.0, precision=0.9, min_alerts=10, bound="point"
+    targets = EvidenceSettings(
+        target_sensitivity=1.0, target_alert_precision=0.9, min_alerts=10
     )
     found = thresholds(y, p, targets)
     assert (found.tau_neg, found.tau_pos) == (0.8, math.inf)

@@ -10,9 +10,9 @@ import pytest
 
 from jobs.evidence_retrieval.inputs import assign_folds
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows, gate_json
-from jobs.evidence_retrieval.predictions.gate import GateSpec, ThresholdTargets
-from jobs.evidence_retrieval.predictions.nested_folds import (
+from jobs.evidence_retrieval.predictions.gate import (
     FoldAssignment,
+    GateSpec,
     Nested,
     fit_fold,
     nested,
@@ -20,17 +20,15 @@ from jobs.evidence_retrieval.predictions.nested_folds import (
     splits,
 )
 from jobs.evidence_retrieval.queries import UNKNOWN
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.columns import Ints
 
 SPEC = GateSpec(
     kind="classifier",
     calibration="isotonic",
-    c_grid=(),
-    calibrate_on="out_of_fold",
-    targets=ThresholdTargets(
-        sensitivity=0.95, precision=0.7, min_alerts=3, bound="point"
+    settings=EvidenceSettings(
+        target_sensitivity=0.95, target_alert_precision=0.7, min_alerts=3
     ),
-    edge="lt",
 )
 
 
@@ -156,7 +154,8 @@ def test_rows_in_another_order_of_folds_give_the_same() -> None:
 
 def test_calibration_on_the_tuning_posts_is_an_option_that_shows() -> None:
     rows, y, folds = world()
-    common = replace(SPEC, calibrate_on="tune")
+    settings = SPEC.settings.model_copy(update={"calibrate_on": "tune"})
+    common = replace(SPEC, settings=settings)
     one = nested(SPEC, rows, y, folds).folds[0].gate
     other = nested(common, rows, y, folds).folds[0].gate
     assert one is not None

@@ -255,7 +255,7 @@ def test_one_class_in_a_fold_leaves_it_without_states() -> None:
 
 def test_passthrough_without_calibration_fits_thresholds_only() -> None:
     plain = Config(name="plain", rerank="assess", gate="passthrough")
-    stated = replace(plain, name="states", three_state=True)
+    stated = plain.model_copy(update={"name": "states", "three_state": True})
     world = dataset(posts=30, configs=(plain, stated))
     sheet = predict(world, answers(world))
     one, other = of(sheet, "plain"), of(sheet, "states")
@@ -341,8 +341,8 @@ def test_a_stored_gate_of_another_model_is_an_error_finding() -> None:
 
 def test_a_graph_moves_sentences_and_no_probability() -> None:
     """Its scores are shares of the pool: a pool of one has all there is."""
-    with_graph = replace(STANDARD[-1], name="with", graph="ppr")
-    without = replace(STANDARD[-1], name="without", graph="none")
+    with_graph = STANDARD[-1].model_copy(update={"name": "with", "graph": "ppr"})
+    without = STANDARD[-1].model_copy(update={"name": "without", "graph": "none"})
     world = dataset(posts=30, configs=(with_graph, without))
     one, other = predict(world, answers(world)).predictions
     assert one.prob_raw is not None

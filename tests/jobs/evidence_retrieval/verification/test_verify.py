@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.verification.definitions import PROFILES
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.evidence_retrieval.verification.definitions import definitions_of
 from jobs.evidence_retrieval.verification.verify import (
     StoredComparison,
     SummaryVerification,
@@ -46,7 +47,11 @@ class Stored:
     ) -> SummaryVerification:
         summary = copy.deepcopy(self.summary)
         change(summary)
-        return verify(self.rows, summary, choices=PROFILES[profile])
+        return verify(
+            self.rows,
+            summary,
+            choices=definitions_of(EvidenceSettings(profile=profile)),
+        )
 
     def with_value(self, path: str, value: object) -> StoredComparison:
         """What becomes of *value* where *path* holds it."""
@@ -102,7 +107,7 @@ def test_a_summary_with_other_definitions_is_equal_under_its_profile(
     own = verify(
         stored.rows,
         summary,
-        choices=PROFILES["published-cv"],
+        choices=definitions_of(EvidenceSettings(profile="published-cv")),
     )
     assert own.tally == {"equal": 340, "not computable": 6}
     ours = verify(stored.rows, summary)

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.evidence_retrieval.verification.definitions import (
-    PROFILES,
     SIFTLOG,
     MetricDefinitions,
+    definitions_of,
 )
 from jobs.evidence_retrieval.verification.verify import SummaryVerification, verify
 
-LISTS = PROFILES["published-lists"]
+LISTS = definitions_of(EvidenceSettings(profile="published-lists"))
 
 
 @pytest.fixture(params=["bge_m3_rrf_top20", "baseline_default_val"])

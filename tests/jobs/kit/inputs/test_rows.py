@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import create_model
+from pydantic import TypeAdapter, create_model
 
 from jobs.kit.inputs import cells as types
 from jobs.kit.inputs.cells import integer_of, number_of, quote, text_of
@@ -26,7 +26,7 @@ from jobs.kit.inputs.column_map import (
     pairs_within,
     rename_keys,
 )
-from jobs.kit.inputs.rows import RowModel, RowSource
+from jobs.kit.inputs.rows import RowModel, RowSource, validated_value
 from runner.errors import DatasetError, UsageError
 
 SOURCE = RowSource(file="f.csv")
@@ -66,7 +66,9 @@ def test_what_is_no_whole_number_is_refused(cell: object) -> None:
         integer_of(cell)
 
 
-@pytest.mark.parametrize("cell", ["nan", "NaN", "-inf", "0,5", "1_0", "", True, {}])
+@pytest.mark.parametrize(
+    "cell", ["nan", "NaN", "-inf", "0,5", "1_0", "", True, {}, 10**400]
+)
 def test_what_is_no_number_is_refused(cell: object) -> None:
     with pytest.raises(ValueError, match="a number is expected"):
         number_of(cell)
@@ -114,6 +116,15 @@ def test_a_complaint_names_file_line_column_and_the_way_out(
     with pytest.raises(DatasetError) as caught:
         value_of(kind, cell)
     assert str(caught.value).startswith(f"f.csv line 7: {said}")
+
+
+def test_a_complaint_about_a_value_in_objects_names_its_way() -> None:
+    studies = TypeAdapter(dict[str, list[dict[str, types.Count]]])
+    value = {"studies": [{"n": "3"}, {"n": "many"}]}
+    with pytest.raises(DatasetError, match=r"^a\.json: studies\[1\]: n is 'many' \("):
+        validated_value(studies, value, "a.json")
+    del value["studies"][1]
+    assert validated_value(studies, value, "a.json") == {"studies": [{"n": 3}]}
 
 
 def test_a_word_is_one_of_those_that_are_allowed() -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.aliases.differences import (
     Bookable,
-    BookedAlias,
     BookedRow,
     changes_by_alias,
 )
 
-TC = BookedAlias("Tonset", "Tc", source="human")
-GAP = BookedAlias("gap ratio", "2delta/kTc", source="llm")
-SCOPED = BookedAlias("Tonset", "Tc", "P2", "human")
+TC = AliasEntry(pred_name="Tonset", gt_name="Tc", source="human")
+GAP = AliasEntry(pred_name="gap ratio", gt_name="2delta/kTc", source="llm")
+SCOPED = AliasEntry(pred_name="Tonset", gt_name="Tc", refno="P2", source="human")
 
 
-def row(number: int, *, tp: bool = False, by: BookedAlias | None = None) -> BookedRow:
+def row(number: int, *, tp: bool = False, by: AliasEntry | None = None) -> BookedRow:
     return BookedRow(number, "P1", tp, by)
 
 
@@ -51,15 +51,15 @@ ALIASES = st.sampled_from([None, TC, GAP, SCOPED])
 SIDES = st.dictionaries(st.integers(1, 12), st.tuples(st.booleans(), ALIASES))
 
 
-def bookable(side: dict[int, tuple[bool, BookedAlias | None]]) -> Bookable:
+def bookable(side: dict[int, tuple[bool, AliasEntry | None]]) -> Bookable:
     rows = (row(number, tp=tp, by=alias) for number, (tp, alias) in side.items())
     return Bookable(rows=tuple(rows), aliases=(TC, GAP))
 
 
 @given(SIDES, SIDES)
 def test_gains_less_losses_are_the_change_of_the_true_positives(
-    before: dict[int, tuple[bool, BookedAlias | None]],
-    after: dict[int, tuple[bool, BookedAlias | None]],
+    before: dict[int, tuple[bool, AliasEntry | None]],
+    after: dict[int, tuple[bool, AliasEntry | None]],
 ) -> None:
     made = changes_by_alias(bookable(before), bookable(after))
     change = sum(tp for tp, _ in after.values()) - sum(tp for tp, _ in before.values())

@@ -156,7 +156,7 @@ def test_a_bad_record_takes_its_whole_file_back(
 ) -> None:
     entries = (
         ImportedRecord(source_id="1", pmid="7"),
-        UnreadableRecord(number=2, reason="year is 'x'"),
+        UnreadableRecord(2, "year is 'x'"),
     )
     with pytest.raises(
         DatasetError, match=r"refs\.ris record 2: year is 'x'; .*skip-bad"

@@ -7,29 +7,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jobs.evidence_retrieval import leakage_experiments
 from jobs.evidence_retrieval.inputs import assign_folds
 from jobs.evidence_retrieval.leakage_experiments import deep_checks
 from jobs.evidence_retrieval.predictions.classifier import Split
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows
-from jobs.evidence_retrieval.predictions.gate import GateSpec, ThresholdTargets
-from jobs.evidence_retrieval.predictions.nested_folds import (
+from jobs.evidence_retrieval.predictions.gate import (
     FoldAssignment,
     FoldResult,
+    GateSpec,
     Nested,
     fit_fold,
     nested,
 )
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.columns import Ints
 
 SPEC = GateSpec(
     kind="classifier",
     calibration="none",
-    c_grid=(),
-    calibrate_on="out_of_fold",
-    targets=ThresholdTargets(
-        sensitivity=0.95, precision=0.7, min_alerts=3, bound="point"
+    settings=EvidenceSettings(
+        target_sensitivity=0.95, target_alert_precision=0.7, min_alerts=3
     ),
-    edge="lt",
 )
 
 
@@ -53,12 +52,9 @@ def _parts() -> tuple[FeatureRows, Ints, FoldAssignment]:
     )
 
 
-def codes(
-    parts: tuple[FeatureRows, Ints, FoldAssignment], **kwargs: object
-) -> set[str]:
+def codes(parts: tuple[FeatureRows, Ints, FoldAssignment]) -> set[str]:
     rows, y, folds = parts
-    found = deep_checks("m", SPEC, rows, y, folds, **kwargs)  # type: ignore[arg-type]
-    return {finding.code for finding in found}
+    return {finding.code for finding in deep_checks("m", SPEC, rows, y, folds)}
 
 
 def test_an_honest_gate_passes(parts: tuple[FeatureRows, Ints, FoldAssignment]) -> None:
@@ -66,7 +62,7 @@ def test_an_honest_gate_passes(parts: tuple[FeatureRows, Ints, FoldAssignment]) 
 
 
 def test_learning_from_test_posts_shows_in_all_three(
-    parts: tuple[FeatureRows, Ints, FoldAssignment],
+    parts: tuple[FeatureRows, Ints, FoldAssignment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cheat(spec: GateSpec, rows: FeatureRows, y: Ints, own: Split) -> FoldResult:
         return fit_fold(spec, rows, y, replace(own, fit=(*own.fit, *own.test)))
@@ -76,6 +72,6 @@ def test_learning_from_test_posts_shows_in_all_three(
     ) -> Nested:
         return replace(nested(spec, rows, y, folds), probability=y.astype(float))
 
-    assert codes(parts, fit_one=cheat, fit_all=knows) == {
-        *("gold_scramble", "test_removal", "label_shuffle")
-    }
+    monkeypatch.setattr(leakage_experiments, "fit_fold", cheat)
+    monkeypatch.setattr(leakage_experiments, "nested", knows)
+    assert codes(parts) == {"gold_scramble", "test_removal", "label_shuffle"}

@@ -58,7 +58,7 @@ def read_request(text: str) -> list[str]:
     try:
         request = json.loads(text)
     except ValueError as error:
-        raise RequestError("the request is no JSON: see runner.compute") from error
+        raise RequestError("the request is not JSON: see runner.compute") from error
     match request:
         case {"command": str(command), "arguments": [*arguments]} if (
             command in COMMANDS and all(isinstance(word, str) for word in arguments)

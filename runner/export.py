@@ -364,9 +364,10 @@ def scores(
         scoring = run.repeated(recorded)
         if scoring.digest != recorded.digest:
             raise RunnerError(
-                f"Scoring {recorded.number} of {folder.run_id} cannot be made again: "
-                "the code or the inputs have changed since, and a replay gives other "
-                f"numbers; siftlog score {folder.run_id} makes a new scoring."
+                f"Scoring {recorded.number} of {folder.run_id} cannot be "
+                "repeated: the code or the inputs have changed since, and "
+                "a replay gives other numbers; siftlog score "
+                f"{folder.run_id} makes a new scoring."
             )
         card = scoring.scorecard
         verdicts = RowBuffer([column.name for column in _VERDICT], leaving)

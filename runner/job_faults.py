@@ -79,8 +79,9 @@ class JobFaults:
             for line in whole.split("\n"):
                 self.notify(line)
             self.notify(
-                f"The job's {method} raised {fault}. The run goes on; this is the "
-                "first such exception, later ones are only counted."
+                f"The job's {method} raised {fault}. The run continues; "
+                "this is the first such exception, later ones are only "
+                "counted."
             )
         return fault
 
@@ -182,5 +183,5 @@ def calling(job: Job, method: str) -> Iterator[None]:
     except Exception as error:
         sentence = sentence_of(error, type(job).__module__)
         raise RunnerError(
-            f"The {method} of job {job.name} raised {sentence}; mend the job."
+            f"The {method} of job {job.name} raised {sentence}; fix the job."
         ) from error

@@ -135,7 +135,9 @@ def _options(
 ) -> RunOptions:
     """Return the options of every run, for all models of the file."""
     if "settings" in plain:
-        raise _wrong(path, "the top", "settings", "settings stand under their [[jobs]]")
+        raise _wrong(
+            path, "the top", "settings", "settings belong under their [[jobs]]"
+        )
     for key in plain:
         if key not in RunOptions.model_fields:
             near = difflib.get_close_matches(
@@ -363,8 +365,8 @@ def _existing_state(
             raise file.wrong(
                 label,
                 key,
-                f"the run {folder.run_id} was begun with another; put it back, or give "
-                "the table another name",
+                f"the run {folder.run_id} was started with another; restore "
+                "it, or give the table another name",
             )
     return liveness(signs, signs.phase_us, is_alive=False)
 

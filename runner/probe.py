@@ -256,7 +256,7 @@ class Probe:
             return "unknown", f"replies were cut at up to {MORE_OUTPUT} tokens"
         if shape.structure is Structure.OBJECT:
             followed = "a schema was refused, json_object was followed"
-            ignored = "json_object was accepted, and the reply is no JSON"
+            ignored = "json_object was accepted, but the reply is not JSON"
             return ("ignored", ignored) if fits is None else ("json_object", followed)
         if not fits:
             defect = "is no JSON" if fits is None else "does not fit it"

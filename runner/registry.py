@@ -87,7 +87,7 @@ def _load(point: EntryPoint) -> Any:  # noqa: ANN401 - type depends on the group
         return point.load()
     except TypeError as error:  # an abstract method of the job is missing
         raise RunnerError(
-            f"Job {point.name} ({point.value}) cannot be loaded: {error}; mend the job."
+            f"Job {point.name} ({point.value}) cannot be loaded: {error}; fix the job."
         ) from error
     except (ImportError, AttributeError) as error:
         raise RunnerError(

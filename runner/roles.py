@@ -94,7 +94,7 @@ def remarks(work: Workload, options: RunOptions) -> list[str]:
     assignments = "; ".join(
         f"{role} {', '.join(of)}" for role, of in models.items() if role in roles
     )
-    sentences = [f"Asked are: {assignments}."] if len(roles) > 1 else []
+    sentences = [f"Models: {assignments}."] if len(roles) > 1 else []
     for role, option in OPTIONS.items():
         stages = [stage.name for stage in reached if stage.role == role]
         is_named = option in options.model_fields_set

@@ -564,5 +564,6 @@ def base_of(typed: str) -> str:
 
 def _no_address(typed: str) -> UsageError:
     return UsageError(
-        f"--otlp {typed!r} is no address of a collector, such as http://127.0.0.1:4318."
+        f"--otlp {typed!r} is not the address of a collector, such as "
+        "http://127.0.0.1:4318."
     )

@@ -63,7 +63,9 @@ def parse_speed(name: str) -> float:
     match = _SPEED.fullmatch(name)
     speed = float(match[1]) if match else 0.0
     if not 0 < speed < math.inf:
-        raise ValueError(f"{name!r} is no speed: take one such as 1x, 10x, 0.5x or max")
+        raise ValueError(
+            f"{name!r} is not a speed: use one such as 1x, 10x, 0.5x or max"
+        )
     return speed
 
 

@@ -300,7 +300,7 @@ class BatchCarrier:
         """Handle a batch that the provider does not find, perhaps temporarily."""
         if await self._may_appear(batch, "is unknown to the provider"):
             return BatchEvent.SEEN
-        reason = f"the provider knows no batch {batch.id} any more"
+        reason = f"the provider no longer has batch {batch.id}"
         if not batch.has_ended:
             await self._ended(
                 batch, BatchStatus(status="", outcome="failed", reason=reason)

@@ -216,7 +216,7 @@ def _refuse(infos: Sequence[ZipInfo], packed: int) -> None:
             raise InvalidArchive(repr(info.orig_filename), wrong)
         if not 0 <= info.header_offset < packed:
             raise InvalidArchive(
-                repr(info.filename), "is said to lie outside of the file"
+                repr(info.filename), "is declared to be outside of the file"
             )
         if info.filename in seen:
             raise InvalidArchive(repr(info.filename), "is there twice")
@@ -249,7 +249,7 @@ def _refuse_gaps(file: BinaryIO, archive: ZipFile) -> None:
 def _oddity(info: ZipInfo) -> str | None:
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind != stat.S_IFREG:
-        return "is no plain file, but a link, a folder or a device"
+        return "is not a plain file, but a link, a folder or a device"
     if info.flag_bits & _ENCRYPTED:
         return "is encrypted"
     if info.compress_type not in METHODS:
@@ -267,7 +267,7 @@ def manifest_bytes(archive: ZipFile) -> bytes:
         info = archive.getinfo(NAME)
     except KeyError:
         raise InvalidArchive(
-            NAME, "is missing: this is no bundle, or not a whole one"
+            NAME, "is missing: this is not a bundle, or it is incomplete"
         ) from (None)
     if info.file_size > LARGEST_MANIFEST:
         raise InvalidArchive(NAME, "is too large")
@@ -312,7 +312,7 @@ def unpack(
             continue
         if written != (member.size, member.sha256):
             yield LogFault(
-                what="member", where=name, message="is not what bundle.json says"
+                what="member", where=name, message="differs from bundle.json"
             )
         done += written.size
         progress(f"{done / 1e6:,.0f} of {whole / 1e6:,.0f} MB unpacked")

@@ -95,8 +95,8 @@ def scoring_files(
     content = card.read_bytes() if card.is_file() else b""
     if hashlib.sha256(content).hexdigest() != recorded.digest:
         raise RunnerError(
-            f"{card} is not what scoring {recorded.number} has written: remove its "
-            "folder, and it is made again."
+            f"{card} differs from what scoring {recorded.number} wrote: "
+            "remove its folder to recreate it."
         )
     return {
         f"{SCORES}/{recorded.number}/{file.relative_to(score_folder).as_posix()}": file
@@ -117,8 +117,8 @@ def measured(
     for name in sorted(sources):
         if wrong := archive.problem(name):
             raise RunnerError(
-                f"The file {name!r} of a bundle {wrong}: call it otherwise, and score "
-                "the run again."
+                f"The file {name!r} of a bundle {wrong}: rename it, and "
+                "score the run again."
             )
         digest, size = hashlib.sha256(), 0
         with sources[name].open("rb") as file:
@@ -177,8 +177,9 @@ def without_keys(
         for variable, secret in keys.items():
             if secret.is_in(window):
                 raise RunnerError(
-                    f"{member} holds the key that {variable} has here: take it out, or "
-                    "replace the key where it was issued, before this is given away."
+                    f"{member} holds the key that {variable} has here: take it "
+                    "out, or replace the key where it was issued, before you "
+                    "share the bundle."
                 )
         before = window[-_OVERLAP:]
         yield piece
@@ -239,7 +240,7 @@ def make_bundle(
         by_member[CONFIG] = folder.config
     target = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
     if target.exists() and not target.is_file():
-        raise UsageError(f"{target} is no plain file: name another --out.")
+        raise UsageError(f"{target} is not a plain file: name another --out.")
     try:
         with drafting(target) as drafts:
             log = drafts / LOG
@@ -295,7 +296,7 @@ def _refuse_keys(
         return
     with open_reader(log) as reader:
         for location, body in bodies(reader):
-            progress(f"{location} is looked at for keys")
+            progress(f"{location} is searched for keys")
             for _ in without_keys(f"{LOG}, {location},", (body,), secrets):
                 pass
 

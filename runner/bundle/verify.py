@@ -69,7 +69,7 @@ def go_offline() -> None:
 def _refuse(event: str, arguments: tuple[object, ...]) -> None:
     del arguments
     if event.startswith("socket.") or event in _PROGRAMS:
-        raise PermissionError(errno.EPERM, f"{event} while a scorecard is made again")
+        raise PermissionError(errno.EPERM, f"{event} while a scorecard is recomputed")
 
 
 REBUILT: Final = "rebuilt.json"
@@ -122,7 +122,7 @@ def _awaited(
 ) -> tuple[bytes, bytes]:
     """Wait for a process and return its output."""
     while True:
-        progress("the scorecard is being made again")
+        progress("the scorecard is being recomputed")
         with suppress(subprocess.TimeoutExpired):
             return child.communicate(timeout=PROGRESS_S)
 
@@ -357,7 +357,7 @@ class _Check:
             yield LogFault(
                 what="scorecard",
                 where=scorecard_name,
-                message=f"cannot be made again: {rebuilt.error}",
+                message=f"cannot be recomputed: {rebuilt.error}",
             )
         if rebuilt.changed or rebuilt.error:
             return
@@ -379,11 +379,11 @@ def _first_difference(stored: bytes, again: bytes) -> int:
 
 def _unlike(differs: tuple[str, ...]) -> str:
     """Explain a scorecard that came out differently."""
-    sentence = "came out otherwise"
+    sentence = "came out differently"
     if not differs:
         return (
-            f"{sentence}, though all versions are the same: the job's code has "
-            "changed, or the run has gone on since"
+            f"{sentence}, though all versions are the same: the job's "
+            "code has changed, or the run has continued since"
         )
     more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""  # noqa: PLR2004 - a sentence holds three
     return f"{sentence}, where versions differ: {'; '.join(differs[:3])}{more}"

@@ -196,7 +196,7 @@ def commands(*, name: str | None, **shared: Any) -> int:
             f"{manner.folder.run_id} lists them."
         )
     if manner.dry_run:
-        print_note(f"{matches[0].words} (by {matches[0].author}) would be taken back.")
+        print_note(f"{matches[0].words} (by {matches[0].author}) would be withdrawn.")
         return DONE
     return ask(manner, "withdraw", {"id": matches[0].id})
 
@@ -302,13 +302,15 @@ def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) 
     )
     is_alive = folder.is_alive()
     send_command(folder, command)
-    print_note(f"Asked {folder.run_id}: {kind}{_counted(figures)}.")
+    print_note(f"Sent to {folder.run_id}: {kind}{_counted(figures)}.")
     answer, detail = "queued", None
     if not is_alive:
         here = "The run is not alive"
         if _is_elsewhere(folder):
-            here = "Shards elsewhere do not hear of it, and none is at work here"
-        print_note(f"{here}: siftlog resume {folder.run_id} starts it.")
+            here = (
+                "Shards on other machines do not receive it, and none is running here"
+            )
+        print_note(f"{here}: `siftlog resume {folder.run_id}` applies the command.")
     elif manner.waits:
         answer, detail = _wait(folder, command.id, before)
     if manner.as_json:

@@ -271,7 +271,8 @@ def _confirm(model: str, price: Price | None, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError(
-            "Nobody is here to agree to that; add --yes, or --price 0,0 if it is free."
+            "There is no terminal to confirm this; add --yes, or "
+            "--price 0,0 if it is free."
         )
     click.confirm("Send them?", abort=True, err=True)
 

@@ -73,7 +73,7 @@ def estimate(
     request = RunRequest.of(ctx.args, parameters)
     if run_name is not None:
         if job_name is not None or ctx.args:
-            raise UsageError("--from RUN says it all: leave the job and its settings.")
+            raise UsageError("--from RUN defines the job and its settings: omit them.")
         return estimate_from_run(run_name, request)
     if job_name is None:
         raise UsageError("Name a job, or a recorded run with --from RUN.")

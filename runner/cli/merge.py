@@ -73,7 +73,7 @@ def merge(
     with open_reader(folder.log) as reader:
         progress = union_progress(reader)
     if progress is None:
-        print_note(f"{folder.run_id} is not split: its log is whole already.")
+        print_note(f"{folder.run_id} is not split: its log is complete already.")
         return DONE
     has_ended = not progress.unfinished
     if as_json:
@@ -150,15 +150,15 @@ def survey_of(run: str, address: str, notify: Callable[[str], None]) -> PlaceSur
     """
     if not RunFolder.is_valid_id(run):
         raise UsageError(
-            f"{run} is no run id: a place holds the logs of one run, which is named by "
-            "its whole id."
+            f"{run} is not a run id: a place has the logs of one run, "
+            "named by its full id."
         )
     place = Place.of(address)
     place_survey = survey(place, notify)
     if not place_survey.logs:
         raise UsageError(
-            f"{place.address} holds no log that can be read: name what the shards were "
-            "started with as --ship; they carry their first events within seconds."
+            f"{place.address} has no readable log: name the --ship of "
+            "the shards; they ship their first events within seconds."
         )
     others = {log.run_id for log in place_survey.logs} - {run}
     if others:
@@ -217,7 +217,7 @@ def put_together(folder: RunFolder, notify: Callable[[str], None]) -> None:
                 removed += compact(place, source)
             except CorruptLog as error:
                 notify(f"{error}.")
-        notify(f"{removed:,} small segments in {place.address} were put together.")
+        notify(f"{removed:,} small segments in {place.address} were compacted.")
 
 
 def print_shipped(run: str, address: str, *, as_json: bool) -> bool:
@@ -266,8 +266,8 @@ def _as_text(run: str, place_survey: PlaceSurvey, now_us: int) -> str:
     for log in place_survey.logs:
         age = duration(_age_s(log.carried_us, now_us))
         lines.append(
-            f"log {log.log[:12]}  slices {log.slices}  {log.events:,} events  "
-            f"{log.state}, carried {age} ago by {log.host}"
+            f"log {log.log[:12]}  slices {log.slices}  {log.events:,} "
+            f"events  {log.state}, shipped {age} ago by {log.host}"
         )
     if place_survey.missing:
         lines.append(

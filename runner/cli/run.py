@@ -307,10 +307,7 @@ def resume(
             scores=not no_score,
         )
     if is_part(request):
-        raise UsageError(
-            f"Run {folder.run_id} is not split: its log stays where it is, and is not "
-            "shipped."
-        )
+        raise UsageError(f"Run {folder.run_id} is not split: its log is not shipped.")
     context = run_steps.run_context(request, folder, work, leave)
     ended = asyncio.run(
         launch.resume(

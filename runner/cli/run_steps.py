@@ -349,7 +349,7 @@ def end(
 def _failures(folder: RunFolder, state: Status) -> str:
     """Describe failed tasks and the next step."""
     if state.imported:
-        return f"{state.tasks.failed} tasks had failed where they were made."
+        return f"{state.tasks.failed} imported tasks had failed."
     run = folder.run_id
     resume = "the same command" if folder.part else f"siftlog resume {run}"
     return (
@@ -424,7 +424,7 @@ def _set_aside(source: Path, target: Path, names: tuple[str, ...]) -> None:
         if existing.exists() and existing.read_bytes() != (source / name).read_bytes():
             backup = existing.with_name(f"{existing.name}~")
             existing.replace(backup)
-            print_note(f"{existing} was another one, and is kept as {backup.name}.")
+            print_note(f"{existing} had other content, which is now in {backup.name}.")
 
 
 def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:

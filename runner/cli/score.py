@@ -188,8 +188,9 @@ def _remarks(run_scoring: Scoring) -> Iterator[str]:
         yield "partial: the run is unfinished."
     for fault in run_scoring.parser_faults:
         yield (
-            f"note: a parser raised {fault}; such replies count as unparsed "
-            "(parser_error). Mend it and score again, without a call."
+            f"note: a parser raised {fault}; such replies count as "
+            "unparsed (parser_error). Fix it and score again, without "
+            "a call."
         )
     for finding in run_scoring.findings:
         yield f"{finding.severity}: {finding.line}"

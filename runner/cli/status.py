@@ -136,8 +136,8 @@ def forecast_facts(present: LiveStatus) -> list[Fact]:
     lines = []
     if present.rate is not None:
         window = f"over the last {present.recent_minutes} min"
-        text = f"{number(present.rate)} tasks a minute, {window}"
-        lines.append(_fact("pace", text))
+        text = f"{number(present.rate)} tasks per minute, {window}"
+        lines.append(_fact("rate", text))
     forecast = present.forecast
     if forecast is None:
         return lines
@@ -149,7 +149,7 @@ def forecast_facts(present: LiveStatus) -> list[Fact]:
         text = f"needs more ended tasks: {forecast.needs:,}"
         lines.append(_fact("ETA", text))
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
-        lines.append(_fact("comes to", _span_text(present.comes_to_usd, cost)))
+        lines.append(_fact("forecast", _span_text(present.comes_to_usd, cost)))
     return lines
 
 
@@ -454,7 +454,7 @@ def status_text(present: LiveStatus) -> PageText:
         role_models = (f"{role} {', '.join(of)}" for role, of in status.models.items())
         lines.append(_fact("models", "; ".join(role_models)))
     # without a process to receive them, calls in flight are lost
-    left = "left in batches" if status.batches.count else "given up in flight"
+    left = "left in batches" if status.batches.count else "lost in flight"
     names = {} if present.is_alive else {TaskState.RUNNING: left}
     for queue in status.queues:
         states = ", ".join(
@@ -552,7 +552,7 @@ def limits_text(limits: Mapping[str, Any]) -> str:
 def _wait(limits: Mapping[str, Any], now_us: int) -> str:
     """Describe the remaining pause that the endpoint asked for."""
     wait_s = ((limits["paused_until_us"] or 0) - now_us) / 1e6
-    return f"; it asked to wait {duration(wait_s)} more" if wait_s > 0 else ""
+    return f"; it requested a wait of {duration(wait_s)} more" if wait_s > 0 else ""
 
 
 def _cost(status: Status) -> str:

@@ -169,7 +169,7 @@ REFUSAL_RULES: Final[tuple[RefusalRule, ...]] = (
         statuses=range(400, 501),
         words=_FORM,
         error=FormRefused,
-        advice="asked again in a plainer form",
+        advice="sent again in a simpler form",
     ),
     RefusalRule(
         statuses=(404,),

@@ -244,7 +244,7 @@ class Flaw(enum.StrEnum):
 _WASTE: Final = {Flaw.TRUNCATED, Flaw.EMPTY, Flaw.UNPARSED, Flaw.JOB_FAULT}
 
 _ADVICE: Final[Mapping[Flaw, str]] = {
-    Flaw.JOB_FAULT: "mend the job",
+    Flaw.JOB_FAULT: "fix the job",
     Flaw.TRUNCATED: "raise the output limit or lower the reasoning effort",
     Flaw.EMPTY: "inspect a reply with 'siftlog tasks'",
     Flaw.REFUSED: "change the prompt or the model",
@@ -274,8 +274,9 @@ class StopRule:
         names = [flaw.value for flaw in Flaw]
         if match is None or match[1] not in names or float(match[2]) <= 0:
             raise ValueError(
-                f"{typed!r} is no rule: write WHAT>SHARE% with a share above 0 and "
-                f"below 100, as unparsed>50%, or off; WHAT is one of {', '.join(names)}"
+                f"{typed!r} is not a rule: write WHAT>SHARE% with a share "
+                "above 0 and below 100, as unparsed>50%, or off; WHAT is "
+                f"one of {', '.join(names)}"
             )
         return cls(flaw=Flaw(match[1]), share=float(match[2]) / 100)
 

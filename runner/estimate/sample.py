@@ -74,8 +74,8 @@ class FailingTasks:
         """Describe the failures in a sentence."""
         tasks = "task" if self.tasks == 1 else "tasks"
         return (
-            f"{self.tasks:,} {tasks} of the items tried would fail: the job's "
-            f"{self.first}. Mend the job before the run."
+            f"{self.tasks:,} {tasks} of the items tried would fail: the "
+            f"job's {self.first}. Fix the job before the run."
         )
 
 

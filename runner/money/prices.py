@@ -197,17 +197,18 @@ def prices_of(models: Iterable[str], options: RunOptions) -> dict[str, Price | N
     if unknown is None:
         return prices
     say = (
-        "check the name with siftlog models --filter, or say the price with --price "
-        "IN,OUT (dollars a million tokens; 0,0 if it costs none)"
+        "check the name with siftlog models --filter, or give the "
+        "price with --price IN,OUT (dollars per million tokens; 0,0 if "
+        "it is free)"
     )
     if options.budget is not None:
         raise UsageError(
-            f"No budget can be kept for {unknown}, whose price is unknown; {say}."
+            f"A budget needs the price of {unknown}, which is unknown; {say}."
         )
     if not options.allow_unknown_price:
         raise UsageError(
-            f"The price of {unknown} is unknown; {say}, or go on without it by "
-            "--allow-unknown-price."
+            f"The price of {unknown} is unknown; {say}, or continue "
+            "without it with --allow-unknown-price."
         )
     return prices
 

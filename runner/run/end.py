@@ -181,37 +181,37 @@ class RunEnding:
                     f"{recorded_batches.count} open batches; "
                 )
         return (
-            f"{unknown} calls in flight were given up; " if unknown else ""
+            f"{unknown} calls in flight were abandoned; " if unknown else ""
         ) + batches_text
 
     async def _interrupt(self, outcome: Outcome, still_open: int) -> RunOutcome:
         lost = await self._left()
         resume = f"siftlog resume {self.folder.run_id}"
         command = "the same command" if self.folder.part else resume
-        go_on = f"{lost}go on with: {command}"
+        go_on = f"{lost}continue with: {command}"
         raise_it = f"{still_open:,} tasks are open and missing from scores; " + (
             "raise the budget in the file of the group and type siftlog run-all again"
             if self.driver.shares_budget
             else f"{go_on} --budget USD (or siftlog budget {self.folder.run_id} --add "
             "USD)"
         )
-        in_spite = f"{lost}go on all the same with: {command} {GO_ON}"
+        in_spite = f"{lost}continue anyway with: {command} {GO_ON}"
         by, reason = {
             "finished": (
                 "operator",
-                f"Tasks were put back into the queue as the run ended; {go_on}",
+                f"Tasks were reopened as the run ended; {go_on}",
             ),
             "drained": (
                 self.listener.drained_by or ("lease" if self.is_fenced else "operator"),
                 f"Interrupted; {go_on}",
             ),
             "budget": ("budget", f"{self.driver.broke}; {raise_it}"),
-            "endpoint": ("endpoint", f"{self.driver.stopped}; mend it, then {go_on}"),
+            "endpoint": ("endpoint", f"{self.driver.stopped}; fix it, then {go_on}"),
             "futility": (
                 "futility",
                 f"{self.driver.futile}. {still_open:,} tasks stay open; {in_spite}",
             ),
-            "job": ("job", f"{self.driver.stuck}; mend the job, then {go_on}"),
+            "job": ("job", f"{self.driver.stuck}; fix the job, then {go_on}"),
             "held": (
                 "held",
                 f"Tasks with an unknown call are held; {go_on} --unknown retry",

@@ -392,8 +392,9 @@ def carried(folder: RunFolder, options: RunOptions) -> Sequence[AttemptStarted]:
         batched_starts = [start for start in sent_starts(reader) if start.batched]
     if batched_starts and not options.batch:
         raise UsageError(
-            f"{len(batched_starts):,} requests of run {folder.run_id} wait in "
-            f"batches: go on with siftlog resume {folder.run_id} --batch."
+            f"{len(batched_starts):,} requests of run {folder.run_id} "
+            "wait in batches: continue with siftlog resume "
+            f"{folder.run_id} --batch."
         )
     return batched_starts
 

@@ -92,8 +92,8 @@ def check_new(folder: RunFolder) -> None:
     """
     if folder.log.exists() or folder.shards():
         raise UsageError(
-            f"There is a run {folder.run_id!r} already; "
-            f"go on with siftlog resume {folder.run_id} or choose another --run-id."
+            f"There is a run {folder.run_id!r} already; continue with "
+            f"siftlog resume {folder.run_id} or choose another --run-id."
         )
     check_absent(folder.log)
 
@@ -232,7 +232,7 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
                 f"{target} exists already: name another --out, or use --force."
             )
         if target.exists() and not target.is_dir():
-            raise UsageError(f"{target} is no folder: name another --out.")
+            raise UsageError(f"{target} is not a folder: name another --out.")
         draft.mkdir(parents=True)
         yield draft
         if target.exists():

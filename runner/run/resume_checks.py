@@ -87,7 +87,7 @@ async def check_requests(log: Log, work: Workload, options: RunOptions) -> None:
                     continue
                 if sent is not None and sent != skeleton(request, model)[2]:
                     raise RunChanged(
-                        f"Task {row.task} ({row.key}) would now send another request "
-                        "than before: prompts, settings or inputs changed; add "
-                        "--accept-changes to go on all the same."
+                        f"Task {row.task} ({row.key}) would now send another "
+                        "request than before: prompts, settings or inputs changed; "
+                        "add --accept-changes to continue anyway."
                     )

@@ -128,7 +128,7 @@ def rival_warnings(
             continue
         both = Slices.parse(source.shard.slices) & Slices.parse(shard.slices)
         yield (
-            f"Shard {source.shard} was carried from {heartbeat.host} "
+            f"Shard {source.shard} was shipped from {heartbeat.host} "
             f"{max(0, age_s):.0f} s ago, and has {len(both)} slices of "
             f"Shard {shard}: if its process is still running, stop one "
             "of the two, or both pay for the same calls."

@@ -65,8 +65,9 @@ def check_split(folder: RunFolder) -> None:
     with open_reader(folder.log) as reader:
         if union_progress(reader) is None:
             raise UsageError(
-                f"Run {folder.run_id} is not split, and cannot be any more; go on with "
-                f"siftlog resume {folder.run_id} without --engine."
+                f"Run {folder.run_id} is not split, and cannot be split "
+                f"now; continue with siftlog resume {folder.run_id} without "
+                "--engine."
             )
 
 
@@ -333,18 +334,18 @@ class _Drive:
             if shard.verdict is ShardVerdict.GIVEN_UP:
                 last_line = shard.last_line.removeprefix("siftlog: ")
                 name = f"{shard.index}/{supervisor.count}"
-                reason = f"Shard {name} was given up; it had said: {last_line}"
+                reason = f"Shard {name} was given up; its last line: {last_line}"
                 if self.union.status is None:
                     raise RunnerError(reason)
                 return RunOutcome(outcome="given up", reason=reason)
         verdicts = {shard.verdict for shard in supervisor.shards}
         run_id = self.folder.run_id
-        go_on = f"go on with: siftlog resume {run_id} {self.placement.words}"
+        go_on = f"continue with: siftlog resume {run_id} {self.placement.words}"
         futile = next(
             (s for s in supervisor.shards if s.verdict is ShardVerdict.FUTILE), None
         )
         if futile is not None and ShardVerdict.INTERRUPTED not in verdicts:
-            reason = futile.last_line.partition("; go on")[0]
+            reason = futile.last_line.partition("; continue")[0]
             name = f"{futile.index}/{supervisor.count}"
             return RunOutcome(
                 outcome="futility", reason=f"Shard {name}: {reason}; {go_on} {GO_ON}"

@@ -135,7 +135,7 @@ class ShardPlacer:
             ):
                 await self._handle(self._event(ended))
             for index in self._overdue():
-                self._say(index, "has not been heard of for long")
+                self._say(index, "has been silent for too long")
                 await self._handle(self._lost(index))
             await self._handle(Tick())
 

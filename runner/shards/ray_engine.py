@@ -211,8 +211,8 @@ class RayEngine:
             yield
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise RunnerError(
-                f"The Ray cluster is out of reach: {_first_line(error)}; see ray "
-                "status, then go on with siftlog resume."
+                f"The Ray cluster is out of reach: {_first_line(error)}; "
+                "see ray status, then continue with siftlog resume."
             ) from error
 
     def _strategy(self, near: ShardHandle | None) -> Any:  # noqa: ANN401 - one of several classes

@@ -53,8 +53,9 @@ def check_others(
     before = log_beginning(whole)
     if before is not None and before.shard is None:
         raise UsageError(
-            f"Run {shard_folder.run_id} is not split: go on with siftlog resume "
-            f"{shard_folder.run_id}, or choose another --run-id."
+            f"Run {shard_folder.run_id} is not split: continue with "
+            f"siftlog resume {shard_folder.run_id}, or choose another "
+            "--run-id."
         )
     for other in shard_folder.shards():
         first = log_beginning(other)
@@ -200,9 +201,9 @@ class LogShipper:
             return ended
         left = self.shipper.statistics().unshipped_bytes
         reason = (
-            f"The last {left:,} bytes of {self.folder.log} were not carried to "
-            f"{self.address}: keep the file, and start the shard again once the place "
-            "takes them."
+            f"The last {left:,} bytes of {self.folder.log} were not "
+            f"shipped to {self.address}: keep the file, and start the "
+            "shard again once the place is reachable."
         )
         if ended.reason is not None:
             self.context.notify(ended.reason)

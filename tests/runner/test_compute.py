@@ -69,8 +69,8 @@ def test_a_command_that_says_nothing_is_an_error_with_its_code(
 @pytest.mark.parametrize(
     ("request_", "sentence"),
     [
-        ("{", "the request is no JSON"),
-        ("", "the request is no JSON"),
+        ("{", "the request is not JSON"),
+        ("", "the request is not JSON"),
         ("[]", "the request needs a command"),
         ('{"command": "score"}', "the request needs a command"),
         ('{"command": "run", "arguments": []}', "the request needs a command"),

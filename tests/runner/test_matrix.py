@@ -53,7 +53,7 @@ THERE = "[endpoints.there]\n"
         (f"rpm = -3\n{JOB}", "Option rpm: Input should be greater than 0;"),
         (f"group = 3\n{JOB}", "the top, group: give a name in quotes."),
         (f"group = '../x'\n{JOB}", "the top, group: '../x' cannot be the name of a"),
-        (f"{JOB}[settings]\nlimit = 3\n", "the top, settings: settings stand under"),
+        (f"{JOB}[settings]\nlimit = 3\n", "the top, settings: settings belong under"),
         (f"endpoints = 3\n{JOB}", "the top, endpoints: write [endpoints.NAME] tables."),
         (
             f"{HERE}{JOB}",

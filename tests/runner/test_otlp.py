@@ -209,7 +209,7 @@ def test_the_address_may_name_the_collector_or_its_traces(typed: str) -> None:
     ],
 )
 def test_what_is_no_address_is_refused(typed: str) -> None:
-    with pytest.raises(UsageError, match="no address of a collector"):
+    with pytest.raises(UsageError, match="not the address of a collector"):
         base_of(typed)
 
 

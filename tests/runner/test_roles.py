@@ -97,8 +97,8 @@ def test_people_are_told_which_stages_ask_the_baseline_for_want_of_a_name() -> N
     options = options_from({"model": ["a"], "judge_model": "j"})
     assert remarks(_work(PanelJob()), options) == [
         (
-            "Asked are: subject a; judge j; embed baseline/lexical; rerank "
-            "baseline/lexical."
+            "Models: subject a; judge j; embed baseline/lexical; "
+            "rerank baseline/lexical."
         ),
         (
             "embed: no embed model was named, so baseline/lexical is "
@@ -114,7 +114,7 @@ def test_people_are_told_which_stages_ask_the_baseline_for_want_of_a_name() -> N
 def test_stages_that_the_plan_cannot_reach_are_not_spoken_of() -> None:
     options = options_from({"model": ["a"], "judge_model": "j"})
     assert remarks(_work(ShortPanelJob()), options) == [
-        "Asked are: subject a; embed baseline/lexical.",
+        "Models: subject a; embed baseline/lexical.",
         "--judge-model: no stage of this plan uses it.",
         (
             "embed: no embed model was named, so baseline/lexical is "

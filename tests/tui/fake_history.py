@@ -66,7 +66,7 @@ class FakeHistory:
     marks: tuple[tuple[int, str], ...] = (
         (0, "started"),
         (590, "paused: the run, by ops"),
-        (595, "taken up again"),
+        (595, "resumed"),
     )
     is_closed: bool = False
 

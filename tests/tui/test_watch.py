@@ -96,5 +96,5 @@ def test_a_replay_has_a_speed_and_a_beginning(
     replayed("--replay", "20x")
     replayed("--replay=max", "--at=-10m")
     assert shown == [(20.0, "1"), (math.inf, "-10m")]
-    assert "is no speed" in replayed("--replay", "fast")
+    assert "is not a speed" in replayed("--replay", "fast")
     assert "needs a whole screen" in replayed("--replay", "2x", "--inline")

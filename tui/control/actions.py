@@ -242,7 +242,7 @@ def withdrawing(request: CommandRecord) -> Action:
         words=f"withdraw: {request.words}",
         kind="withdraw",
         payload={"id": request.id},
-        effect=f"What {request.author} asked would be withdrawn, unless the "
+        effect=f"The command of {request.author} will be withdrawn, unless the "
         "run has already started it.",
     )
     return Action(
@@ -258,7 +258,7 @@ SCORE = Action(
     name="score",
     key=None,
     title="Score again",
-    about="Score the stored answers once more",
+    about="Score the stored answers again",
     choices=_scoring,
 )
 ACTIONS = (
@@ -266,7 +266,7 @@ ACTIONS = (
         name="pause",
         key="P",
         title="Pause",
-        about="Start no further call, or go on",
+        about="Start no further call, or continue",
         choices=_pausing,
     ),
     Action(
@@ -280,14 +280,14 @@ ACTIONS = (
         name="retry",
         key="R",
         title="Retry",
-        about="Ask final tasks again",
+        about="Send final tasks again",
         choices=_retrying,
     ),
     Action(
         name="cancel",
         key="C",
         title="Cancel",
-        about="End the run: drain it, or skip what is open",
+        about="End the run: drain it, or skip open tasks",
         is_in_key_line=False,
         choices=_cancelling,
     ),

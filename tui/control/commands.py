@@ -210,7 +210,8 @@ class FollowedCommand:
         if not requests.is_alive:
             return CommandNotice(
                 sentence=f"{self.words}: queued, because no process works on "
-                f"{self.run_id}; siftlog resume {self.run_id} starts it"
+                f"{self.run_id}; `siftlog resume {self.run_id}` applies the "
+                "command"
             )
         if now_us - self.requested_us < TIMEOUT_S * US_PER_S:
             return None

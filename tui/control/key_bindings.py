@@ -123,7 +123,9 @@ class CommandController:
         )
 
     async def _score(self, command: ConfirmedCommand) -> None:
-        self._notify(CommandNotice(sentence=f"{command.words}: begun", is_passing=True))
+        self._notify(
+            CommandNotice(sentence=f"{command.words}: started", is_passing=True)
+        )
         try:
             report = await self._control.score()
         except CommandFailed as error:

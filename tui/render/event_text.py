@@ -73,7 +73,7 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
             )
         case RunResumed():
             return _joined(
-                "taken up again",
+                "resumed",
                 f"{_attempts(event.unknown)} of unknown outcome"
                 if event.unknown
                 else "",
@@ -97,7 +97,7 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
                 _planned(event), "the plan is whole" if event.exhausted else ""
             )
         case TasksReopened():
-            return f"asked again by {event.by}: {_tasks(event.tasks)}"
+            return f"reopened by {event.by}: {_tasks(event.tasks)}"
         case TaskSkipped():
             return event.reason
         case TaskCompleted():
@@ -118,7 +118,7 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
             return _joined(
                 f"{_attempts(len(tasks))} of unknown outcome",
                 _possible(event.possible_usd),
-                "held for a person" if event.hold else "",
+                "held for the user" if event.hold else "",
                 _tasks(tasks),
             )
         case LimitObserved():

@@ -149,7 +149,7 @@ SERIES = (
     ),
     Series(
         name="in-flight",
-        title="calls in flight; line: concurrency limit",
+        title="in flight; line: limit",
         value=_in_flight,
         ceiling=_limit,
         figure=amount,

@@ -196,7 +196,7 @@ def _no_rate_reason(snapshot: RunSnapshot) -> str:
     """Describe why there is no rate."""
     if snapshot.is_ended:
         return "no process works on it"
-    return "no whole minute yet" if snapshot.state in AT_WORK else "nothing is started"
+    return "no whole minute yet" if snapshot.state in AT_WORK else "no calls start"
 
 
 def _a_second(n: int, minutes: int) -> float | None:
@@ -247,7 +247,7 @@ def cost(snapshot: RunSnapshot, room: Room) -> Content:
     if projected is not None:
         high = "?" if projected.high is None else money(projected.high)
         lines.append(
-            f"comes to {money(projected.expected)} ({money(projected.low)}–{high})"
+            f"forecast {money(projected.expected)} ({money(projected.low)}–{high})"
         )
     if budget and spent is not None:
         mark = None if projected is None else projected.expected / budget
@@ -261,7 +261,7 @@ def cost(snapshot: RunSnapshot, room: Room) -> Content:
 def oldest(snapshot: RunSnapshot, room: Room) -> Content:
     """Draw the calls that are in flight longest."""
     if not snapshot.facts.oldest:
-        return lines_of(["No call is under way."], room)
+        return lines_of(["No call is in flight."], room)
     names = names_of(snapshot)
     columns = [
         PanelColumn("task", 9, is_right=False),

@@ -154,7 +154,7 @@ def _money(snapshot: RunSnapshot) -> list[str]:
     if snapshot.status.budget_usd is not None:
         parts.append(f"budget {money(snapshot.status.budget_usd)}")
     if projected is not None:
-        parts.append(f"comes to {money(projected.expected)}")
+        parts.append(f"forecast {money(projected.expected)}")
     if hourly is not None:
         parts.append(f"{money(hourly)}/h")
     return [" · ".join(parts)]

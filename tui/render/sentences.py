@@ -151,21 +151,21 @@ def _lost(snapshot: RunSnapshot) -> str:
     silence = duration(snapshot.heartbeat_s)
     run = snapshot.status.run_id
     if snapshot.is_alive:
-        return f"its process has not been heard of for {silence}, and is still there"
+        return f"no heartbeat for {silence}, but its process is still running"
     heartbeat = snapshot.status.heartbeat
     if snapshot.is_alive is None and heartbeat is not None:
         return (
             f"no heartbeat for {silence}; it ran on {heartbeat.host}: "
             f"check there, or resume it here with 'siftlog resume {run}'"
         )
-    return f"its process is gone: take the run up again with 'siftlog resume {run}'"
+    return f"its process is gone: resume the run with 'siftlog resume {run}'"
 
 
 def _paused(snapshot: RunSnapshot) -> str:
     by, run = snapshot.status.signs.paused_by, snapshot.status.run_id
     pauses = snapshot.status.pauses
     scope = " and ".join(map(str, pauses)) or f"the run (by {by})"
-    return f"nothing is started: go on with 'siftlog resume {run}' · paused: {scope}"
+    return f"no calls start: continue with 'siftlog resume {run}' · paused: {scope}"
 
 
 def _draining(snapshot: RunSnapshot) -> str:
@@ -175,7 +175,7 @@ def _draining(snapshot: RunSnapshot) -> str:
 
 def _drained(snapshot: RunSnapshot) -> str:
     reason = snapshot.status.why or "a stop was requested"
-    return f"go on with 'siftlog resume {snapshot.status.run_id}' · {reason}"
+    return f"continue with 'siftlog resume {snapshot.status.run_id}' · {reason}"
 
 
 def _budget_stop(snapshot: RunSnapshot) -> str:

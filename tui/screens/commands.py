@@ -34,10 +34,10 @@ _HEADERS = ("asked, UTC", "by", "answer", "after", "what")
 _TIMESTAMP = slice(0, 19)
 """The part of a UTC time without the Z, which the heading has."""
 _SENTENCES = {
-    CommandOutcome.WAITING: "Nobody has answered it yet.",
+    CommandOutcome.WAITING: "Not answered yet.",
     CommandOutcome.WITHDRAWN: "It was withdrawn; the run's next process notes that.",
-    CommandOutcome.ACCEPTED: "It is being carried out.",
-    CommandOutcome.APPLIED: "It was carried out.",
+    CommandOutcome.ACCEPTED: "It is being applied.",
+    CommandOutcome.APPLIED: "It was applied.",
     CommandOutcome.REJECTED: "It was refused.",
 }
 

@@ -67,7 +67,7 @@ _TASK = re.compile(r"(?:[Tt]-?)?(\d{1,18})")
 _FILTERS = {
     "Tasks that failed": "state:failed",
     "Tasks that wait for a retry": "state:waiting",
-    "Tasks under way": "state:running",
+    "Tasks in flight": "state:running",
     "Tasks that could not be parsed": "parse:*",
 }
 

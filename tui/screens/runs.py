@@ -218,7 +218,7 @@ class RunsScreen(Screen[None]):
         Binding("enter,l,right", "open", "Open", key_display="enter", id="open"),
         # priority: of keys that arrive together, later ones are typed into the field
         Binding("slash", "find", "Find", id="filter", priority=True),
-        Binding("r", "sort", "Sort anew", show=False, id="refresh"),
+        Binding("r", "sort", "Sort again", show=False, id="refresh"),
         Binding("space", "freeze", "Freeze", show=False, id="runs.freeze"),
         Binding("escape,x", "all", "All runs", show=False, id="clear"),
     ]

@@ -324,7 +324,7 @@ class TasksScreen(FilteredScreen):
         elif self._memory.turn(words):
             self._notify(f"{words} has a star: up finds it in the filter, : too.")
         else:
-            self._notify(f"{words} has no star any more.")
+            self._notify(f"{words} is not starred now.")
 
     def action_match(self, step: int) -> None:
         """Go to the next listed task that matches the last filter."""

@@ -133,7 +133,7 @@ class EventTail:
         older = self.window.older
         if not self.query.terms or self.is_loading or not len(older):
             return ""
-        return f"searched back to event {count(older.last + 1)}: N goes on"
+        return f"searched back to event {count(older.last + 1)}: N continues"
 
     @property
     def emptiness(self) -> str:

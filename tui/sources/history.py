@@ -41,7 +41,7 @@ _ENDS = (RunDrained, RunCancelled, RunFinished)
 
 def _taken_up(event: RunResumed) -> str:
     lost = f", {event.unknown:,} calls without outcome" if event.unknown else ""
-    return f"taken up again{lost}"
+    return f"resumed{lost}"
 
 
 def _pause_text(event: RunPaused) -> str:
@@ -56,7 +56,7 @@ _MARK_TEXTS: Mapping[type[Event], Callable[[Any], str]] = {
     RunDrained: lambda event: f"ended with {event.open:,} open: {event.why}",
     RunCancelled: lambda event: f"cancelled by {event.by}",
     RunFinished: lambda _: "finished",
-    TasksReopened: lambda event: f"{len(event.tasks):,} asked again, by {event.by}",
+    TasksReopened: lambda event: f"{len(event.tasks):,} reopened, by {event.by}",
     CommandApplied: lambda event: event.effect,
     CommandRejected: lambda event: (
         f"{event.kind} of {event.author} refused: {event.reason}"

@@ -245,7 +245,7 @@ class TerminalApp(App[str]):
         self._notify_pace()
 
     def _notify_pace(self, reason: str = "") -> None:
-        notice = f"{reason}{self.pace.rate:g} looks a second"
+        notice = f"{reason}{self.pace.rate:g} refreshes per second"
         self.notify(notice, timeout=2, markup=False)
 
     # the only method of Textual in which a frame is drawn and written to the terminal
@@ -296,7 +296,7 @@ def about(
         "colours": app.console.color_system or "none",
         "mouse": "ours" if app.has_mouse else "the terminal's",
         "theme": app.theme,
-        "refresh": f"{app.pace.rate:g} looks a second",
+        "refresh": f"{app.pace.rate:g} refreshes per second",
         "a look": _taken(app.pace.polls),
         "a frame": _taken(app.pace.frames),
         "--read-only": "yes" if is_read_only else "no",

@@ -246,7 +246,7 @@ class TaskPane(Vertical):
 
     def _has_text(self) -> bool:
         if not self._text.text:
-            self._refuse("There is no text here to be kept: tab shows the others.")
+            self._refuse("There is no text to save: tab shows the others.")
         return bool(self._text.text)
 
     def _notify_result(self, refusal: str, success: str) -> None:

@@ -226,10 +226,7 @@ def delong(y: Column, score: Column, level: float = 0.95) -> Delong | None:
 
 
 def delong_paired(
-    y: Column,
-    first: Column,
-    second: Column,
-    groups: Sequence[str] | None = None,
+    y: Column, first: Column, second: Column, groups: Sequence[str] | None = None
 ) -> DelongPaired | None:
     """Two scores of the same rows; None with fewer than two rows of a class.
 
@@ -267,11 +264,12 @@ def _clustered(
 
     None where a class lies in fewer than two clusters.
     """
-    at, m = cluster_index(groups), len(set(groups))
+    index_of = {group: at for at, group in enumerate(sorted(set(groups)))}
+    at = np.fromiter((index_of[group] for group in groups), np.intp, len(groups))
     sums, sizes = [], []
     for rows, column in ((truth, above), (~truth, below)):
-        sums.append(np.bincount(at[rows], weights=column, minlength=m))
-        sizes.append(np.bincount(at[rows], minlength=m))
+        sums.append(np.bincount(at[rows], weights=column, minlength=len(index_of)))
+        sizes.append(np.bincount(at[rows], minlength=len(index_of)))
     with_rows = [int((size > 0).sum()) for size in sizes]
     if min(with_rows) < _FEWEST:
         return None
@@ -280,6 +278,7 @@ def _clustered(
         k / (k - 1) * math.fsum(column * column) / size**2
         for column, k, size in zip(sums, with_rows, n, strict=True)
     )
+    m = len(index_of)
     return variance + 2 * m / (m - 1) * math.fsum(sums[0] * sums[1]) / (n[0] * n[1])
 
 

@@ -181,11 +181,17 @@ def ece_of(
     return ResampledStatistic(errors, Support.of(sizes))
 
 
-def ece_adaptive(y: Column, p: Column, bins: int = 10) -> float | None:
+def ece_adaptive(
+    y: Column,
+    p: Column,
+    bins: int = 10,
+    *,
+    ties: Literal["split", "together"] = "split",
+) -> float | None:
     """Calibration error over bins of equal count, after a stable sort by p.
 
-    Rows of one probability may be split between bins by their order. Secondary for that
-    reason.
+    Rows of one probability may be split between bins by their order; `together` moves
+    a border to the next distinct probability instead. Secondary for that reason.
     """
     columns = _columns(y, p)
     n = len(columns.p)
@@ -195,6 +201,8 @@ def ece_adaptive(y: Column, p: Column, bins: int = 10) -> float | None:
     p_sorted, y_sorted = columns.p[order], columns.y[order]
     borders = [len(part) for part in np.array_split(p_sorted, bins)]
     cuts = np.cumsum(borders)[:-1]
+    if ties == "together":
+        cuts = np.unique(np.searchsorted(p_sorted, p_sorted[cuts[cuts < n]]))
     gaps = []
     for predicted, true in zip(
         np.split(p_sorted, cuts), np.split(y_sorted, cuts), strict=True

@@ -1,4 +1,4 @@
-"""Classification: counts, rates, ROC, precision-recall; several labels.
+"""Classification: counts, rates, ROC, precision-recall; several classes or labels.
 
 A row counts as positive where its score is at least the threshold. Curves have a point
 for every distinct score; none is dropped. Undefined is None, or NaN inside arrays of
@@ -310,6 +310,84 @@ def threshold_grid(y: Column, p: Column, taus: Column) -> CountGrid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRates:
+    """Precision, recall and F1 of one class, or averaged over classes."""
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    support: int  #: items of that class in truth
+    n_defined: int = 1  #: classes whose F1 has a value, for the macro average
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiclass:
+    """How decisions among several classes stand to the truth."""
+
+    by_label: Mapping[str, ClassRates]
+    macro: ClassRates  #: plain means over the classes where the rate is defined
+    weighted: ClassRates  #: means by support
+    accuracy: float | None  #: also micro precision, recall and F1
+    matrix: tuple[tuple[int, ...], ...]  #: truth down, decisions across, as the labels
+
+
+def multiclass(y: Sequence[str], h: Sequence[str], names: Sequence[str]) -> Multiclass:
+    """Rates of a decision among the classes *names*, which are given, not inferred.
+
+    Raises:
+        ValueError: where lengths differ, or a class is not among the names.
+    """
+    check_same_length(y=y, h=h)
+    index = {name: i for i, name in enumerate(names)}
+    for argument, column in (("y", y), ("h", h)):
+        for i, name in enumerate(column):
+            if name not in index:
+                raise ValueError(f"{argument} holds {name!r} at index {i}, no label.")
+    k = len(names)
+    cells = np.bincount(
+        [index[a] * k + index[b] for a, b in zip(y, h, strict=True)], minlength=k * k
+    ).reshape(k, k)
+    tp, truth, decided = np.diag(cells), cells.sum(axis=1), cells.sum(axis=0)
+    columns = {
+        "precision": quotient(tp, decided),
+        "recall": quotient(tp, truth),
+        "f1": quotient(2 * tp, truth + decided),
+    }
+    by_label = {
+        name: ClassRates(
+            precision=as_value(columns["precision"][i]),
+            recall=as_value(columns["recall"][i]),
+            f1=as_value(columns["f1"][i]),
+            support=int(truth[i]),
+        )
+        for i, name in enumerate(names)
+    }
+    return Multiclass(
+        by_label=by_label,
+        macro=_averaged(columns, np.ones(k), len(y)),
+        weighted=_averaged(columns, truth.astype(np.float64), len(y)),
+        accuracy=as_value(float(quotient(tp.sum(), len(y)))),
+        matrix=tuple(tuple(int(n) for n in row) for row in cells),
+    )
+
+
+def _averaged(columns: Mapping[str, Floats], load: Floats, n: int) -> ClassRates:
+    return ClassRates(
+        precision=_weighted(columns["precision"], load),
+        recall=_weighted(columns["recall"], load),
+        f1=_weighted(columns["f1"], load),
+        support=n,
+        n_defined=int(np.count_nonzero(~np.isnan(columns["f1"]))),
+    )
+
+
+def _weighted(column: Floats, load: Floats) -> float | None:
+    is_defined = ~np.isnan(column)
+    total = math.fsum(load[is_defined])
+    return math.fsum((column * load)[is_defined]) / total if total else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Multilabel:
     """Figures of a decision table against the truth; None where undefined."""
 
@@ -397,11 +475,21 @@ def _weighted_mean(column: Floats, load: npt.NDArray[np.int_]) -> float | None:
     return as_value(float(quotient(total, load.sum())))
 
 
-def ppv_columns(sensitivity: Floats, specificity: Floats, prevalence: float) -> Floats:
-    """The precision that rates would have where positives are that common.
+def ppv_at_prevalence(
+    sensitivity: float | None, specificity: float | None, prevalence: float
+) -> float | None:
+    """The precision that these rates would have where positives are that common.
 
-    Bayes' rule; a set that was drawn has a precision of its own making. NaN where it is
-    undefined.
+    Bayes' rule; a set that was drawn has a precision of its own making.
     """
+    if sensitivity is None or specificity is None:
+        return None
+    return as_value(
+        float(ppv_columns(np.array(sensitivity), np.array(specificity), prevalence))
+    )
+
+
+def ppv_columns(sensitivity: Floats, specificity: Floats, prevalence: float) -> Floats:
+    """That precision for many rates at once; NaN where it is undefined."""
     right = sensitivity * prevalence
     return quotient(right, right + (1 - specificity) * (1 - prevalence))

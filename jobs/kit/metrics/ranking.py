@@ -339,6 +339,20 @@ def order(
     return [ids[i] for i in sorted(by_id, key=lambda i: -numbers[i])]
 
 
+def fuse_rrf(rankings: Sequence[Sequence[str]], k: int = 60) -> list[str]:
+    """Reciprocal rank fusion: by falling sum of 1 / (k + rank).
+
+    Cormack and others, 2009. Ties keep the order in which the ids first appear, list by
+    list. Not to be mistaken for `recall_at_share`, which some screening tools call RRF.
+    """
+    parts: dict[str, list[float]] = {}
+    for items in rankings:
+        for rank, item in enumerate(items, start=1):
+            parts.setdefault(item, []).append(1 / (k + rank))
+    total = {item: math.fsum(reciprocals) for item, reciprocals in parts.items()}
+    return sorted(total, key=lambda item: -total[item])
+
+
 _SPACE = re.compile(r"\s")
 _PLAIN = re.compile(r"[A-Za-z0-9_.:|/-]+")
 """Ids that need no escaping; most are, and finding that out is much faster."""

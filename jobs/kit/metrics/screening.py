@@ -112,11 +112,28 @@ def _share(order: _Order, share: float, *, ceil: bool = False) -> int:
     return min(order.n, -(-exact // below) if ceil else exact // below)
 
 
-def atd(column: Column) -> float | None:
-    """Average time to discovery: the mean rank of the relevant, as a share of all."""
+def erf(column: Column, share: float = 0.10) -> int | None:
+    """Extra relevant records found: more than a random order has, after that share."""
+    order = _order(column)
+    if not order.p:
+        return None
+    k = _share(order, share)
+    if not k:
+        return 0
+    return int(order.hits[k - 1]) - int(_random_hits(order)[k - 1])
+
+
+def atd_records(column: Column) -> float | None:
+    """Average time to discovery: the mean rank of the relevant records."""
     order = _order(column)
     ranks = np.flatnonzero(order.relevant) + 1
-    return int(ranks.sum()) / order.p / order.n if order.p else None
+    return int(ranks.sum()) / order.p if order.p else None
+
+
+def atd(column: Column) -> float | None:
+    """Average time to discovery as a share of the list."""
+    records = atd_records(column)
+    return None if records is None else records / len(labels("labels", column))
 
 
 def screening_loss(column: Column) -> float | None:
@@ -142,6 +159,15 @@ def screening_ndcg(column: Column) -> float | None:
     return math.fsum(np.asarray(discounts)[order.relevant]) / ideal
 
 
+def screening_ap(column: Column) -> float | None:
+    """Average precision over the whole list."""
+    order = _order(column)
+    if not order.p:
+        return None
+    ranks = np.flatnonzero(order.relevant) + 1
+    return math.fsum(np.arange(1, order.p + 1) / ranks) / order.p
+
+
 def last_relevant_rank(column: Column) -> int | None:
     """Records to be read until nothing relevant is left."""
     order = _order(column)
@@ -152,3 +178,12 @@ def recall_curve(column: Column) -> Floats | None:
     """Recall after each record."""
     order = _order(column)
     return order.hits / order.p if order.p else None
+
+
+def nnr_at_recall(column: Column, level: float = 0.95) -> float | None:
+    """Records read for each relevant one, until that recall is reached."""
+    order = _order(column)
+    if not order.p:
+        return None
+    k = _reading(order, level)
+    return k / int(order.hits[k - 1])

@@ -31,11 +31,7 @@ States: TypeAlias = npt.NDArray[np.int8]
 
 
 def assign(
-    p: Column,
-    tau_neg: float | Floats,
-    tau_pos: float | Floats,
-    *,
-    edge: Edge = "lt",
+    p: Column, tau_neg: float | Floats, tau_pos: float | Floats, *, edge: Edge = "lt"
 ) -> States:
     """The state of each probability, under one pair of thresholds or one a row.
 
@@ -193,6 +189,23 @@ def risk_coverage(confidence: Column, error: Column) -> RiskCoverage:
     return RiskCoverage(
         confidence=blocks.confidence, coverage=seen / n, risk=errors / seen
     )
+
+
+def coverage_at_risk(confidence: Column, error: Column, risk: float) -> float | None:
+    """The largest coverage with at most that *risk*; 0.0 if no point has it."""
+    points = risk_coverage(confidence, error)
+    if not len(points.risk):
+        return None
+    return float(np.max(points.coverage[points.risk <= risk], initial=0.0))
+
+
+def risk_at_coverage(
+    confidence: Column, error: Column, coverage: float
+) -> float | None:
+    """The risk at the first point that covers at least *coverage*."""
+    points = risk_coverage(confidence, error)
+    enough = np.flatnonzero(points.coverage >= coverage)
+    return float(points.risk[enough[0]]) if len(enough) else None
 
 
 def aurc(confidence: Column, error: Column) -> float | None:

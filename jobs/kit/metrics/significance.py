@@ -70,8 +70,7 @@ def mcnemar(b: int, c: int) -> McNemar:
         ways = ways * (n - i + 1) // i
         tail += ways
     return McNemar(
-        p=min(1.0, 2 * tail / 2**n),
-        chi2=ratio(max(0, abs(b - c) - 1) ** 2, n),
+        p=min(1.0, 2 * tail / 2**n), chi2=ratio(max(0, abs(b - c) - 1) ** 2, n)
     )
 
 
@@ -200,6 +199,11 @@ def holm(p: Sequence[float | None]) -> tuple[float | None, ...]:
         largest = max(largest, min(1.0, (len(ranked) - rank) * value))
         corrected[index] = largest
     return tuple(corrected)
+
+
+def noninferiority(difference: Interval, margin: float) -> bool | None:
+    """Whether the whole interval lies above -*margin*; None where it is undefined."""
+    return None if difference.lo is None else difference.lo > -margin
 
 
 MAX_BET_SHARE = 0.5

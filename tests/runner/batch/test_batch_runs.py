@@ -285,7 +285,7 @@ def test_a_batch_that_the_provider_knows_no_more_is_asked_again(
     monkeypatch.setattr(FakeBatches, "poll", forgetful)
     assert _outcome(run)[0] == "finished"
     assert asked_at[-1] - asked_at[0] >= run.options.batch_settle_s
-    assert any("knows no batch batch-0 any more" in said for said in run.told)
+    assert any("no longer has batch batch-0" in said for said in run.told)
     assert run.status().tasks.completed == TASKS
     assert provider.bodies == TASKS + len(provider.there["batch-0"].fates)
 
@@ -346,7 +346,7 @@ def test_a_key_that_is_refused_ends_the_run_and_leaves_its_batches_open(
         patch.setattr(FakeBatches, step, refuse)
         outcome, why = _outcome(run)
     assert outcome == "endpoint"
-    assert "refused the key: no; mend it, then " in why
+    assert "refused the key: no; fix it, then " in why
     seen = run.status()
     # one whose results are still to be read has ended
     assert (seen.batches.count > 0) is ("open batches" in why) is (step != "results")

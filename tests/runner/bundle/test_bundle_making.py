@@ -101,7 +101,7 @@ def test_a_scorecard_that_was_written_over_is_not_handed_out(
     card = folder.scores / "1/scorecard.json"
     for spoil in (lambda: card.write_bytes(b"{}"), card.unlink):
         spoil()
-        with pytest.raises(RunnerError, match="is not what scoring 1 has written"):
+        with pytest.raises(RunnerError, match="differs from what scoring 1 wrote"):
             made(folder)
 
 
@@ -210,7 +210,7 @@ def test_what_is_no_plain_file_is_not_replaced(
     bundled: Bundled, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="is no plain file"):
+    with pytest.raises(UsageError, match="is not a plain file"):
         made(RunFolder(bundled.cwd / "runs/r"), tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
 

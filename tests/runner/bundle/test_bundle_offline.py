@@ -52,7 +52,7 @@ for name, way in ways.items():
     try:
         way()
     except OSError as error:
-        assert "while a scorecard is made again" in str(error), (name, error)
+        assert "while a scorecard is recomputed" in str(error), (name, error)
     else:
         print(name)
 before.close()
@@ -86,7 +86,7 @@ def test_a_job_that_asks_the_network_while_it_scores_cannot_be_bundled(
             )
         )
         server.accept()[0].close()  # a scoring of every day goes out
-        with pytest.raises(RunnerError, match=r"socket.* while a scorecard is made"):
+        with pytest.raises(RunnerError, match=r"socket.* while a scorecard is rec"):
             made(folder)
         with pytest.raises(BlockingIOError):
             server.accept()
@@ -155,4 +155,4 @@ def test_a_job_that_is_not_installed_is_the_reason_that_is_told(
 ) -> None:
     (fault,) = check(bundled.path, ignore_progress).faults
     assert fault.where == "scores/1/scorecard.json"
-    assert fault.message.startswith("cannot be made again: There is no job 'counting'")
+    assert fault.message.startswith("cannot be recomputed: There is no job 'counting'")

@@ -109,7 +109,7 @@ def test_a_member_that_is_not_what_the_manifest_says_is_named(
     members["scores/1/operations.json"] += b" "
     (fault,) = check(packed(tmp_path / "x.zip", members), ignore_progress).faults
     assert fault.where == "scores/1/operations.json"
-    assert fault.message == "is not what bundle.json says"
+    assert fault.message == "differs from bundle.json"
 
 
 @pytest.mark.usefixtures("installed")
@@ -330,10 +330,10 @@ HOSTILE: dict[str, tuple[Make, str]] = {
     "absolute": (_member("/etc/cron.d/x"), "is an absolute path"),
     "out": (_member("../../x"), "leads out of the folder"),
     "cut name": (_member("inputs/x\0.txt"), "cannot be shown"),
-    "link": (_kind(stat.S_IFLNK), "no plain file"),
-    "device": (_kind(stat.S_IFBLK), "no plain file"),
-    "pipe": (_kind(stat.S_IFIFO), "no plain file"),
-    "folder": (_kind(stat.S_IFDIR), "no plain file"),
+    "link": (_kind(stat.S_IFLNK), "not a plain file"),
+    "device": (_kind(stat.S_IFBLK), "not a plain file"),
+    "pipe": (_kind(stat.S_IFIFO), "not a plain file"),
+    "folder": (_kind(stat.S_IFDIR), "not a plain file"),
     "twice": (_twice, "is there twice"),
     "bomb": (_bomb, "would become 67,108,864"),
     "overlapping": (_overlapping, "would become 26,214,400"),
@@ -344,7 +344,7 @@ HOSTILE: dict[str, tuple[Make, str]] = {
     ),
     "hidden before": (_hiding(first=True), "does not begin where the member before"),
     "hidden behind": (_hiding(first=False), "does not begin where the last member"),
-    "no manifest": (_member("inputs/x"), "is missing: this is no bundle"),
+    "no manifest": (_member("inputs/x"), "is missing: this is not a bundle"),
 }
 
 

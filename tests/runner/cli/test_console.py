@@ -110,7 +110,7 @@ def test_logs_that_were_carried_elsewhere_are_found_by_their_place(
     assert rest.stdout.count("finished") == 1
     beginning = ran("merge", "runs/r1", "--ship", "place")
     assert beginning.returncode == USAGE
-    assert "is no run id" in beginning.stderr
+    assert "is not a run id" in beginning.stderr
 
 
 def test_a_place_that_has_nothing_of_a_run_is_said_and_not_remembered(
@@ -121,7 +121,7 @@ def test_a_place_that_has_nothing_of_a_run_is_said_and_not_remembered(
     for verb in ("merge", "status"):
         nothing = ran(verb, "r1", "--ship", "empty")
         assert nothing.returncode == USAGE
-        assert "empty holds no log that can be read: name what" in nothing.stderr
+        assert "empty has no readable log: name the --ship" in nothing.stderr
         other = ran(verb, "r2", "--ship", "place")
         assert other.returncode == USAGE
         assert "holds the logs of run r1, not of r2" in other.stderr
@@ -180,7 +180,7 @@ def test_what_is_asked_of_shards_elsewhere_is_not_said_to_reach_them(ran: Run) -
     )
     limited = ran("limits", "r1", "--rpm", "50")
     assert limited.returncode == DONE
-    assert "Shards elsewhere do not hear of it" in limited.stderr
+    assert "Shards on other machines do not receive it" in limited.stderr
 
 
 def test_a_run_that_is_not_split_has_nothing_to_merge(ran: Run) -> None:

@@ -220,13 +220,13 @@ def test_without_a_live_process_some_requests_wait_and_others_are_refused(
             ("cancel", "r"),
         ):
             said = siftlog(*words, cwd=tmp_path)
-            assert "siftlog resume r starts it" in said.stderr
+            assert "`siftlog resume r` applies the command" in said.stderr
         siftlog("limits", "r", "--rpm=1", cwd=tmp_path)
         *_, slip = siftlog("commands", "r", cwd=tmp_path).stdout.splitlines()
         assert slip.endswith("limits rpm 1.0  waiting")
         for dry in (["--dry-run"], []):
             said = siftlog("commands", "r", "--withdraw", slip[:8], *dry, cwd=tmp_path)
-        assert "siftlog resume r starts it" in said.stderr
+        assert "`siftlog resume r` applies the command" in said.stderr
         again = siftlog("commands", "r", "--withdraw=x", cwd=tmp_path, check=False)
         assert again.returncode == 2
         assert "No pending commands of r match 'x'" in again.stderr

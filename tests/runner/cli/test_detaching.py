@@ -51,7 +51,7 @@ def test_a_detached_run_goes_on_when_its_terminal_is_closed(tmp_path: Path) -> N
         assert said["pid"] == _pid(tmp_path)
         until(tmp_path, "r", lambda s: s["state"] == "finished")
     log = (tmp_path / "runs" / "r" / "run.log").read_text()
-    assert "go on with: siftlog resume r" in log
+    assert "continue with: siftlog resume r" in log
     assert "\x1b" not in log, "the log is no terminal"
 
 

@@ -186,8 +186,8 @@ def test_a_limit_is_lifted_by_inf(
     ("words", "said"),
     [
         ((), "Name a job, or a recorded run with --from RUN."),
-        ((JOB, "--from", "priced"), "--from RUN says it all"),
-        (("--from", "priced", "--bench=x"), "--from RUN says it all"),
+        ((JOB, "--from", "priced"), "--from RUN defines the job"),
+        (("--from", "priced", "--bench=x"), "--from RUN defines the job"),
         (("--from", "priced", "--replicates=3"), "uses the replicates of its run"),
         (("--from", "nowhere"), "no run in runs has the id or prefix 'nowhere'"),
         ((JOB, "--rpm=-1"), "Option rpm"),

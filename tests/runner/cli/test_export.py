@@ -121,7 +121,7 @@ def test_a_dry_run_counts_what_would_be_written(
         (["--scoring=1"], "say export RUN scores"),
         (["tasks", "--otlp=http://x"], "writes no file"),
         (["--format=csv", "--otlp=http://x"], "writes no file"),
-        (["--otlp=x"], "no address"),
+        (["--otlp=x"], "not the address"),
         (["scores", "--scoring=7"], "has no scoring 7"),
     ],
 )
@@ -145,7 +145,7 @@ def test_scores_that_a_replay_does_not_give_again_are_not_exported(
     with open_reader(folder.log) as reader:
         recorded = replace(scorings(reader)[0], digest="0" * 64)
     with (
-        pytest.raises(RunnerError, match="Scoring 1 of r cannot be made again"),
+        pytest.raises(RunnerError, match="Scoring 1 of r cannot be repeated"),
         scores(folder, recorded),
     ):
         pass

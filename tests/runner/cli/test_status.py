@@ -33,7 +33,7 @@ def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
         seen = live_status(reader, clock.now_us(), is_held=False)
     line = "limits    m-large: 8 calls at a time"
     lines = status_text(seen).splitlines()
-    assert f"{line}; it asked to wait 60.0 min more" in lines
+    assert f"{line}; it requested a wait of 60.0 min more" in lines
     assert status_json(seen)["limits"][0]["paused_until_us"] == until_us
     later = replace(seen, now_us=until_us)
     assert line in status_text(later).splitlines()

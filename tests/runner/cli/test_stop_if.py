@@ -181,5 +181,5 @@ def test_an_offline_model_is_judged_only_by_rules_that_were_typed() -> None:
 
 
 def test_a_rule_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(UsageError, match="Option stop_if: 'unread>5%' is no rule"):
+    with pytest.raises(UsageError, match="Option stop_if: 'unread>5%' is not a rule"):
         options_from({"stop_if": ["unread>5%"]})

@@ -98,7 +98,7 @@ async def test_a_schema_gives_way_to_an_object_and_that_to_the_prompt_for_good()
     replies = (lacks("json_schema"), lacks("json_object"), GOOD)
     async with talking(*replies) as (wire, client):
         for _ in range(2):
-            with pytest.raises(e.FormRefused, match="plainer form"):
+            with pytest.raises(e.FormRefused, match="simpler form"):
                 await client.call(call(CHAT))
         for _ in range(2):
             assert (await client.call(call(CHAT))).reply.text == "{}"

@@ -164,7 +164,7 @@ def test_what_endpoints_say_of_a_form_they_lack_is_told_from_a_bad_request(
 ) -> None:
     error = refuse(status, complaint(said))
     assert type(error) is e.FormRefused
-    assert "plainer form" in str(error)
+    assert "simpler form" in str(error)
 
 
 def test_a_reply_that_the_endpoint_itself_finds_unfit_is_a_mismatch() -> None:

@@ -66,7 +66,7 @@ def test_a_rule_is_read_as_it_is_typed(typed: str, flaw: Flaw, share: float) -> 
     "typed", ["unparsed", "unparsed>0%", "unparsed>100%", "late>5%", "unparsed<5%", ""]
 )
 def test_what_is_no_rule_is_refused(typed: str) -> None:
-    with pytest.raises(ValueError, match="is no rule"):
+    with pytest.raises(ValueError, match="is not a rule"):
         StopRule.of(typed)
 
 

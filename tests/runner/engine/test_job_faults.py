@@ -231,7 +231,7 @@ def test_the_futility_gate_counts_what_the_job_raised() -> None:
         driver = await bench.driver()
         assert await driver.run() == "futility"
         assert "20 of 20" in (driver.futile or "")
-        assert "mend the job" in (driver.futile or "")
+        assert "fix the job" in (driver.futile or "")
         assert not await bench.sent()
         assert len(await faults(bench)) < 100
 

@@ -142,7 +142,7 @@ def test_an_unknown_price_is_refused_by_name_with_both_ways_out() -> None:
 
 def test_a_budget_is_refused_where_nobody_could_keep_it() -> None:
     options = {"model": ["mine"], "allow_unknown_price": True, "budget": 5}
-    with pytest.raises(UsageError, match="No budget can be kept for mine"):
+    with pytest.raises(UsageError, match="A budget needs the price of mine"):
         _prices(options_from(options))
     assert _prices(options_from({**options, "price": [0, 0]}))["mine"] == FREE
 

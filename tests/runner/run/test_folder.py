@@ -133,7 +133,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_old_folder(tmp_path: Path) -
 def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     target = tmp_path / "file"
     target.write_text("mine")
-    with pytest.raises(UsageError, match=r"file is no folder: name another --out\."):
+    with pytest.raises(UsageError, match=r"file is not a folder: name another --out\."):
         fill(target, "one", force=True)
     with pytest.raises(
         UsageError, match=r"^\. is not a folder that can be replaced: name anothe"

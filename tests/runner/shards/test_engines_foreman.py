@@ -146,7 +146,7 @@ def test_a_silent_shard_is_killed_and_the_end_of_what_it_was_counts_for_nothing(
     site = _Site(1, script)
     assert site.work() == ["place 0", "kill 0", "place 0"]
     assert site.revoked == ["0/1"]
-    assert site.told[0] == "Shard 0/1 has not been heard of for long."
+    assert site.told[0] == "Shard 0/1 has been silent for too long."
     assert site.supervisor.shards[0].verdict is ShardVerdict.DONE
 
 

@@ -157,7 +157,7 @@ def test_who_was_carried_a_moment_ago_may_be_at_work(
     source = _source(tmp_path)
     now_us = START_US - round(ahead_s * 1e6)
     (said,) = rival_warnings([source], shard_of("0/3"), now_us)
-    assert said.startswith("Shard 1/4 was carried from ")
+    assert said.startswith("Shard 1/4 was shipped from ")
     assert f" {max(0, -ahead_s):.0f} s ago, and has 86 slices of Shard 0/3" in said
 
 
@@ -188,7 +188,7 @@ def test_a_shard_is_told_of_them_as_it_begins(tmp_path: Path) -> None:
         )
     )
     (said,) = told
-    assert said.startswith("Shard 1/4 was carried from ")
+    assert said.startswith("Shard 1/4 was shipped from ")
 
 
 PLAN = plan([task(1)])

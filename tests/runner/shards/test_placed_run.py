@@ -92,7 +92,9 @@ def test_a_run_that_is_drained_and_goes_on_in_more_shards_has_the_scores_of_one_
         gate.open()
         assert driver.wait() == 5
         said = (tmp_path / "err.txt").read_text("utf-8")
-        assert "go on with: siftlog resume placed --engine processes --shards 1" in said
+        assert (
+            "continue with: siftlog resume placed --engine processes --shards 1"
+        ) in said
         resumed = siftlog(
             *("resume", "placed", "--engine=processes", "--shards=2", "--json"),
             "--concurrency=64",
@@ -120,7 +122,7 @@ def test_what_a_shard_stumbles_over_again_is_said_in_its_own_words(
     )
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("siftlog: Shard 0/1 was given up; it had said: ")
+    assert last.startswith("siftlog: Shard 0/1 was given up; its last line: ")
     assert "OPENAI_API_KEY" in last
 
 
@@ -166,7 +168,7 @@ def test_a_run_with_one_log_is_not_split_afterwards(
     corpus = write_corpus(tmp_path / "corpus", 1)
     assert exit_code(["run", JOB, *corpus, "--run-id=r", "--no-score"]) == 0
     assert exit_code(["resume", "r", *PLACED]) == 2
-    assert "Run r is not split, and cannot be any more" in capsys.readouterr().err
+    assert "Run r is not split, and cannot be split now" in capsys.readouterr().err
 
 
 class Seen(FakeClock):

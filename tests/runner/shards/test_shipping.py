@@ -112,7 +112,7 @@ def test_what_lies_here_alone_is_not_finished(
     assert (ended.outcome, at_s, done) == ("drained", TIMEOUT_S, [])
     assert ended.reason is not None
     assert "bytes of" in ended.reason
-    assert "log.0-1.db were not carried to" in ended.reason
+    assert "log.0-1.db were not shipped to" in ended.reason
     assert (DRAINED.reason in said) == (before is DRAINED)
 
 

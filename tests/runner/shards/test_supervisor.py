@@ -237,10 +237,10 @@ def test_however_it_went_a_run_that_is_to_end_does_as_soon_as_its_shards_have(
 
 def test_a_shard_whose_replies_are_of_no_use_is_not_placed_again() -> None:
     supervisor = _one()
-    said = "m: 20 of 20 ...; go on all the same with: the same command --stop-if off"
+    said = "m: 20 of 20 ...; continue anyway with: the same command --stop-if off"
     assert supervisor.handle(_finished(5, said), 100.0) == []
     assert supervisor.shards[0].verdict is ShardVerdict.FUTILE
     # one that was interrupted says something else
     other = _one()
-    [again] = other.handle(_finished(5, "Interrupted; go on with"), 100.0)
+    [again] = other.handle(_finished(5, "Interrupted; continue with"), 100.0)
     assert again == PlaceShard(index=0, is_near=True)

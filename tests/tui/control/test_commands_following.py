@@ -65,7 +65,10 @@ def test_after_five_seconds_it_is_said_once_that_nobody_answers() -> None:
 
 def test_without_a_process_it_is_queued_at_once() -> None:
     followed, said = _seen(FIRST, CommandOutcome.WAITING, alive=False)
-    assert "queued, because no process works on r1; siftlog resume r1 starts it" in said
+    assert (
+        "queued, because no process works on r1; `siftlog resume r1` "
+        "applies the command"
+    ) in said
     assert _seen(followed, CommandOutcome.WAITING, 9, alive=False)[1] == ""
 
 

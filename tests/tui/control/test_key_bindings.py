@@ -174,7 +174,7 @@ def test_a_request_without_an_answer_is_withdrawn_in_the_commands_log(
         await seat.later(pilot, 5.1)
         assert "the run has not answered (heartbeat 12 s ago)" in seat.told[-1]
         await seat.press(pilot, "a", "j", "W")
-        assert "What ops asked would be withdrawn" in seat.shown()
+        assert "The command of ops will be withdrawn" in seat.shown()
         await seat.press(pilot, "y")
         assert seat.control.wishes[-1] == ("withdraw", {"id": "c0"}, None)
 

@@ -37,7 +37,7 @@ SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
     (RUN_STARTED, "sample-job 1 asks m-large, m-small · siftlog 0.1.0"),
     (
         RunResumed(code_sha256="", settings="{}", unknown=1, budget_usd=5.0),
-        "taken up again · 1 attempt of unknown outcome · budget $5.00",
+        "resumed · 1 attempt of unknown outcome · budget $5.00",
     ),
     (RunPaused(by="ops", paused=True), "the run paused, by ops"),
     (RunPaused(by="ops", paused=False, stage="ask"), "ask goes on, by ops"),
@@ -56,7 +56,7 @@ SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
     (TasksPlanned(first=6, count=0, consumed=5), "no more tasks"),
     (
         TasksReopened(tasks=list(range(1, 8)), by="ops"),
-        f"asked again by ops: {', '.join(f'T-{n:07}' for n in range(1, 6))} and 2 more",
+        f"reopened by ops: {', '.join(f'T-{n:07}' for n in range(1, 6))} and 2 more",
     ),
     (TaskSkipped(task=4, reason="no text"), "no text"),
     (completed(1), "parsed"),
@@ -84,7 +84,7 @@ SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
     ),
     (
         AttemptsAbandoned(attempts=[(1, 1), (2, 1)], hold=True),
-        "2 attempts of unknown outcome · held for a person · T-0000001, T-0000002",
+        "2 attempts of unknown outcome · held for the user · T-0000001, T-0000002",
     ),
     (
         LimitObserved(model="m", concurrency=8, in_flight=3, rpm=60.0, tpm=5_000.0),

@@ -78,7 +78,7 @@ def test_the_newest_stands_on_top_and_what_waits_can_be_taken_back() -> None:
         assert "2 asked, 1 without an answer; no process works on the run" in text
         assert "▸ 2026-01-01 00:00:00  ops@h" in text
         assert "waiting    -         retry filter state:failed" in text
-        assert "Nobody has answered it yet. W withdraws it." in text
+        assert "Not answered yet. W withdraws it." in text
         await pilot.press("W")
         await pilot.pause()
         assert seat.app.withdrawn == [WAITING]
@@ -87,7 +87,7 @@ def test_the_newest_stands_on_top_and_what_waits_can_be_taken_back() -> None:
         assert seat.app.withdrawn == [WAITING], "it was answered"
         text = seat.shown()
         assert "applied    0.4 s     limits model m rpm none" in text
-        assert "on condition that the run is live. It was carried out." in text
+        assert "on condition that the run is live. It was applied." in text
         source.asked.append(request("c3", "pause", payload={"stage": HOSTILE}))
         await seat.look(pilot)
         text = seat.shown()

@@ -173,7 +173,7 @@ async def test_a_search_that_lasts_says_so_and_esc_stops_it() -> None:
         await pilot.pause()
         assert seat.said("foot").startswith("searching, at event 960,001 …: esc stops")
         await _press(pilot, "escape")
-        assert "searched back to event 960,001: N goes on" in seat.said("foot")
+        assert "searched back to event 960,001: N continues" in seat.said("foot")
         assert seat.app.screen is seat.screen
 
 

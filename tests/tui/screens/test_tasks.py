@@ -94,7 +94,7 @@ async def test_tab_goes_from_text_to_text_and_y_copies_it() -> None:
         assert desk.told.endswith("too many for a clipboard: w writes them to a file.")
         await _press(pilot, "tab")
         await pilot.press("y")
-        assert desk.told.startswith("There is no text here to be kept")
+        assert desk.told.startswith("There is no text to save")
 
 
 @pytest.mark.asyncio

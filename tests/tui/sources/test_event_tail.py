@@ -195,7 +195,7 @@ def test_a_search_that_is_stopped_keeps_what_it_has_found() -> None:
         assert seat.tail.reached is not None
         seat.reader.stop()
         assert seat.seqs == list(range(950_000, 1_000_001, 10_000))
-        assert seat.tail.foot == "searched back to event 940,001: N goes on"
+        assert seat.tail.foot == "searched back to event 940,001: N continues"
         assert await seat.reader.seek(950_000, is_backward=True) == 940_000
         assert await seat.reader.seek(990_000, is_backward=True) == 980_000
 

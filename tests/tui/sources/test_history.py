@@ -232,8 +232,8 @@ def test_each_fact_leaves_one_mark_that_says_who() -> None:
         "went on: the run, by resume",
         "every model: 6 at a time, by ops",
         "retry of ops refused: no",
-        "taken up again, 2 calls without outcome",
-        "2 asked again, by ops",
+        "resumed, 2 calls without outcome",
+        "2 reopened, by ops",
         "ended with 1 open: drained on request",
         "finished",
     ]

@@ -97,7 +97,7 @@ async def test_a_run_that_was_killed_has_a_gap_and_its_books_balance(
     assert [column.limit for column in whole.columns] == [10] * 3 + [6] * 6
     assert [mark.text for mark in whole.happenings] == [
         "started, sample-job",
-        "taken up again, 3 calls without outcome",
+        "resumed, 3 calls without outcome",
         "ended with 6 open: drained on request",
     ]
     large = await kept[asks[1]].read(asks[1])

@@ -190,7 +190,7 @@ def test_a_slow_terminal_is_looked_at_less_often_and_told(tmp_path: Path) -> Non
             seat.app.pace.frames.add(0.2)
         seat.app._poll()
         await seat.pilot.pause()
-        assert notified(seat) == "this terminal is slow; 1 looks a second"
+        assert notified(seat) == "this terminal is slow; 1 refreshes per second"
         await seat.press("plus")
         assert seat.app.pace.rate == 2.0
 

@@ -16,6 +16,7 @@ from jobs.kit.metrics import (
     agreement_of,
     fleiss_kappa,
     kendall_tau,
+    ppv_at_prevalence,
 )
 
 
@@ -66,3 +67,10 @@ def test_judges_who_say_nothing_or_all_the_same_have_no_fleiss_kappa() -> None:
     assert fleiss_kappa([[2, 0], [3, 0]]) is None
     # items with one judge change nothing
     assert fleiss_kappa([[2, 0], [0, 2], [1, 0]]) == fleiss_kappa([[2, 0], [0, 2]])
+
+
+def test_precision_is_foretold_by_bayes_rule() -> None:
+    assert ppv_at_prevalence(0.8, 0.9, 0.5) == pytest.approx(0.4 / 0.45)
+    assert ppv_at_prevalence(0.0, 1.0, 0.5) is None
+    assert ppv_at_prevalence(None, 0.9, 0.5) is None
+    assert ppv_at_prevalence(0.9, None, 0.5) is None

@@ -13,9 +13,15 @@ from jobs.kit.metrics import classification as cl
 from jobs.kit.metrics import screening as sc
 from jobs.kit.metrics import selective as se
 from jobs.kit.metrics.agreement import (
+    MatchCounts,
     agreement,
+    alpha,
     flip_rate,
+    pass_at_k,
+    pass_hat_k,
+    prf,
     replicate_agreement,
+    set_recall,
 )
 from jobs.kit.metrics.areas import (
     auprc_of,
@@ -26,7 +32,7 @@ from jobs.kit.metrics.areas import (
 )
 from jobs.kit.metrics.calibration import ece_of
 from jobs.kit.metrics.classification import multilabel
-from jobs.kit.metrics.ranking import RankingRules, evaluate, hits, order
+from jobs.kit.metrics.ranking import RankingRules, evaluate, fuse_rrf, hits, order
 from jobs.kit.metrics.resampling import Resamples
 from jobs.kit.metrics.selective import assign, gate_metrics, share
 
@@ -94,11 +100,15 @@ SCREENING = (
     sc.wss,
     sc.tnr_at_recall,
     sc.recall_at_share,
+    sc.erf,
     sc.atd,
+    sc.atd_records,
     sc.screening_loss,
     sc.screening_ndcg,
+    sc.screening_ap,
     sc.last_relevant_rank,
     sc.recall_curve,
+    sc.nnr_at_recall,
 )
 
 
@@ -117,12 +127,14 @@ def test_screening_where_all_are_relevant_has_no_loss() -> None:
 def test_a_level_is_compared_in_integers() -> None:
     # 0.95 * 20 is 19 in decimals; in doubles it may be a little more
     assert sc.last_relevant_rank([1] * 20) == 20
-    assert sc.tnr_at_recall([*[1] * 19, 0, 1]) == 1.0
+    assert sc.nnr_at_recall([*[1] * 19, 0, 1]) == 1.0
 
 
 def test_risk_of_nothing() -> None:
     assert se.aurc([], []) is None
     assert se.excess_aurc([], []) is None
+    assert se.coverage_at_risk([], [], 0.5) is None
+    assert se.risk_at_coverage([], [], 0.5) is None
 
 
 def test_the_best_order_has_no_excess() -> None:
@@ -133,6 +145,7 @@ def test_agreement_of_one_category_has_no_kappa() -> None:
     found = agreement([0, 0], [0, 0], [0, 1])
     assert (found.percent, found.kappa) == (1.0, None)
     assert agreement([], [], [0, 1]).percent is None
+    assert alpha([[0, 0], [0]], [0, 1]) is None
     assert replicate_agreement([["a"]]).mean_pairwise is None
     assert flip_rate([]) is None
 
@@ -142,6 +155,9 @@ def test_replicates_of_unequal_number() -> None:
     assert found.items == 2
     assert found.mean_pairwise == pytest.approx((1 / 3 + 1) / 2)
     assert found.all_equal == 0.5
+    assert pass_at_k(5, 2, 3) == pytest.approx(1 - 1 / 10)
+    assert pass_hat_k(5, 3, 3) == pytest.approx(1 / 10)
+    assert pass_at_k(2, 1, 3) is None
 
 
 def test_a_query_without_gold_is_undefined_or_zero_as_asked() -> None:
@@ -177,6 +193,10 @@ def test_orders_of_tied_scores() -> None:
     assert order([1 + 1e-9, 1.0], ["a", "b"], ties="trec") == ["b", "a"]
 
 
+def test_fusion_of_ranks() -> None:
+    assert fuse_rrf([["a", "b", "c"], ["c", "a"]]) == ["a", "c", "b"]
+
+
 def test_a_gate_over_nothing() -> None:
     found = gate_metrics([], assign([], 0.1, 0.9))
     assert found.screening_sensitivity.value is None
@@ -205,6 +225,13 @@ def test_tables_of_nothing() -> None:
     assert empty.micro_f1 is None
 
 
+def test_extraction_of_nothing() -> None:
+    assert prf(MatchCounts(0, 0, 0)).f1 is None
+    assert prf(MatchCounts(0, 0, 0), zero_division=0.0).f1 == 0.0
+    with pytest.raises(ValueError, match="gold is empty"):
+        set_recall(["a"], [])
+
+
 REFUSED = {
     "a label of 2": (lambda: cl.auroc([0, 2], [0.1, 0.2]), "y holds 2.0 at index 1"),
     "a score that is NaN": (
@@ -222,6 +249,10 @@ REFUSED = {
     "no category": (
         lambda: agreement([0, 5], [0, 0], [0, 1]),
         "a holds 5 at index 1",
+    ),
+    "no label": (
+        lambda: cl.multiclass(["a"], ["z"], ["a"]),
+        "h holds 'z' at index 0",
     ),
 }
 

@@ -39,6 +39,7 @@ from jobs.kit.metrics.classification import (
     auroc,
     confusion,
     curve,
+    multiclass,
     multilabel,
     rates,
     threshold_grid,
@@ -182,6 +183,29 @@ def test_platt_calibration_is_logistic_regression_on_the_log_odds() -> None:
 
 
 LABELS = ["a", "b", "c", "d"]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1)
+)
+def test_several_classes(pairs: list[tuple[str, str]]) -> None:
+    y, h = [a for a, _ in pairs], [b for _, b in pairs]
+    found = multiclass(y, h, LABELS)
+    assert np.array_equal(found.matrix, sk.confusion_matrix(y, h, labels=LABELS))
+    p, r, f, support = sk.precision_recall_fscore_support(
+        y, h, labels=LABELS, zero_division=np.nan
+    )
+    for i, name in enumerate(LABELS):
+        own = found.by_label[name]
+        assert (own.precision, own.recall) == near((none(p[i]), none(r[i])))
+        assert own.support == support[i]
+        assert own.f1 == near(none(f[i]))
+    present = ~np.isnan(f)
+    assert found.macro.f1 == near(f[present].mean())
+    assert found.macro.n_defined == present.sum()
+    weighted = sk.f1_score(y, h, labels=LABELS, average="weighted", zero_division=0)
+    assert found.weighted.f1 == near(weighted)
+    assert found.accuracy == near(sk.accuracy_score(y, h))
 
 
 @given(st.integers(2, 12), st.integers(2, 5), st.randoms(use_true_random=False))

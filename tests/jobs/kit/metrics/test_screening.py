@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.kit.metrics.agreement import agreement
+from jobs.kit.metrics.agreement import agreement, alpha, match_values
 from jobs.kit.metrics.areas import delong, delong_paired
 from jobs.kit.metrics.calibration import (
     brier,
@@ -27,13 +27,15 @@ from jobs.kit.metrics.intervals import wilson
 from jobs.kit.metrics.ranking import evaluate, hits
 from jobs.kit.metrics.screening import (
     atd,
+    erf,
     recall_at_share,
+    screening_ap,
     screening_loss,
     screening_ndcg,
     tnr_at_recall,
     wss,
 )
-from jobs.kit.metrics.selective import aurc
+from jobs.kit.metrics.selective import aurc, coverage_at_risk
 
 Y = [1, 0, 1, 1, 0, 0, 1, 0, 0, 0]
 P = [0.9, 0.9, 0.8, 0.5, 0.5, 0.3, 0.3, 0.1, 0, 1]
@@ -108,10 +110,12 @@ def test_v2_screening_of_twenty_records() -> None:
     assert wss(LISTED, form="no_offset") == near(0.35)
     assert wss(LISTED, form="asreview") == near(0.35)
     assert recall_at_share(LISTED) == near(0.2)
+    assert erf(LISTED) == 1
     assert atd(LISTED) == near(0.29)
     assert screening_loss(LISTED) == near(0.18666666666666668)
     assert screening_ndcg(LISTED) == near(0.8508820603386289)
     assert tnr_at_recall(LISTED) == near(0.4666666666666667)
+    assert screening_ap(LISTED) == near(0.6602564102564102)
 
 
 def test_v3_screening_of_one_relevant_record() -> None:
@@ -127,6 +131,8 @@ def test_v3_screening_of_one_relevant_record() -> None:
 def test_v5_agreement_of_three_categories() -> None:
     a, b = [0, 0, 1, 2, 2, 1, 0, 2], [0, 1, 1, 2, 1, 1, 0, 2]
     assert agreement(a, b, [0, 1, 2]).kappa == near(0.6363636363636364)
+    assert agreement(a, b, [0, 1, 2], "linear").kappa == near(0.7142857142857143)
+    assert agreement(a, b, [0, 1, 2], "quadratic").kappa == near(0.8)
     assert agreement(a, b, [0, 1, 2]).ac == near(0.6257309941520468)
 
 
@@ -136,6 +142,11 @@ def test_v5_agreement_on_a_rare_class() -> None:
     assert found.percent == near(0.95)
     assert found.kappa == near(0.41860465116279066)
     assert found.ac == near(0.9452983972430392)
+
+
+def test_v5_alpha_with_units_of_different_size() -> None:
+    units = [list(unit) for unit in ["00", "01", "11", "22", "212", "111", "0", "22"]]
+    assert alpha(units, "012") == near(0.6296296296296297)
 
 
 def test_v6_graded_gold_and_an_unjudged_item() -> None:
@@ -152,3 +163,15 @@ def test_v6_graded_gold_and_an_unjudged_item() -> None:
 def test_v7_tied_confidences() -> None:
     confidence, error = [0.9, 0.9, 0.8, 0.8], [0, 1, 0, 1]
     assert aurc(confidence, error) == near(0.5)
+    assert coverage_at_risk(confidence, error, 0.5) == 1.0
+    assert coverage_at_risk(confidence, error, 0.4) == 0.0
+
+
+def test_v8_a_greedy_matching_can_be_smaller() -> None:
+    fits = [[True, True], [True, False]]
+
+    def equal(i: int, j: int) -> bool:
+        return fits[i][j]
+
+    assert match_values([0, 1], [0, 1], equal) == ((0, 1), (1, 0))
+    assert match_values([0, 1], [0, 1], equal, method="greedy") == ((0, 0),)

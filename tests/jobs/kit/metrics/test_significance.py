@@ -20,11 +20,13 @@ from scipy import stats
 
 from jobs.kit.metrics import (
     ConfidenceSequence,
+    Interval,
     Ratio,
     bootstrap_p,
     delong_paired,
     holm,
     mcnemar,
+    noninferiority,
     sign_flip,
     swap_sides,
 )
@@ -132,6 +134,12 @@ def test_the_order_of_the_rows_does_not_change_the_test(
 def test_differences_without_a_group_are_refused() -> None:
     with pytest.raises(ValueError, match="2 values for 1 groups"):
         sign_flip([0.1, 0.2], ["a"])
+
+
+def test_not_inferior_means_the_whole_interval_is_above_the_margin() -> None:
+    assert noninferiority(Interval(lo=-0.01, hi=0.2), 0.02) is True
+    assert noninferiority(Interval(lo=-0.02, hi=0.2), 0.02) is False
+    assert noninferiority(Interval(lo=None, hi=None), 0.02) is None
 
 
 # -- ratios and areas by cluster -------------------------------------------------------

@@ -149,7 +149,7 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
     words = ("--accept", "--no-report", "--output-dir", "data")
     resumed = siftlog("resume", "x", *words, cwd=tmp_path)
     assert (data / "cochrane_CD900001.json~").read_text("utf-8") == "made by hand"
-    assert "is kept as cochrane_CD900001.json~" in resumed.stderr
+    assert "which is now in cochrane_CD900001.json~" in resumed.stderr
     count = "10 references of 9 studies (abstract: 9); 1 dropped, 0 repeated"
     doi = "10.5555/ilr.2012.055"
     for line in (

@@ -10,7 +10,7 @@ import pytest
 from jobs.review_benchmark.data import QuestionParts, Review, TruthPaper
 from jobs.review_benchmark.inputs import SAMPLE as REVIEWS
 from jobs.screening.inputs import SAMPLE as SCREENING
-from tests.processes import siftlog
+from tests.commands import siftlog
 
 
 def _screening(_folder: Path) -> tuple[object, ...]:

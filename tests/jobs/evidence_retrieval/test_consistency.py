@@ -28,13 +28,13 @@ from jobs.kit.testing import MemoryAnswers
 from runner.job import Answer
 from runner.messages import Reply
 from runner.scorecard import Finding, Metric, Table
+from tests.commands import siftlog
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
     SHORT_LISTS,
     imported,
     write_csv,
 )
-from tests.processes import siftlog
 
 STATES = "states from p and the row's thresholds, edge=lt"
 

@@ -7,7 +7,6 @@ explain whatever it is given: hostile names and texts, narrow pages, wrong items
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,7 @@ from store.database import open_reader
 from store.document import WIDTH
 from store.printable import display_width, printable
 from store.tables import started
+from tests.commands import siftlog
 from tests.jobs.evidence_retrieval.asked import data
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
@@ -42,7 +42,6 @@ from tests.jobs.evidence_retrieval.given_files import (
     write_jsonl,
 )
 from tests.jobs.evidence_retrieval.world import answers
-from tests.processes import siftlog
 
 
 def test_command_explains_queries_before_and_after_a_run(tmp_path: Path) -> None:
@@ -250,13 +249,3 @@ def test_a_name_that_fits_both_ways_is_a_query() -> None:
     asked = data({"a": ["One."], "a/A.1": ["Two."]})
     assert "\ncriterion  A.1\n" in explain(asked, None, ("a/A.1",))
     assert "\ncriterion  A.1\n" in explain(asked, None, ("a/A.1/A.1",))
-
-
-def test_a_page_is_the_same_whatever_is_explained_with_it() -> None:
-    asked = data({"a": ["I lie awake."], "b": ["Work."]})
-    reply = Reply(text='{"evidence_probability": 5, "sentences": []}')
-    made = answers(asked, lambda _: reply, models=("m", "n"))
-    alone = explain(asked, made, ("b/A.2",))
-    assert explain(asked, made, ("a/A.1", "b/A.2")).endswith("\n\n" + alone)
-    assert alone.count("b/A.2  ") == len(made.models)
-    assert explain(replace(asked), made, ("b/A.2",)) == alone

@@ -33,6 +33,7 @@ from jobs.kit.metrics.selective import assign, gate_metrics
 from runner.job import Task
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Finding
+from tests.commands import siftlog
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
     SAMPLE,
@@ -46,7 +47,6 @@ from tests.jobs.evidence_retrieval.given_files import (
     write_jsonl,
 )
 from tests.jobs.kit.metrics.set_a import set_a
-from tests.processes import siftlog
 
 
 @pytest.fixture(scope="module")

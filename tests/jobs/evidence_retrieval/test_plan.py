@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.data import EvidenceDataset, Gold, Post
+from jobs.evidence_retrieval.data import EvidenceDataset, Post
 from jobs.evidence_retrieval.parsing import Assessment, PostAssessment, PostVectors
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.plan import (
@@ -24,7 +24,7 @@ from jobs.evidence_retrieval.sentence_order import listing
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ParseFailure, Ranking, Reply, Vectors
 from runner.money.tokens import prompt_tokens
-from tests.jobs.evidence_retrieval.asked import BARE, answered, data, reason, task
+from tests.jobs.evidence_retrieval.asked import answered, data, reason, task
 from tests.jobs.evidence_retrieval.asked import task_of as of
 
 SLEEP = ("Fine.", "I lie awake at night.", "No sleep at night.", "My job is bad.")
@@ -125,23 +125,6 @@ def test_the_plan_is_lazy() -> None:
     made = data(POSTS)
     object.__setattr__(made, "posts", Untouchable(made.posts))
     assert [spec.key for spec in islice(plan(made), 2)] == ["b/A.1", "b/A.2"]
-
-
-def test_the_plan_looks_at_neither_gold_nor_folds() -> None:
-    bare = data(POSTS, tasks=("assess", "rerank"))
-    judged = EvidenceDataset(
-        settings=bare.settings,
-        posts=bare.posts,
-        criteria=bare.criteria,
-        configs=BARE,
-        gold=Gold(posts=frozenset("b"), evidence={("b", "A.1"): ("b_1",)}),
-        folds={"b": "0"},
-    )
-    assert list(plan(judged)) == list(plan(bare))
-    asked = [
-        (request(made, of(spec))) for made in (bare, judged) for spec in plan(made)
-    ]
-    assert asked[: len(asked) // 2] == asked[len(asked) // 2 :]
 
 
 @pytest.mark.parametrize(

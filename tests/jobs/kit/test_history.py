@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.commands import Done, command
 from tests.jobs.remembered import Got, milestone, parts, recorded
-from tests.jobs.screening.commanded import Done, command
 
 ALL = range(4)
 GOOD: Got = {"a": {"CD1": ALL, "CD2": ALL}}

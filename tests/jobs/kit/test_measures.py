@@ -32,8 +32,8 @@ from jobs.kit.measures import (
 )
 from jobs.kit.metrics import evaluate, hits
 from runner.scorecard import BASELINES, Metric, Scorecard
+from tests.commands import siftlog
 from tests.latex import assert_compiles
-from tests.processes import siftlog
 
 WORDS = Measures(
     measures={

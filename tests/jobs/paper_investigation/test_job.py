@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -19,9 +17,9 @@ from jobs.kit.text_format import slugs
 from jobs.paper_investigation.artifacts import file_name
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.importer import importer
-from jobs.paper_investigation.inputs import load, with_sample
+from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
+from jobs.paper_investigation.parsing import Letter, StudyAnswer
 from jobs.paper_investigation.prompts import batch_context
 from jobs.paper_investigation.records import StoredQuestion, encode
 from jobs.paper_investigation.settings import InvestigationSettings
@@ -54,32 +52,6 @@ def test_only_extractions_have_follow_ups() -> None:
     }
     assert {stage.role for stage in job.stages} == {"subject"}
     assert not any(stage.gathers for stage in job.stages)
-
-
-def test_finding_a_job_loads_no_heavy_library() -> None:
-    code = (
-        "import sys, jobs.review_benchmark.job; from jobs.paper_investigation import "
-        "job; heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'sklearn', "
-        "'rapidfuzz', 'litellm'}; "
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
-
-
-def test_the_sample_runs_from_plan_to_reply() -> None:
-    settings = cast("InvestigationSettings", job.with_sample(InvestigationSettings()))
-    data = job.load(settings)
-    assert job.inputs(settings) == job.inputs(with_sample(InvestigationSettings()))
-    first = next(iter(job.plan(data)))
-    asked = job.request(data, task(first.stage, first.key))
-    text = job.baseline(asked)
-    parsed = STAGES[first.stage].parse(
-        data, task(first.stage, first.key), Reply(text=text)
-    )
-    assert isinstance(parsed, VariantList)
 
 
 def test_each_stage_reads_its_replies_by_the_settings_rules() -> None:

@@ -370,20 +370,3 @@ def test_examples_are_drawn_by_seed_and_not_by_file_order() -> None:
 
 def echo(_: Task) -> str:
     return "b"
-
-
-def test_model_text_cannot_command_the_terminal() -> None:
-    hostile = '["\x1b]0;owned\x07", "rs1\u202e"]'
-    data = dataset({"PMC1": ["rs1"]}, mode="extract", profile="clinpgx-qa")
-    card = scored(data, PMC1=hostile)
-    shown = card.summary + artifact_texts(card)["model_variant_summary.txt"]
-    assert "\x1b" not in shown
-    assert "\u202e" not in shown
-    study_only = dataset(
-        {"PMC1": ["rs1"]}, [study("PMC1", "rs1", "1")], mode="questions"
-    )
-    answers = MemoryAnswers.of_run(job, study_only, lambda _: "\x1b[2J nothing")
-    text = artifact_texts(job.score(study_only, answers))[
-        "model_study_param_summary.txt"
-    ]
-    assert "\x1b" not in text

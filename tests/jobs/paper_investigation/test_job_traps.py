@@ -18,10 +18,8 @@ from jobs.paper_investigation.job import job
 from jobs.paper_investigation.prompts import request
 from jobs.paper_investigation.settings import InvestigationSettings
 from runner.messages import Reply
-from store.database import open_reader
-from store.read.tasks import tasks
-from store.runs import RunFolder
 from tests.answering import answering
+from tests.commands import siftlog
 from tests.jobs.paper_investigation.small_datasets import choice, dataset
 from tests.jobs.paper_investigation.small_run import (
     ENGINE,
@@ -33,7 +31,7 @@ from tests.jobs.paper_investigation.small_run import (
     scorecard,
     values,
 )
-from tests.processes import siftlog, start, status
+from tests.processes import start, status
 
 # what was paid for
 
@@ -124,25 +122,6 @@ def test_after_a_retry_the_scorecard_is_that_of_a_run_that_never_failed(
         siftlog("run", JOB, *data, *calm, cwd=tmp_path)
     assert values(scorecard(tmp_path, 2))["avg_paper_score"] == 0.5
     assert scorecard(tmp_path, 2) == scorecard(tmp_path, 1, "calm")
-
-
-def test_a_limit_changes_no_task(tmp_path: Path) -> None:
-    bench = {f"PMC{n}": ["rs1"] for n in range(1, 5)}
-    rows = [question(f"of-{pmcid}", pmcid, "rs1") for pmcid in bench]
-    data = inputs(tmp_path, bench, rows)
-    with answering(listing("rs1")) as endpoint:
-        url = f"--base-url={endpoint.url}"
-        siftlog("run", JOB, *data, *ENGINE, url, "--limit=2", cwd=tmp_path)
-        first = identities(tmp_path)
-        assert len(endpoint.asked) == len(first) == 4
-        siftlog("run", JOB, *data, *ENGINE[1:], url, "--run-id=all", cwd=tmp_path)
-        assert first < identities(tmp_path, "all")
-
-
-def identities(cwd: Path, run: str = "r") -> set[tuple[str, str, str, int]]:
-    with open_reader(RunFolder(cwd / "runs" / run).log) as reader:
-        rows = tasks(reader, limit=1000)
-    return {(row.stage, row.key, row.model, row.replicate) for row in rows}
 
 
 def test_a_paper_that_fails_in_one_replicate_is_scored_by_the_other(

@@ -68,32 +68,6 @@ def test_system_and_paper_have_identical_bytes_in_every_stage() -> None:
     assert all(cache for each in beginnings.values() for _, _, cache in each)
 
 
-def test_truth_keys_and_sentences_never_reach_a_request() -> None:
-    """Whatever the answers are, the bytes that are sent stay the same."""
-    data = sample()
-    other = replace(
-        data,
-        bench=tuple(replace(p, variants=("rs424242",), title="x") for p in data.bench),
-        questions={
-            pmcid: tuple(
-                replace(
-                    question,
-                    correct="d" if question.is_mcq else None,
-                    expected_p_value="= 0.424242",
-                    expected_significance="no",
-                    original_sentence="Secret.",
-                    question_type="secret",
-                    annotation_id="secret",
-                )
-                for question in group
-            )
-            for pmcid, group in data.questions.items()
-        },
-        sentences={},
-    )
-    assert list(every_request(data)) == list(every_request(other))
-
-
 def test_what_a_question_shows_does_not_answer_it() -> None:
     data = sample()
     shown = 0

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.jobs.screening.commanded import command, write_csv
+from tests.commands import command
+from tests.csv_files import write_csv
 
 GEMINI = "preds_gemini-2.5-flash.csv"
 CHAT = "preds_chatextract.csv"

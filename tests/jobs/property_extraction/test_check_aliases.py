@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
+from tests.csv_files import rows, write_csv
 from tests.jobs.property_extraction.aliases.reviewed_names import REVIEWED
 from tests.jobs.property_extraction.real_predictions import (
     CHAT,
@@ -23,7 +25,6 @@ from tests.jobs.property_extraction.real_predictions import (
     RealPredictions,
     Scoring,
 )
-from tests.jobs.screening.commanded import command, rows, write_csv
 
 pytestmark = [pytest.mark.realdata, pytest.mark.timeout(120)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs.property_extraction.inputs import SAMPLE
-from tests.jobs.screening.commanded import command
+from tests.commands import command
 
 PAGE = (Path(__file__).parents[3] / "docs/property-extraction.md").read_text("utf-8")
 OWN_PAPERS = ("gt.csv", "openai/")

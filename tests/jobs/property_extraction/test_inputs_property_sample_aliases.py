@@ -14,7 +14,8 @@ import pytest
 
 from jobs.property_extraction.inputs import SAMPLE
 from runner.table_files import as_meant
-from tests.jobs.screening.commanded import Done, command, rows
+from tests.commands import Done, command
+from tests.csv_files import rows
 
 VERIFIED, REVIEWED = "cbb87a5ad421", "e6a4cd75734f"
 RULES = ("--truth", SAMPLE / "truth.csv", "--rubric", SAMPLE / "rubric.csv")

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from jobs.property_extraction.lint import ADVICE, LintKind
+from tests.commands import Done, command
+from tests.csv_files import rows, write_csv
 from tests.jobs.property_extraction.real_predictions import GEMINI, RealPredictions
-from tests.jobs.screening.commanded import Done, command, rows, write_csv
 
 TRUTH = ("refno", "label", "property_value", "property_unit")
 RUBRIC = ("property_name", "rubric", "SI")

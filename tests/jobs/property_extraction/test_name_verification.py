@@ -24,7 +24,8 @@ from jobs.property_extraction.name_pairs import (
 from jobs.property_extraction.name_verification import NameVerification
 from jobs.property_extraction.score_name_verification import figures
 from runner.scorecard import Stack
-from tests.jobs.screening.commanded import Done, command, rows, write_csv
+from tests.commands import Done, command
+from tests.csv_files import rows, write_csv
 
 COLUMNS = ["pred_name", "gt_name", "is_match", "reason", "model", "count", "avg_sim"]
 PAIRS = ("pred_name", "gt_name", "count", "avg_sim")

@@ -16,8 +16,8 @@ from runner.job import ModelLimits
 from store.database import open_reader
 from store.read.status import run_started
 from tests.answering import answering
+from tests.commands import Done, command
 from tests.jobs.property_extraction.real_predictions import FREE
-from tests.jobs.screening.commanded import Done, command
 
 GPT_4O = ModelLimits(output_tokens=16_384, context_tokens=128_000)
 GPT_4 = ModelLimits(output_tokens=4_096, context_tokens=8_192)

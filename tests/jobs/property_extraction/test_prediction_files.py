@@ -14,7 +14,8 @@ from jobs.property_extraction.rows import ImportedRow, parse_rows, text_of_rows
 from runner.errors import DatasetError
 from runner.messages import ParseFailure, Reply
 from runner.table_files import as_meant, harmless
-from tests.jobs.screening.commanded import Done, command, rows, write_csv
+from tests.commands import Done, command
+from tests.csv_files import rows, write_csv
 
 COLUMNS = ("refno", "property_name", "value_string", "units")
 TRUTH = ("refno", "label", "property_value", "unit")

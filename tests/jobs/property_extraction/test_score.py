@@ -19,6 +19,8 @@ from jobs.property_extraction.settings import PROFILES, PropertySettings
 from runner.job import Answer, Task
 from runner.messages import Reply
 from runner.scorecard import Scorecard, StreamedRow, Verdict
+from tests.commands import command
+from tests.csv_files import write_csv
 from tests.jobs.property_extraction.scored_rows import (
     ALIAS,
     RUBRIC,
@@ -28,7 +30,6 @@ from tests.jobs.property_extraction.scored_rows import (
     scored,
     stated,
 )
-from tests.jobs.screening.commanded import command, write_csv
 
 COLUMNS = {
     "score_pr_matches": "refno property_name status pred_value gt_value",

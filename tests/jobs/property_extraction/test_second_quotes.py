@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from jobs.property_extraction.plan import PaperPiece, pieces
 from jobs.property_extraction.tasks import choice_key, pair_key, paper_of, piece_key
-from tests.jobs.screening.commanded import command, rows, write_csv
+from tests.commands import command
+from tests.csv_files import rows, write_csv
 
 FIRST = "The critical temperature of the compound is 2.8 K in zero field.\n\n"
 SECOND = "Its energy gap is 1.02 meV, as found by tunnelling spectroscopy.\n\n"

@@ -20,7 +20,7 @@ from jobs.review_benchmark.conclusion_similarity import (
     threshold_from_mismatched,
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from tests.jobs.screening.commanded import command
+from tests.commands import command
 
 WRONG = ("opposite", "hedged")
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
+from tests.csv_files import rows
 from tests.jobs.review_benchmark.database.test_reader import (
     attempts,
     generated,
@@ -17,7 +19,6 @@ from tests.jobs.review_benchmark.database.test_reader import (
     tasks,
 )
 from tests.jobs.review_benchmark.small_review import REVIEW, stocked, write_truth
-from tests.jobs.screening.commanded import command, rows
 
 
 @pytest.fixture

@@ -38,7 +38,8 @@ from jobs.review_benchmark.truth_files import read_truth
 from runner.errors import DatasetError
 from runner.job import InputFile
 from runner.messages import ParseFailure, Reply
-from tests.jobs.screening.commanded import Done, command, rows
+from tests.commands import Done, command
+from tests.csv_files import rows
 
 HEADER = "cochrane_id,model,note,similar\n"
 

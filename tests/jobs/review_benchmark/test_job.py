@@ -26,6 +26,7 @@ from runner.errors import UsageError
 from runner.job import Task
 from runner.messages import Reply
 from runner.scorecard import Scorecard
+from tests.commands import command
 from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import (
     CALM,
@@ -36,7 +37,6 @@ from tests.jobs.review_benchmark.lost_studies import (
     world,
 )
 from tests.jobs.review_benchmark.small_review import read_review, stocked
-from tests.jobs.screening.commanded import command
 
 
 def test_a_review_tells_its_queries_its_papers_and_what_was_lost(

@@ -20,7 +20,7 @@ from jobs.review_benchmark.database.reader import PaperDatabase
 from jobs.review_benchmark.prepare import ImportedPapers, PaperImport
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.errors import DatasetError, UsageError
-from tests.jobs.screening.commanded import command
+from tests.commands import command
 from tests.nobody import as_nobody, open_to_others
 from tests.processes import siftlog, start
 

@@ -24,6 +24,8 @@ from jobs.review_benchmark.score import score
 from runner.job import Answer
 from runner.scorecard import HistoryEntry, Verdict
 from store.results import ItemScore
+from tests.commands import Done, command
+from tests.csv_files import rows
 from tests.jobs.review_benchmark.agents import (
     UNREADABLE,
     Agent,
@@ -33,7 +35,6 @@ from tests.jobs.review_benchmark.agents import (
     dataset_of,
     imported,
 )
-from tests.jobs.screening.commanded import Done, command, rows
 
 REVIEW = Review(
     id="CD1",

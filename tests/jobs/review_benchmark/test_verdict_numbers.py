@@ -11,7 +11,8 @@ from statistics import mean, median
 import pytest
 
 from jobs.review_benchmark.effects import read_effect
-from tests.jobs.screening.commanded import command, rows
+from tests.commands import command
+from tests.csv_files import rows
 
 pytestmark = pytest.mark.realdata
 

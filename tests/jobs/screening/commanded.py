@@ -1,36 +1,16 @@
-"""The shipped command, run inside the test's own process: one import for all sets."""
+"""Sets of screening that tests build with the shipped command."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 from jobs.screening.inputs import SAMPLE
-from runner.cli.main import exit_code
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """How a command ended and what it said."""
-
-    code: int
-    out: str
-    err: str
-
-
-def command(*words: object) -> Done:
-    """Run one command."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = exit_code([str(word) for word in words])
-    return Done(code=code, out=out.getvalue(), err=err.getvalue())
+from tests.commands import Done, command
+from tests.csv_files import rows, write_csv
 
 
 def prepare(*words: object) -> Done:
@@ -38,12 +18,6 @@ def prepare(*words: object) -> Done:
     done = command("prepare", "screening", *words)
     assert done.code == 0, done.err
     return done
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    """A CSV file's rows."""
-    with path.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
 
 
 def some_records(folder: Path, keep: Callable[[int, dict[str, str]], bool]) -> Path:
@@ -63,18 +37,3 @@ def some_records(folder: Path, keep: Callable[[int, dict[str, str]], bool]) -> P
     manifest["files"][name] = digest
     (made / "manifest.json").write_text(json.dumps(manifest))
     return made
-
-
-def write_csv(path: Path, columns: Sequence[str], lines: Iterable[object]) -> Path:
-    """A CSV file of *lines*: sequences of cells, or mappings by column."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        for line in lines:
-            writer.writerow(
-                [line.get(name, "") for name in columns]
-                if isinstance(line, Mapping)
-                else line
-            )
-    return path

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from jobs.screening.corpus import TABLE_FILES
-from tests.jobs.screening.commanded import write_csv
+from tests.csv_files import write_csv
 
 TEXT = ("pmid", "title", "abstract", "year")
 EDGES = (

@@ -21,8 +21,9 @@ from jobs.screening.parsing import parse_criteria, parse_screen
 from jobs.screening.plan import request
 from runner.messages import ParseFailure, Reply
 from tests.answering import answering
+from tests.commands import command
 from tests.jobs.screening.asked_about import data, task
-from tests.jobs.screening.commanded import command, some_records
+from tests.jobs.screening.commanded import some_records
 
 ASKED = Criteria(
     question="Does walking help?",

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.screening.commanded import command, prepare, rows, write_csv
+from tests.commands import command
+from tests.csv_files import rows, write_csv
+from tests.jobs.screening.commanded import prepare
 
 pytestmark = [pytest.mark.realdata, pytest.mark.timeout(120)]
 

@@ -21,9 +21,9 @@ from runner.errors import UsageError
 from runner.job import Task
 from store.document import WIDTH
 from store.printable import display_width
+from tests.commands import siftlog
 from tests.jobs.screening.asked_about import data
 from tests.jobs.screening.told_decisions import imported
-from tests.processes import siftlog
 
 PAPERS = {
     "11": ArticleText(

@@ -21,7 +21,7 @@ from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
 from runner.messages import ParseFailure
-from tests.jobs.screening.commanded import write_csv
+from tests.csv_files import write_csv
 from tests.jobs.screening.told_decisions import COLUMNS, imported
 
 GOOD: Mapping[str, object] = {

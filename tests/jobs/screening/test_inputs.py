@@ -13,7 +13,9 @@ from jobs.screening.inputs import load
 from jobs.screening.prepare import summary_text
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError
-from tests.jobs.screening.commanded import command, prepare, rows, write_csv
+from tests.commands import command
+from tests.csv_files import rows, write_csv
+from tests.jobs.screening.commanded import prepare
 from tests.jobs.screening.tables import EDGES, OPTIONS, PAPERS, tables, text
 
 

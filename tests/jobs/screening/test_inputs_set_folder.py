@@ -20,7 +20,9 @@ from jobs.screening.prompts import describe_review
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError
 from runner.messages import ParseFailure, Reply
-from tests.jobs.screening.commanded import command, prepare, rows, some_records
+from tests.commands import command
+from tests.csv_files import rows
+from tests.jobs.screening.commanded import prepare, some_records
 from tests.jobs.screening.tables import OPTIONS, tables
 
 FILES = (

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.screening.commanded import prepare, rows, write_csv
+from tests.csv_files import rows, write_csv
+from tests.jobs.screening.commanded import prepare
 
 pytestmark = [pytest.mark.realdata, pytest.mark.timeout(120)]
 

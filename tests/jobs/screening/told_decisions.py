@@ -14,7 +14,7 @@ from jobs.screening.decisions import OUTCOMES, Decisions, Records, ScreeningPred
 from jobs.screening.importer import importer
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.settings import ScreeningSettings
-from tests.jobs.screening.commanded import write_csv
+from tests.csv_files import write_csv
 
 COLUMNS = (
     "review_pmid",

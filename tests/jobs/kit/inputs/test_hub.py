@@ -15,7 +15,7 @@ import pytest
 from jobs.kit.inputs import hub
 from jobs.kit.inputs.hub import table_file
 from runner.errors import DatasetError, UsageError
-from tests.jobs.screening.commanded import command
+from tests.commands import command
 
 ROWS = {
     "refno": ["A", "A", "B"],

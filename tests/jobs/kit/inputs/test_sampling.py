@@ -22,7 +22,7 @@ from jobs.property_extraction import inputs as properties
 from jobs.property_extraction.settings import PropertySettings
 from jobs.screening import inputs as screening
 from jobs.screening.settings import ScreeningSettings
-from tests.jobs.screening.commanded import command
+from tests.commands import command
 
 Item = tuple[str, str, int]  # kind, review, number
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.jobs.kit.report.reported import Page
-from tests.processes import siftlog, simulated
+from tests.processes import simulated
 
 DRAWN = {"SIFTLOG_NO_REPORT": "0"}
 

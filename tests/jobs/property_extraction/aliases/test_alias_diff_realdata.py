@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
+from tests.csv_files import write_csv
 from tests.jobs.property_extraction.aliases.reviewed_names import REVIEWED
 from tests.jobs.property_extraction.real_predictions import FREE, MODEL, RealPredictions
-from tests.jobs.screening.commanded import command, write_csv
 
 pytestmark = pytest.mark.realdata
 

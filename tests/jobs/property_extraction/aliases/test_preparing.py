@@ -18,7 +18,7 @@ from jobs.property_extraction.aliases.preparing import (
 )
 from jobs.property_extraction.settings import PropertySettings
 from runner.errors import DatasetError, UsageError
-from tests.jobs.screening.commanded import command
+from tests.commands import command
 
 TRUTH = """\
 refno,label,property_value,unit

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 import pytest
 
 from jobs.property_extraction.prediction_files import read_predictions
+from tests.commands import command
+from tests.csv_files import rows
 from tests.jobs.property_extraction.real_predictions import (
     CHAT,
     COUNTS,
@@ -20,7 +22,6 @@ from tests.jobs.property_extraction.real_predictions import (
     GEMINI,
     RealPredictions,
 )
-from tests.jobs.screening.commanded import command, rows
 
 pytestmark = [pytest.mark.realdata, pytest.mark.timeout(120)]
 

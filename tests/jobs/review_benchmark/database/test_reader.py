@@ -31,13 +31,13 @@ from jobs.review_benchmark.database.writer import PaperWriter
 from jobs.review_benchmark.search import SearchHits, search_database
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.errors import DatasetError
+from tests.commands import Done, command
 from tests.jobs.review_benchmark.small_review import (
     ENTRIES,
     REVIEW,
     stocked,
     write_truth,
 )
-from tests.jobs.screening.commanded import Done, command
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.screening.commanded import command, rows
+from tests.commands import command
+from tests.csv_files import rows
 
 pytestmark = [pytest.mark.realdata, pytest.mark.timeout(120)]
 

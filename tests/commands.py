@@ -1,0 +1,48 @@
+"""The shipped command, run inside the test's own process: one import for all runs."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+
+from runner.cli.main import exit_code
+from tests.processes import environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+def command(*words: object) -> Done:
+    """Run one command."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = exit_code([str(word) for word in words])
+    return Done(code=code, out=out.getvalue(), err=err.getvalue())
+
+
+def siftlog(
+    *words: object, cwd: Path, check: bool = True, env: dict[str, str] | None = None
+) -> CompletedProcess[str]:
+    """Run one command as `tests.processes.siftlog` does, without a process."""
+    assert "PYTHONPATH" not in (env or {}), "what it installs is not seen here"
+    before = dict(os.environ)
+    try:
+        os.environ.clear()
+        os.environ.update(environment(env))
+        with chdir(cwd):
+            done = command(*words)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert not check or done.code == 0, done.out + done.err
+    return CompletedProcess(words, done.code, done.out, done.err)

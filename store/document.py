@@ -27,7 +27,7 @@ tables, and wraps or cuts what is too wide. A page is any sequence of blocks:
 The text keeps its blocks, so that a narrower terminal can split tables at their columns
 and continue lines below their labels:
 
-    >>> print("\n".join(fitted_lines(as_text(page[3:4]), 16)))
+    >>> print("\n".join(fitted_lines(as_text(page[3:4]), 18)))
       rank     p
          1  0.93
          2     -
@@ -226,13 +226,14 @@ def fitted_lines(text: str, width: int) -> Iterator[str]:
                     yield from _wrapped(line, width, _QUOTED)
             case TableBlock(details=()):
                 yield from _split_lines(block, width)
-            case Fact(is_wide=True) if block.text:
-                label = _label(block)
-                hang = display_width(label)
-                line = label + one_line(block.text, line=LIMIT)
-                yield from _wrapped(line, width, " " * hang)
+            case Fact(is_wide=True):
+                hang = " " * display_width(_label(block))
+                for line in _fact_lines(block, width):
+                    yield from _wrapped(line, width, hang)
+            case Fact(is_cut=False):
+                yield from _fact_lines(block, min(width, WIDTH))
             case _:
-                for line in text_lines([block], min(width, WIDTH)):
+                for line in text_lines([block]):
                     yield from _wrapped(line, width)
 
 

@@ -189,10 +189,7 @@ def _conclude(
 
 
 def _show(
-    matrix: MatrixFile,
-    every: Sequence[MatrixCell],
-    folder: Path,
-    output: OutputOptions,
+    matrix: MatrixFile, every: Sequence[MatrixCell], folder: Path, output: OutputOptions
 ) -> None:
     """Write the table and the page, and print the table."""
     import json

@@ -12,7 +12,7 @@ import numpy as np
 
 from jobs.evidence_retrieval import consistency_rules, stated_rules
 from jobs.evidence_retrieval.consistency_rules import PredictionView
-from jobs.evidence_retrieval.metrics.gate import REPORTED_RATES
+from jobs.evidence_retrieval.metrics.states import REPORTED_RATES
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.checks import TOLERANCE, check_metrics

@@ -16,15 +16,16 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
 )
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks
+from jobs.evidence_retrieval.metrics.states import decided_queries
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.kit import charts
 from jobs.kit.charts import Drawing, bootstrap_note, thinned_line
 from jobs.kit.metrics import calibration, selective
 from jobs.kit.metrics.areas import tpr_of
 from jobs.kit.metrics.calibration import Bin
-from jobs.kit.metrics.classification import Curve, at_threshold, confusion, curve, rates
-from jobs.kit.metrics.columns import Bools, Ints
-from jobs.kit.metrics.selective import NEG, POS, STATES, RiskCoverage
+from jobs.kit.metrics.classification import Curve, at_threshold, curve
+from jobs.kit.metrics.columns import Ints
+from jobs.kit.metrics.selective import STATES, RiskCoverage
 from runner.scorecard import (
     Axis,
     Band,
@@ -46,7 +47,7 @@ BY_FOLD = " (off the curve where folds have thresholds of their own)"
 
 def plotted_models(results: EvidenceResults) -> Plot:
     """Selects the models of the figures."""
-    settings, posts = results.settings, f"{results.draws.posts:,} posts"
+    settings, posts = results.settings, f"{results.draws.clusters.size:,} posts"
     note = bootstrap_note(settings.level, "post", posts, settings.boot_b)
     return Plot.of(results, results.models, note)
 
@@ -90,10 +91,8 @@ def gate_curve(block: JudgedPredictions) -> GateCurve | None:
 def roc_band(gated: GateScores, draws: PostBootstrap, series: int) -> Band:
     """Returns the interval of the sensitivity at each false positive rate."""
     grid = np.linspace(0, 1, BAND_POINTS)
-    ends = draws.band(
-        lambda cluster: tpr_of(gated.y, gated.p, cluster[gated.rows], grid),
-        BAND_POINTS,
-    )
+    clusters = draws.clusters.of_query[gated.rows]
+    ends = draws.by_post.band_of(tpr_of(gated.y, gated.p, clusters, grid), BAND_POINTS)
     return Band(
         x=tuple(grid.tolist()),
         lo=tuple(end.lo for end in ends),
@@ -103,21 +102,17 @@ def roc_band(gated: GateScores, draws: PostBootstrap, series: int) -> Band:
 
 
 def _operating(block: JudgedPredictions) -> Iterator[DeployedPoint]:
-    gated, stated = block.gated, block.stated
-    ways: list[tuple[str, Bools, Bools]] = []
-    if gated is not None and gated.is_probability:
-        tau = block.settings.tau
-        ways.append((f"p >= {tau:g}", gated.y, at_threshold(gated.p, tau)))
-    if stated is not None:
-        ways.append(("screening: not NEG", stated.y, stated.state != NEG))
-        ways.append(("alert: POS", stated.y, stated.state == POS))
-    for name, y, h in ways:
-        rate_values = rates(confusion(y, h))
+    names = {
+        "at_tau": f"p >= {block.settings.tau:g}",
+        "at_screening": "screening: not NEG",
+        "at_alert": "alert: POS",
+    }
+    for decided in decided_queries(block.gated, block.stated, block.settings):
         yield DeployedPoint(
-            name=name,
-            fpr=rate_values["fpr"],
-            tpr=rate_values["sensitivity"],
-            precision=rate_values["precision"],
+            name=names[decided.way],
+            fpr=decided.values["fpr"],
+            tpr=decided.values["sensitivity"],
+            precision=decided.values["precision"],
         )
 
 

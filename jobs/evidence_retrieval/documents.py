@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from jobs.evidence_retrieval.metrics.bootstrap import RetrievalMeasure
 from jobs.evidence_retrieval.metrics.breakdowns import over_folds
 from jobs.evidence_retrieval.metrics.results import ModelResults
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks
@@ -193,7 +192,7 @@ def _by_fold(
 
 
 def _values(
-    paths: Mapping[str, str], measures: Mapping[str, RetrievalMeasure]
+    paths: Mapping[str, str], measures: Mapping[str, Metric]
 ) -> dict[str, float | int | None]:
     return {
         key: measures[path].value for key, path in paths.items() if path in measures

@@ -58,32 +58,33 @@ def per_query(block: JudgedPredictions) -> PerQuery:
     if block.stated is not None:
         state[block.stated.rows] = block.stated.state
     chosen, final = block.chosen, block.final
-    columns: dict[str, Floats] = {}
-    for name, computed in (
-        ("evidence_recall_at_k", chosen and (chosen.evidence_rows, chosen.recall)),
-        (
-            "evidence_precision_at_k",
-            chosen and (chosen.evidence_rows, chosen.precision),
-        ),
-        ("mrr", final and (final.rows, final.values["mrr"])),
-    ):
-        column = np.full(n, np.nan)
-        rows, values = computed or block.stated_values.get(name) or _empty_columns()
-        if not len(rows):
-            rows, values = block.stated_values.get(name) or _empty_columns()
-        column[rows] = values
-        columns[name] = column
+    computed: dict[str, tuple[Ints, Floats]] = {}
+    if chosen is not None:
+        rows = chosen.evidence_rows
+        computed["evidence_recall_at_k"] = rows, chosen.recall
+        computed["evidence_precision_at_k"] = rows, chosen.precision
+    if final is not None:
+        computed["mrr"] = final.rows, final.values["mrr"]
+    # a measure without a query is that of the file, if it states any
+    measured = {
+        **block.stated_values,
+        **{name: values for name, values in computed.items() if len(values[0])},
+    }
+
+    def column(name: str) -> Floats:
+        values = np.full(n, np.nan)
+        if name in measured:
+            rows, of_rows = measured[name]
+            values[rows] = of_rows
+        return values
+
     return PerQuery(
         block=block,
         state=state,
-        recall=columns["evidence_recall_at_k"],
-        precision=columns["evidence_precision_at_k"],
-        mrr=columns["mrr"],
+        recall=column("evidence_recall_at_k"),
+        precision=column("evidence_precision_at_k"),
+        mrr=column("mrr"),
     )
-
-
-def _empty_columns() -> tuple[Ints, Floats]:
-    return np.empty(0, dtype=np.int64), np.empty(0)
 
 
 class _QueryRow(NamedTuple):

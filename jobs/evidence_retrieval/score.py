@@ -14,17 +14,10 @@ from jobs.evidence_retrieval.data import EvidenceDataset, query_key
 from jobs.evidence_retrieval.documents import EvidenceFolders, documents, summary_json
 from jobs.evidence_retrieval.figures import figures
 from jobs.evidence_retrieval.measures import MEASURES
-from jobs.evidence_retrieval.metrics.bootstrap import Quotient
-from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.paired_differences import (
-    ACCURACY,
     CURVES,
-    GATE_FAMILY,
-    LOWER_IS_BETTER,
-    OF_THE_GATE,
-    RANKING_FAMILY,
+    item_metric,
     judged_queries,
-    on_judged,
     ranking_names,
 )
 from jobs.evidence_retrieval.metrics.results import (
@@ -33,7 +26,6 @@ from jobs.evidence_retrieval.metrics.results import (
     measure_models,
     trivial,
 )
-from jobs.evidence_retrieval.metrics.retrieval import measures
 from jobs.evidence_retrieval.parsing import (
     Assessment,
     EndpointScores,
@@ -47,13 +39,11 @@ from jobs.evidence_retrieval.predictions.outputs import ExpectedAnswers
 from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries, ScoringInput
 from jobs.evidence_retrieval.sentence_order import listing
-from jobs.evidence_retrieval.settings import INPUTS, EvidenceSettings
+from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary import run_text
 from jobs.evidence_retrieval.tables import checks_table, short_tables
-from jobs.kit.metrics import Ratio
-from jobs.kit.metrics.columns import Floats
 from jobs.kit.metrics.selective import STATES
-from jobs.kit.score import ItemMetric, Judged, ModelScores, comparable, with_models
+from jobs.kit.score import Judged, ModelScores, comparable, with_models
 from runner.job import Answers, Task
 from runner.messages import AnyReply, ParseFailure
 from runner.scorecard import (
@@ -75,41 +65,6 @@ SUMS = (
 )
 
 
-def item_metrics(settings: EvidenceSettings) -> Iterator[ItemMetric[JudgedPredictions]]:
-    """The headline metrics, over the judged queries."""
-    for curve in CURVES:
-        yield ItemMetric(curve, judged_queries, curve, family=GATE_FAMILY)
-    for path in (*ranking_names(settings), *SUMS):
-        yield ItemMetric(
-            path,
-            judged_queries,
-            partial(_sums, path),
-            family=_family(path, settings),
-            lower_is_better=path in LOWER_IS_BETTER,
-        )
-    yield ItemMetric(ACCURACY, judged_queries, family=GATE_FAMILY)
-
-
-def _family(path: str, settings: EvidenceSettings) -> str:
-    if path in OF_THE_GATE:
-        return GATE_FAMILY
-    return RANKING_FAMILY if path in ranking_names(settings) else ""
-
-
-def _sums(path: str, block: JudgedPredictions) -> Floats | Ratio:
-    """What each judged query adds; NaN where the metric leaves it out.
-
-    Queries that are left out are given too: their posts are drawn all the same.
-    """
-    sampled = next(m.sampled for m in measures(block) if m.path == path)
-    if not isinstance(sampled, Quotient):
-        raise TypeError(f"{path} is no sum over queries.")
-    above = on_judged(block, sampled.rows, sampled.above)
-    if sampled.below is None:
-        return above
-    return Ratio(above, on_judged(block, sampled.rows, sampled.below))
-
-
 def compared(model_results: ModelResults) -> Comparable:
     """Makers of the values of a model's headline metrics, by path."""
     block = model_results.block
@@ -118,9 +73,9 @@ def compared(model_results: ModelResults) -> Comparable:
         for path, metric in model_results.by_path().items()
         if "not recomputable" not in (metric.note or "")
     }
-    if block.gated is None or not block.gated.is_probability:
-        known.pop(ACCURACY, None)
-    return comparable(item_metrics(block.settings), block, known)
+    settings = block.settings
+    paths = (*CURVES, *ranking_names(settings), *SUMS)
+    return comparable([item_metric(path, settings) for path in paths], block, known)
 
 
 def labels(model_results: ModelResults) -> Labels:

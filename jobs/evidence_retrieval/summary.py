@@ -133,7 +133,7 @@ def _row(label: str, metric: Metric) -> list[str | None]:
 
 def _gaps(results: EvidenceResults) -> Iterator[Block]:
     """Differences between lists and models; the name of an only model is left out."""
-    rows = [_gap(gap) for gap in results.gaps if gap.metric in COMPARED]
+    rows = [_gap(gap) for gap in results.gaps if gap.metric.path in COMPARED]
     if not rows:
         return
     if len(results.models) == 1:
@@ -147,19 +147,20 @@ def _gaps(results: EvidenceResults) -> Iterator[Block]:
     yield ""
 
 
-def _gap(gap: PairedDifference) -> list[str]:
-    between = gap.interval
-    dropped = gap.left_only + gap.right_only
+def _gap(difference: PairedDifference) -> list[str]:
+    metric = difference.metric
+    dropped = sum(difference.dropped)
+    n, test = metric.overlap.n, metric.p_values.primary
     return [
-        gap.left,
-        gap.right,
-        gap.metric,
-        fixed(gap.value, "+.4f"),
-        "" if between is None else ends(between.lo, between.hi, ".4f"),
-        f"{gap.n:,} ({dropped:,} dropped)" if dropped else f"{gap.n:,}",
-        fixed(gap.p, ".2g"),
-        fixed(gap.p_holm, ".2g"),
-        gap.verdict,
+        difference.left,
+        difference.right,
+        metric.path,
+        fixed(difference.value, "+.4f"),
+        ends(difference.interval.lo, difference.interval.hi, ".4f"),
+        f"{n:,} ({dropped:,} dropped)" if dropped else f"{n:,}",
+        fixed(test.p if test else None, ".2g"),
+        fixed(metric.p_holm, ".2g"),
+        metric.verdict,
     ]
 
 

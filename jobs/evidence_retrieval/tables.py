@@ -18,6 +18,7 @@ from jobs.evidence_retrieval.metrics.paired_differences import (
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.kit.comparison.difference import ComparedMetric
 from jobs.kit.measures import MetricWords
 from jobs.kit.metrics import Interval
 from jobs.kit.metrics.columns import Column
@@ -248,22 +249,22 @@ ENDS: tuple[Columns[Interval], ...] = (
     number("hi", lambda interval: interval.hi),
 )
 
-TESTED: tuple[Columns[PairedDifference], ...] = (
-    number("p", lambda gap: gap.p),
-    number("p_holm", lambda gap: gap.p_holm),
-    text("test", lambda gap: gap.test),
+TESTED: tuple[Columns[ComparedMetric], ...] = (
+    number("p", lambda metric: test.p if (test := metric.p_values.primary) else None),
+    number("p_holm", lambda metric: metric.p_holm),
+    text("test", lambda metric: test.name if (test := metric.p_values.primary) else ""),
 )
 
 JUDGED: tuple[Columns[PairedDifference], ...] = (
-    text("note", lambda gap: gap.note),
-    text("verdict", lambda gap: gap.verdict, "on the left side"),
+    text("note", lambda row: row.note),
+    text("verdict", lambda row: row.metric.verdict, "on the left side"),
 )
 
 STEP: tuple[Columns[PairedDifference], ...] = (
-    number("difference", lambda gap: gap.value),
-    group(ENDS, lambda gap: gap.interval, "difference_"),
-    flag("equal", lambda gap: gap.is_equal),
-    *TESTED,
+    number("difference", lambda row: row.value),
+    group(ENDS, lambda row: row.interval, "difference_"),
+    flag("equal", lambda row: row.value == 0),
+    group(TESTED, lambda row: row.metric),
     *JUDGED,
 )
 
@@ -282,21 +283,21 @@ ABLATION = TableOf[AblationStep](
 COMPARISON = TableOf[PairedDifference](
     name="comparison",
     columns=(
-        text("family", lambda gap: gap.family),
-        text("left", lambda gap: gap.left),
-        text("right", lambda gap: gap.right),
-        text("metric", lambda gap: gap.metric),
-        number("left_value", lambda gap: gap.left_value),
-        number("right_value", lambda gap: gap.right_value),
-        number("difference", lambda gap: gap.value),
-        group(ENDS, lambda gap: gap.interval),
-        *TESTED,
-        count("n", lambda gap: gap.n, "queries of both"),
-        text("subset", lambda gap: gap.subset),
-        count("left_only", lambda gap: gap.left_only),
-        count("right_only", lambda gap: gap.right_only),
+        text("family", lambda row: row.family),
+        text("left", lambda row: row.left),
+        text("right", lambda row: row.right),
+        text("metric", lambda row: row.metric.path),
+        number("left_value", lambda row: row.metric.gap.b),
+        number("right_value", lambda row: row.metric.gap.a),
+        number("difference", lambda row: row.value),
+        group(ENDS, lambda row: row.interval),
+        group(TESTED, lambda row: row.metric),
+        count("n", lambda row: row.metric.overlap.n, "queries of both"),
+        text("subset", lambda row: row.subset),
+        count("left_only", lambda row: row.dropped[0]),
+        count("right_only", lambda row: row.dropped[1]),
         *JUDGED,
-        count("posts", lambda gap: gap.clusters),
+        count("posts", lambda row: row.metric.overlap.clusters),
     ),
     caption="Left minus right on the queries of both; intervals are paired, by "
     "post; Holm within each family. The verdict is on the left side.",

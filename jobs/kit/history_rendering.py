@@ -283,14 +283,8 @@ def comparison_json(
         "delta": comparison.delta,
         "spread": comparison.spread,
         "failed": list(comparison.failed),
-        "lost": [
-            _change_json(part_change) for part_change in changes if part_change.is_lost
-        ],
-        "gained": [
-            _change_json(part_change)
-            for part_change in changes
-            if not part_change.is_lost
-        ],
+        "lost": [_change_json(change) for change in changes if change.is_lost],
+        "gained": [_change_json(change) for change in changes if not change.is_lost],
         "alerts": list(comparison.alerts(max_drop)),
     }
 

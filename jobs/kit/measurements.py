@@ -154,9 +154,7 @@ def with_wilson(
 
 
 def with_intervals(
-    measurements: Iterable[Measurement],
-    draws: Resamples | None = None,
-    note: str = "",
+    measurements: Iterable[Measurement], draws: Resamples | None = None, note: str = ""
 ) -> Iterator[Metric]:
     """Yields the metrics with their intervals, drawn in one pass.
 

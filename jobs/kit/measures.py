@@ -62,11 +62,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.kit.measurements import (
-    MeasuredValue,
-    Measurement,
-    pooled,
-)
+from jobs.kit.measurements import MeasuredValue, Measurement, pooled
 from jobs.kit.metrics import Ratio
 from jobs.kit.metrics.cluster_statistics import Derived
 from runner.scorecard import Direction, Metric, Table

@@ -12,13 +12,7 @@ from jobs.kit import charts
 from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.charts import Chart, ChartFigures, bootstrap_note
 from jobs.kit.measurements import share, with_intervals
-from jobs.kit.measures import (
-    MeasurePart,
-    Measures,
-    RateMeasure,
-    ValueMeasure,
-    measured,
-)
+from jobs.kit.measures import MeasurePart, Measures, RateMeasure, ValueMeasure, measured
 from jobs.kit.metrics import Ratio, Resamples
 from jobs.kit.questions import STAGE, QuestionJob, Questions, Value
 from jobs.kit.score import (
@@ -35,13 +29,7 @@ from jobs.kit.tables import TableOf, count, text
 from jobs.kit.text_format import with_ends
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from runner.scorecard import (
-    Axis,
-    Labels,
-    Metric,
-    Panel,
-    Scorecard,
-)
+from runner.scorecard import Axis, Labels, Metric, Panel, Scorecard
 from store.document import TableBlock, Words
 
 MOST_CATEGORIES = 20

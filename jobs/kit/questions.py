@@ -215,10 +215,7 @@ class QuestionJob(Job):
         return scorecard
 
     def explain(
-        self,
-        dataset: Questions,
-        answers: Answers | None,
-        items: tuple[str, ...],
+        self, dataset: Questions, answers: Answers | None, items: tuple[str, ...]
     ) -> str:
         """A page for each key: what was shown, the truth, and every answer."""
         chosen = select(
@@ -312,11 +309,7 @@ class QuestionImporter(FileImporter[QuestionSettings]):
         rows, findings = self.job.load(settings).rows, InputFindings()
         for file in files:
             for row in read_table(
-                file.path,
-                self.row,
-                findings=findings,
-                renamed=file.renamed,
-                unit="row",
+                file.path, self.row, findings=findings, renamed=file.renamed, unit="row"
             ):
                 key = str(getattr(row, self.job.key))
                 if key not in rows:

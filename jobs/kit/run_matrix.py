@@ -243,18 +243,13 @@ def page(group: str, run_rows: Sequence[MatrixRow], budget_usd: float | None) ->
     return html_page(
         f"{group}: {len(run_rows)} runs",
         _facts(run_rows, jobs, budget_usd),
-        {
-            "Comparison": _table(run_rows),
-            **metrics,
-        },
+        {"Comparison": _table(run_rows), **metrics},
         _footer(run_rows),
     )
 
 
 def _facts(
-    run_rows: Sequence[MatrixRow],
-    jobs: Sequence[str],
-    budget: float | None,
+    run_rows: Sequence[MatrixRow], jobs: Sequence[str], budget: float | None
 ) -> Element:
     costs = [row.cost_usd for row in run_rows]
     known_costs = [usd for usd in costs if usd is not None]

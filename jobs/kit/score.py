@@ -55,14 +55,7 @@ from jobs.kit.measures import Measures
 from jobs.kit.metrics import Ratio, without_interval
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 from runner.job import Answer, Answers, Task
-from runner.scorecard import (
-    Comparable,
-    ItemValues,
-    Labels,
-    Metric,
-    Scorecard,
-    Verdict,
-)
+from runner.scorecard import Comparable, ItemValues, Labels, Metric, Scorecard, Verdict
 
 NO_LABEL = -1
 """In the column of labels: the model assigns none."""

@@ -98,10 +98,7 @@ def flag(
 
 
 def column(
-    name: str,
-    cell: Callable[[Row], Cell],
-    meaning: str = "",
-    kind: ColumnKind = "any",
+    name: str, cell: Callable[[Row], Cell], meaning: str = "", kind: ColumnKind = "any"
 ) -> Columns[Row]:
     """A column whose cells may be of several kinds."""
     return (DeclaredColumn(name=name, cell=cell, kind=kind, meaning=meaning),)
@@ -235,8 +232,7 @@ class TableOf(Generic[Row]):
     ) -> StreamedTable:
         """The table with *rows* that are made when it is written."""
         return StreamedTable(
-            table=self.table(name=name),
-            details=lambda: self.details(rows(), name=name),
+            table=self.table(name=name), details=lambda: self.details(rows(), name=name)
         )
 
 

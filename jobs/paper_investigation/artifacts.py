@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from jobs.paper_investigation.bench import LETTERS
-from jobs.paper_investigation.data import PaperQuestion
+from jobs.paper_investigation.data import LETTERS, PaperQuestion
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, expected
 from jobs.paper_investigation.parsing import split_batch
@@ -97,8 +96,15 @@ def investigation_fields(paper: GradedPaper) -> dict[str, Any]:
         for graded_answer in group
         if graded_answer.judgement is not None
     }
+    # they count for no recalled variant: with a reply, or the error
     others = [
-        _other(item, is_known=not record.fixed_links)
+        {
+            **_answer_fields(
+                item, item.question.variant, is_known=not record.fixed_links
+            ),
+            "expected_answer": expected(item.question),
+            "error": item.absent,
+        }
         for item in record.items
         if item.task is not None and item.question.key not in linked
     ]
@@ -214,8 +220,13 @@ def _variant_result(
         item, judgement = graded_answer.item, graded_answer.judgement
         if judgement is None:
             continue
-        is_known = not paper.record.fixed_links
-        response = _response(item, judgement, is_known=is_known)
+        response = {
+            **_answer_fields(item, is_known=not paper.record.fixed_links),
+            "parsed": judgement.value,
+            "rule": judgement.rule,
+            "correct": judgement.right,
+            "expected_answer": expected(item.question),
+        }
         if len(variants_by_question[item.question.key]) > 1:
             response["shared"] = True
         responses.append(response)
@@ -227,37 +238,18 @@ def _variant_result(
     }
 
 
-def _response(
-    item: QuestionItem, judgement: AnswerJudgement, *, is_known: bool
+def _answer_fields(
+    item: QuestionItem, variant: str | None = None, *, is_known: bool
 ) -> dict[str, Any]:
-    """One answer; older records do not say what was asked, so it is not *known*."""
-    return {
-        **_question_ids(item.question, is_known=is_known),
-        **_reply_fields("model_response", _question_reply(item)),
-        "parsed": judgement.value,
-        "rule": judgement.rule,
-        "correct": judgement.right,
-        "expected_answer": expected(item.question),
-    }
-
-
-def _other(item: QuestionItem, *, is_known: bool) -> dict[str, Any]:
-    """A question that counts for no recalled variant: with a reply, or the error."""
-    return {
-        **_question_ids(item.question, is_known=is_known),
-        "variant": item.question.variant,
-        **_reply_fields("model_response", _question_reply(item)),
-        "expected_answer": expected(item.question),
-        "error": item.absent,
-    }
-
-
-def _question_ids(question: PaperQuestion, *, is_known: bool) -> dict[str, Any]:
+    """A question and its reply; older records do not say what was asked."""
+    question = item.question
     return {
         "source_pipeline": question.pipeline,
         "question_id": question.question_id,
         "annotation_id": question.annotation_id,
         "question": question_fields(question) if is_known else None,
+        **({} if variant is None else {"variant": variant}),
+        **_reply_fields("model_response", _question_reply(item)),
     }
 
 
@@ -265,7 +257,7 @@ def _question_reply(item: QuestionItem) -> Reply | None:
     """The reply to a question alone: of a batch, the part that is about it."""
     if item.reply is None or item.batch is None:
         return item.reply
-    parts = split_batch(item.reply, len(item.batch.keys)).answers
+    parts = split_batch(item.reply, len(item.batch.keys))
     part = parts[item.batch.keys.index(item.question.key)]
     return replace(item.reply, text="") if part is None else part
 

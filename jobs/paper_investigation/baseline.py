@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from jobs.paper_investigation.data import LETTERS, NOT_FOUND
 from jobs.paper_investigation.variants import plain_signs
 from runner.messages import ChatRequest
 
@@ -307,8 +308,6 @@ def _names(text: str) -> Iterator[str]:
             yield f"{match['gene'].upper()} {phenotype}"
 
 
-LETTERS = "abcd"
-
 SAME_PASSAGE_BONUS = 0.5
 """For an option that stands beside the sentence's rarest word: worth half of the words.
 
@@ -356,8 +355,6 @@ def _rarest(paper: PassageIndex, sentence: frozenset[str]) -> str | None:
         indexed_words, key=lambda word: (paper.weights[word], word), default=None
     )
 
-
-NOT_FOUND = "not found"
 
 ENOUGH = 0.5
 """Share of the drug's and phenotype's words that makes a passage speak of them."""

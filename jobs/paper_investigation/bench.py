@@ -9,18 +9,30 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from sys import intern
-from typing import cast
+from typing import Annotated, Any, TypeVar
 
-from jobs.kit.inputs.rows import InputFindings
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    model_validator,
+)
+
+from jobs.kit.inputs import cells
+from jobs.kit.inputs.cells import InputCell
+from jobs.kit.inputs.files import JsonEntry, entries_in
+from jobs.kit.inputs.rows import InputFindings, RowModel, RowSource
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import (
+    LETTERS,
     BenchPaper,
     InvestigationDataset,
     PaperQuestion,
 )
-from jobs.paper_investigation.rows import JsonRow, read_rows
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings, Pipeline
 from runner.errors import DatasetError
 
@@ -29,28 +41,85 @@ ANY_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """With `any_id`: still safe in file names and in keys, where "/" separates."""
 
 
-def read_bench(
+def written(cell: InputCell) -> str:
+    """A text without the blanks around it, or a number's digits; "" for a blank."""
+    return repr(cell) if isinstance(cell, float) else cells.trimmed(cell)
+
+
+def _required(cell: InputCell) -> str:
+    return cells.filled(written(cell))
+
+
+def _nulls_as_blank(cell: InputCell) -> InputCell:
+    is_list = isinstance(cell, list)
+    return ["" if entry is None else entry for entry in cell] if is_list else cell
+
+
+def _without_blanks(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, texts)))
+
+
+Written = Annotated[str, PlainValidator(written)]
+Required = Annotated[str, PlainValidator(_required)]
+Names = Annotated[
+    tuple[str, ...], BeforeValidator(_nulls_as_blank), AfterValidator(_without_blanks)
+]
+"""A list of texts; blank ones are left out."""
+
+# what many rows repeat is held once
+Repeated = Annotated[str, PlainValidator(lambda cell: intern(written(cell)))]
+
+
+class PaperIdRow(RowModel):
+    """A row that is about a paper."""
+
+    pmcid: Required
+
+
+class BenchRow(PaperIdRow):
+    """A paper of the bench."""
+
+    variants: Names = ()
+    pmid: Written = ""
+    article_title: Written = ""
+    raw_variants: tuple[Names, ...] = ()
+
+
+class SentenceRow(PaperIdRow):
+    """Sentences about a variant in a paper."""
+
+    variant: Required
+    sentences: Names = ()
+
+
+Row = TypeVar("Row", bound=RowModel)
+
+
+def read_entries(
     path: Path, settings: InvestigationSettings, findings: InputFindings
-) -> tuple[BenchPaper, ...]:
-    """The papers of a bench file, in file order."""
-    papers: dict[str, BenchPaper] = {}
-    for row in read_rows(path, settings.encoding_errors, findings):
-        paper = _paper(row, settings)
-        first = papers.setdefault(paper.pmcid, paper)
-        if first is not paper:
-            raise row.error(
-                f"{paper.pmcid} occurs on line {first.line} already (keep "
-                "one of the two)"
-            )
-        _notice_repeats(paper, row.file, settings, findings)
-    if not papers:
-        raise DatasetError(f"{path.name}: no paper in it (a line a paper is expected).")
-    return tuple(papers.values())
+) -> Iterator[JsonEntry]:
+    """The objects of an input file, in file order."""
+    return entries_in(
+        path,
+        replaced=findings if settings.encoding_errors == "replace" else None,
+        cure="save the file as UTF-8, or use --encoding-errors replace",
+    )
 
 
-def paper_id(row: JsonRow, settings: InvestigationSettings) -> str:
-    """The row's `pmcid`, checked."""
-    pmcid = row.required("pmcid")
+def read_rows(
+    path: Path,
+    model: type[Row],
+    settings: InvestigationSettings,
+    findings: InputFindings,
+) -> Iterator[Row]:
+    """The rows of an input file, in file order."""
+    source = RowSource(file=path.name)
+    for entry in read_entries(path, settings, findings):
+        yield model.at(source, entry.line, entry.fields)
+
+
+def paper_id(row: RowModel, pmcid: str, settings: InvestigationSettings) -> str:
+    """The *pmcid* of a row, checked."""
     if (ANY_ID if settings.any_id else PMCID).fullmatch(pmcid):
         return pmcid
     remedy = (
@@ -61,19 +130,34 @@ def paper_id(row: JsonRow, settings: InvestigationSettings) -> str:
     raise row.error(f"pmcid {pmcid!r} is not a paper id ({remedy})")
 
 
-def _paper(row: JsonRow, settings: InvestigationSettings) -> BenchPaper:
-    pmcid = paper_id(row, settings)
-    variants = row.texts("variants")
-    if not variants and settings.profile != "clinpgx-qa":
-        raise row.error("variants is empty (a paper needs at least one truth variant)")
-    return BenchPaper(
-        pmcid=pmcid,
-        variants=variants,
-        pmid=row.text("pmid") or None,
-        title=row.text("article_title") or None,
-        raw_variants=row.groups("raw_variants"),
-        line=row.line,
-    )
+def read_bench(
+    path: Path, settings: InvestigationSettings, findings: InputFindings
+) -> tuple[BenchPaper, ...]:
+    """The papers of a bench file, in file order."""
+    papers: dict[str, BenchPaper] = {}
+    for row in read_rows(path, BenchRow, settings, findings):
+        if not row.variants and settings.profile != "clinpgx-qa":
+            raise row.error(
+                "variants is empty (a paper needs at least one truth variant)"
+            )
+        paper = BenchPaper(
+            pmcid=paper_id(row, row.pmcid, settings),
+            variants=row.variants,
+            pmid=row.pmid or None,
+            title=row.article_title or None,
+            raw_variants=row.raw_variants,
+            line=row.line,
+        )
+        first = papers.setdefault(paper.pmcid, paper)
+        if first is not paper:
+            raise row.error(
+                f"{paper.pmcid} occurs on line {first.line} already (keep "
+                "one of the two)"
+            )
+        _notice_repeats(paper, path.name, settings, findings)
+    if not papers:
+        raise DatasetError(f"{path.name}: no paper in it (a line a paper is expected).")
+    return tuple(papers.values())
 
 
 def _notice_repeats(
@@ -110,33 +194,6 @@ FILES: Mapping[Pipeline, str] = {
     "study_param": "study_param_questions/study_param_questions.jsonl",
 }
 """Where each pipeline's file stands in a questions folder."""
-
-LETTERS = ("a", "b", "c", "d")
-
-KNOWN_FIELDS = frozenset(
-    {
-        "question_id",
-        "pmcid",
-        "pmid",
-        "variant",
-        "annotation_id",
-        "question_type",
-        "table_type",
-        "blanked_sentence",
-        *(f"option_{letter}" for letter in LETTERS),
-        "options",
-        "correct_answer",
-        "original_sentence",
-        "sentence",
-        "gene",
-        "drug",
-        "phenotype_category",
-        "phenotype",
-        "expected_answer_p_value",
-        "expected_answer_significance",
-    }
-)
-"""Fields of a row that a question has a place for."""
 
 
 def question_files(settings: InvestigationSettings) -> dict[Pipeline, Path]:
@@ -202,103 +259,128 @@ def _read_file(
     settings: InvestigationSettings,
     findings: InputFindings,
 ) -> Iterator[PaperQuestion]:
+    source = RowSource(file=path.name)
     lines: dict[str, int] = {}
-    for row in read_rows(path, settings.encoding_errors, findings):
-        if not row.text("pmcid") or not row.text("variant"):
+    for entry in read_entries(path, settings, findings):
+        line = entry.line
+        key = _KeyRow.at(source, line, entry.fields)
+        if not key.pmcid or not key.variant:
             findings.add(
                 "rows_without_key",
                 "warn",
-                row.file,
+                path.name,
                 "Rows without pmcid or variant were left out.",
-                example=f"line {row.line}",
+                example=key.place,
             )
             continue
-        question = read_question(pipeline, row)
-        first = lines.setdefault(question.question_id, row.line)
-        if first != row.line:
-            raise row.error(
+        question = read_question(pipeline, source, line, entry.fields)
+        first = lines.setdefault(question.question_id, line)
+        if first != line:
+            raise key.error(
                 f"question_id {question.question_id} occurs on line {first} "
                 "already (ids must be unique within a file)"
             )
-        _notice_equal_options(question, row.file, findings)
+        _notice_equal_options(question, path.name, findings)
         yield question
 
 
-def read_question(pipeline: Pipeline, row: JsonRow) -> PaperQuestion:
-    """The question a row holds; `pmcid` and `variant` are known to be there."""
-    # what many rows repeat is held once
-    options, correct = _choices(row) if pipeline != "study_param" else (None, None)
-    is_mcq = options is not None
-    return PaperQuestion(
-        pipeline=pipeline,
-        question_id=row.text("question_id") or f"L{row.line}",
-        pmcid=intern(row.text("pmcid")),
-        variant=intern(row.text("variant")),
-        annotation_id=row.text("annotation_id"),
-        question_type=intern(row.text("question_type")),
-        table_type=intern(row.text("table_type")),
-        sentence=row.required("blanked_sentence") if is_mcq else row.text("sentence"),
-        options=options,
-        correct=correct,
-        gene=intern(row.text("gene")),
-        drug=intern(row.text("drug")),
-        phenotype_category=intern(row.text("phenotype_category")),
-        phenotype=row.text("phenotype"),
-        expected_p_value="" if is_mcq else row.required("expected_answer_p_value"),
-        expected_significance=(
-            "" if is_mcq else row.required("expected_answer_significance")
-        ),
-        original_sentence=row.text("original_sentence"),
-        pmid=row.text("pmid"),
-        line=row.line,
-        unknown=tuple(
-            item for item in row.fields.items() if item[0] not in KNOWN_FIELDS
-        ),
+class _KeyRow(RowModel):
+    pmcid: Repeated = ""
+    variant: Repeated = ""
+
+
+class _QuestionRow(_KeyRow):
+    """A question of any kind; its fields are named as those of a `PaperQuestion`."""
+
+    question_id: Written = ""
+    annotation_id: Written = ""
+    question_type: Repeated = ""
+    table_type: Repeated = ""
+    gene: Repeated = ""
+    drug: Repeated = ""
+    phenotype_category: Repeated = ""
+    phenotype: Written = ""
+    original_sentence: Written = ""
+    pmid: Written = ""
+
+    def question(self, pipeline: Pipeline) -> PaperQuestion:
+        fields = self.model_dump(exclude={"source"})
+        fields["question_id"] = self.question_id or f"L{self.line}"
+        return PaperQuestion(pipeline=pipeline, **fields)
+
+
+class _StudyRow(_QuestionRow):
+    """A study-parameter question."""
+
+    sentence: Written = ""
+    expected_p_value: Required = Field(validation_alias="expected_answer_p_value")
+    expected_significance: Required = Field(
+        validation_alias="expected_answer_significance"
     )
 
 
-def _choices(row: JsonRow) -> tuple[tuple[str, str, str, str], str]:
-    """The option texts of a to d, and the key."""
-    if "options" in row.fields and "option_a" not in row.fields:
-        return _older_choices(row)
-    options = tuple(row.required(f"option_{letter}") for letter in LETTERS)
-    correct = row.required("correct_answer").lower()
-    if correct not in LETTERS:
-        raise row.error(f"correct_answer is {correct[:20]!r} (one of a, b, c, d)")
-    return cast("tuple[str, str, str, str]", options), correct
+def _letter(cell: InputCell) -> str:
+    return cells.word_of(_required(cell).lower(), LETTERS)
 
 
-def _older_choices(row: JsonRow) -> tuple[tuple[str, str, str, str], str]:
-    """The form `options: [{"drug": text, "role": text}]`; the key has role correct."""
-    entries = row.fields["options"]
-    if not isinstance(entries, list) or len(entries) != len(LETTERS):
-        raise row.error("options is not a list of four entries")
-    texts: list[str] = []
-    keys: list[str] = []
-    for letter, entry in zip(LETTERS, entries, strict=True):
-        text = _older_text(entry)
-        if not text:
-            raise row.error(
-                f"options, entry {letter}: no text under drug, phenotype or variant"
+class _ChoiceRow(_QuestionRow):
+    """A multiple-choice question."""
+
+    sentence: Required = Field(validation_alias="blanked_sentence")
+    option_a: Required = Field(exclude=True)
+    option_b: Required = Field(exclude=True)
+    option_c: Required = Field(exclude=True)
+    option_d: Required = Field(exclude=True)
+    correct: Annotated[str, PlainValidator(_letter)] = Field(
+        validation_alias="correct_answer"
+    )
+
+    def question(self, pipeline: Pipeline) -> PaperQuestion:
+        options = self.option_a, self.option_b, self.option_c, self.option_d
+        return replace(super().question(pipeline), options=options)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_options(cls, row: dict[str, Any]) -> dict[str, Any]:
+        """Reads `options: [{"drug": text, "role": text}]`; the key has role correct."""
+        if "options" not in row or "option_a" in row:
+            return row
+        entries = row["options"]
+        if not isinstance(entries, list) or len(entries) != len(LETTERS):
+            raise ValueError("options is not a list of four entries")
+        options = dict(zip(LETTERS, map(_older_text, entries), strict=True))
+        for letter, text in options.items():
+            if not text:
+                raise ValueError(
+                    f"options, entry {letter}: no text under drug, phenotype or variant"
+                )
+        keys = [
+            letter
+            for letter, entry in zip(LETTERS, entries, strict=True)
+            if entry.get("role") == "correct"
+        ]
+        if len(keys) != 1:
+            raise ValueError(
+                f"options has {len(keys)} entries with role correct (exactly one is "
+                "needed)"
             )
-        texts.append(text)
-        if entry.get("role") == "correct":
-            keys.append(letter)
-    if len(keys) != 1:
-        raise row.error(
-            f"options has {len(keys)} entries with role correct (exactly one is needed)"
-        )
-    return (texts[0], texts[1], texts[2], texts[3]), keys[0]
+        named = {f"option_{letter}": text for letter, text in options.items()}
+        return {**row, **named, "correct_answer": keys[0]}
 
 
 def _older_text(entry: object) -> str:
     if not isinstance(entry, Mapping):
         return ""
-    for name in ("drug", "phenotype", "variant"):
-        text = entry.get(name)
-        if isinstance(text, str) and text.strip():
-            return text.strip()
-    return ""
+    texts = (entry.get(name) for name in ("drug", "phenotype", "variant"))
+    return next((t.strip() for t in texts if isinstance(t, str) and t.strip()), "")
+
+
+def read_question(
+    pipeline: Pipeline, source: RowSource, line: int, fields: Mapping[str, Any]
+) -> PaperQuestion:
+    """The question that the fields of a row hold."""
+    model = _StudyRow if pipeline == "study_param" else _ChoiceRow
+    return model.at(source, line, fields).question(pipeline)
 
 
 def _notice_equal_options(
@@ -315,14 +397,15 @@ def _notice_equal_options(
 
 
 def read_sentences(
-    path: Path, settings: InvestigationSettings, findings: InputFindings
+    settings: InvestigationSettings, findings: InputFindings
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Sentences by (pmcid, normalised variant); lines of one pair are joined."""
     sentences: dict[tuple[str, str], tuple[str, ...]] = {}
-    for row in read_rows(path, settings.encoding_errors, findings):
-        variant = naming.normalize(row.required("variant"), settings.variant_case)
-        key = row.required("pmcid"), variant
-        sentences[key] = sentences.get(key, ()) + row.texts("sentences")
+    if settings.sentence_bench is None:
+        return sentences
+    for row in read_rows(settings.sentence_bench, SentenceRow, settings, findings):
+        key = row.pmcid, naming.normalize(row.variant, settings.variant_case)
+        sentences[key] = sentences.get(key, ()) + row.sentences
     return sentences
 
 

@@ -1,7 +1,7 @@
 """Holds the job's inputs: papers, truth variants, questions and prompt texts.
 
-Loading and validating them from files is `inputs.py`; nothing here opens a file except
-`PaperTexts`, which reads a paper when it is asked for and keeps only the last few.
+Loading and validating them from files is `inputs.py`. `PaperTexts` reads a paper when
+it is asked for and keeps only the last few.
 
 The prompt texts are never offered: truth variants, keys, expected values,
 `original_sentence`, the sentence bench, or other questions than those asked.
@@ -9,11 +9,12 @@ The prompt texts are never offered: truth variants, keys, expected values,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Literal, TypeAlias
 
 from jobs.paper_investigation.settings import InvestigationSettings, Pipeline
 from runner.prompts import REASK, Placeholder, PromptBlock, PromptBook, PromptCatalog
@@ -115,6 +116,17 @@ CACHED_PAPERS = 64
 """Papers whose questions are held by key: those that are asked about in a row."""
 
 
+LETTERS = ("a", "b", "c", "d")
+
+NOT_FOUND = "not found"
+"""What is expected of a question about a finding that the paper does not have."""
+
+Options: TypeAlias = tuple[str, str, str, str]
+"""The texts of a to d."""
+
+QuestionKind: TypeAlias = Literal["mcq", "study"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchPaper:
     """One paper of the bench with its curated variants as they stand."""
@@ -139,7 +151,7 @@ class PaperQuestion:
     question_type: str = ""
     table_type: str = ""
     sentence: str = ""  #: MCQ: with the gap; study: as stated, or blank
-    options: tuple[str, str, str, str] | None = None  #: texts of a to d
+    options: Options | None = None  #: of a multiple-choice question
     correct: str | None = None  #: MCQ: the key, "a" to "d"
     gene: str = ""
     drug: str = ""
@@ -150,7 +162,6 @@ class PaperQuestion:
     original_sentence: str = ""  #: holds the answer; never in a prompt
     pmid: str = ""  #: of the paper; shown only
     line: int = 0
-    unknown: tuple[tuple[str, Any], ...] = ()  #: the row's other fields, name and value
 
     @property
     def key(self) -> str:
@@ -162,24 +173,55 @@ class PaperQuestion:
         """Whether it is answered by a letter."""
         return self.pipeline != "study_param"
 
+    @property
+    def kind(self) -> QuestionKind:
+        """Whether a letter or study parameters are asked for."""
+        return "mcq" if self.is_mcq else "study"
 
-class PaperTexts(Protocol):
-    """The papers' texts, opened one at a time."""
+
+CACHED_TEXTS = 16
+"""Texts held at once: those of the papers whose questions are under way."""
+
+HEAD_CHARS = 4_000
+"""Characters of a paper in which its id and title are looked for."""
+
+_TITLE = re.compile(r"^#\s+(\S.*?)\s*$", re.MULTILINE)
+
+ReadText: TypeAlias = Callable[[], str]
+
+
+class PaperTexts:
+    """Texts by paper id; holds places, and the last few texts that were asked for."""
+
+    def __init__(self, readers: Mapping[str, ReadText]) -> None:
+        self._readers = readers
+        self._text = lru_cache(maxsize=CACHED_TEXTS)(self._read)
 
     def __contains__(self, pmcid: str) -> bool:
-        """Whether there is a non-blank text; does not read it twice."""
-        ...
+        return pmcid in self._readers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._readers)
+
+    def __len__(self) -> int:
+        return len(self._readers)
 
     def text(self, pmcid: str) -> str:
-        """The text; `KeyError` where there is none."""
-        ...
+        """The paper's text with line ends as LF; `KeyError` where there is none."""
+        return self._text(pmcid)
 
     def title(self, pmcid: str) -> str | None:
-        """The text's own title line, if any."""
-        ...
+        """The text's first heading; None without one, or without the text."""
+        if pmcid not in self:
+            return None
+        heading = _TITLE.search(self.text(pmcid)[:HEAD_CHARS])
+        return heading[1] if heading else None
+
+    def _read(self, pmcid: str) -> str:
+        return self._readers[pmcid]()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class InvestigationDataset:
     """All inputs of a run, validated."""
 
@@ -193,27 +235,25 @@ class InvestigationDataset:
     prompts: PromptBook = field(default_factory=WORDING.shipped)
     findings: tuple[Finding, ...] = ()
     """What loading noticed: missing files, repeats, ids that disagree, ..."""
-    _by_pmcid: Mapping[str, BenchPaper] = field(init=False, repr=False, compare=False)
-    _questions_of: Callable[[str], Mapping[str, PaperQuestion]] = field(
-        init=False, repr=False, compare=False
-    )
 
-    def __post_init__(self) -> None:
-        by_pmcid = {paper.pmcid: paper for paper in self.bench}
-        object.__setattr__(self, "_by_pmcid", by_pmcid)
-        object.__setattr__(self, "_questions_of", lru_cache(CACHED_PAPERS)(self._keyed))
+    @cached_property
+    def _papers(self) -> Mapping[str, BenchPaper]:
+        return {paper.pmcid: paper for paper in self.bench}
 
-    def _keyed(self, pmcid: str) -> Mapping[str, PaperQuestion]:
-        return {question.key: question for question in self.questions.get(pmcid, ())}
+    @cached_property
+    def _keyed(self) -> Callable[[str], Mapping[str, PaperQuestion]]:
+        return lru_cache(CACHED_PAPERS)(
+            lambda pmcid: {q.key: q for q in self.questions.get(pmcid, ())}
+        )
 
     def paper(self, pmcid: str) -> BenchPaper | None:
         """The bench's line for a paper; None where the bench does not name it."""
-        return self._by_pmcid.get(pmcid)
+        return self._papers.get(pmcid)
 
     def question(self, pmcid: str, key: str) -> PaperQuestion | None:
         """A paper's question by its key, such as "mcq_drug:30033"."""
-        return self.questions_of(pmcid).get(key)
+        return self._keyed(pmcid).get(key)
 
     def questions_of(self, pmcid: str) -> Mapping[str, PaperQuestion]:
         """A paper's questions by their keys."""
-        return self._questions_of(pmcid)
+        return self._keyed(pmcid)

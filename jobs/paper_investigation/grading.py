@@ -1,6 +1,7 @@
 """Grades a paper: what was recalled, which answers are right, and the paper's score.
 
-The formulas of the job's specification, one paper at a time, with nothing aggregated.
+The formulas of the job's specification, one paper at a time. What stays of a graded
+paper is a `PaperScore`; `PaperScores` holds those of a model.
 With truth T, predicted set L, recalled R = L and T, and Q(v) the answered questions of
 a recalled variant v:
 
@@ -15,7 +16,7 @@ a recalled variant v:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -27,10 +28,10 @@ from jobs.paper_investigation.judging import (
     RuleChoice,
     ScoringVariant,
     judge,
-    read_list,
 )
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.records import PaperRecord, QuestionItem
+from jobs.paper_investigation.rule_sets import parse_list
 from jobs.paper_investigation.settings import Case
 from runner.messages import ParseFailure
 
@@ -267,7 +268,7 @@ def _parsed_list(
     record: PaperRecord, rules: RuleChoice
 ) -> VariantList | ParseFailure | None:
     if record.reply is not None:
-        return read_list(record.reply, rules)
+        return parse_list(record.reply, rules.lists)
     if record.absent == "extraction_failed" and rules.lists == "clinpgx-qa":
         return ParseFailure(reason="empty_reply")
     return None
@@ -296,3 +297,154 @@ def _questions_skip(
     if answers:
         return "questions_failed"
     return None if is_complete else "questions_not_asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperScore:
+    """The numbers of one paper in one replicate."""
+
+    skip: str | None
+    is_parsed: bool
+    truth: int  #: variants
+    recalled: int
+    predicted: int
+    recall: float | None
+    precision: float | None
+    f1: float | None
+    accuracies: tuple[float, ...]  #: by recalled variant with answers
+    question_accuracy: float | None
+    score: float | None
+    score_with_missing_as_wrong: float | None
+    right: int
+    answered: int
+    missing: int  #: asked, without a reply
+    planned: int  #: questions of recalled variants, whether the run asked them or not
+    not_asked: int  #: recalled variants about which nothing was asked
+    unlinked: int  #: recalled variants that no question names
+    merged: int  #: spellings in the truth that are one variant with an earlier one
+
+    @classmethod
+    def of(cls, paper: GradedPaper) -> PaperScore:
+        """The numbers of *paper*."""
+        accuracies = tuple(paper.accuracies.values())
+        answered = [q for q in paper.answers if q.judgement]
+        return cls(
+            skip=paper.skip,
+            is_parsed=paper.is_parsed,
+            truth=len(paper.truth),
+            recalled=len(paper.recalled),
+            predicted=len(paper.predicted or ()),
+            recall=paper.recall,
+            precision=paper.precision,
+            f1=paper.f1,
+            accuracies=accuracies,
+            question_accuracy=mean(accuracies),
+            score=paper.score,
+            score_with_missing_as_wrong=paper.score_with_missing_as_wrong,
+            right=sum(q.is_right for q in answered),
+            answered=len(answered),
+            missing=len(paper.answers) - len(answered),
+            planned=len(paper.answers) + len(paper.unasked),
+            not_asked=len(paper.recalled) - len(paper.links),
+            unlinked=len(paper.unlinked),
+            merged=len(distinct(paper.record.truth, "keep")) - len(paper.truth),
+        )
+
+    @property
+    def pooled_accuracy(self) -> float:
+        """Right answers over all answers; 0 where there are none."""
+        return ratio(self.right, self.answered) or 0.0
+
+
+Value = Callable[[PaperScore], float | None]
+
+
+class PaperScores:
+    """The figures of one model's papers, in the order in which they came.
+
+    A paper of several replicates counts once: its value is the mean over the replicates
+    in which it has one.
+    """
+
+    def __init__(self) -> None:
+        self._figures: dict[str, tuple[PaperScore, ...]] = {}  #: by replicate
+
+    def add(self, paper: GradedPaper) -> None:
+        """Take one paper of one replicate in."""
+        pmcid = paper.record.pmcid
+        self._figures[pmcid] = (*self._figures.get(pmcid, ()), PaperScore.of(paper))
+
+    def __len__(self) -> int:
+        return len(self._figures)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._figures)
+
+    @property
+    def scored(self) -> list[str]:
+        """Papers with a score in some replicate, ascending as text."""
+        return sorted(
+            p for p, replicates in self._figures.items() if _skip(replicates) is None
+        )
+
+    @property
+    def skips(self) -> dict[str, str]:
+        """The other papers and why, in order."""
+        reasons = {
+            pmcid: _skip(replicates) for pmcid, replicates in self._figures.items()
+        }
+        return {pmcid: reason for pmcid, reason in reasons.items() if reason}
+
+    def value(self, pmcid: str, of: Value) -> float | None:
+        """A paper's value: its mean over the replicates that have one."""
+        values = [
+            of(replicate)
+            for replicate in self._figures[pmcid]
+            if replicate.skip is None
+        ]
+        # most runs have one replicate, and large ones are asked this a million times
+        return values[0] if len(values) == 1 else mean(values)
+
+    def values(self, of: Value) -> list[float | None]:
+        """The value of each scored paper."""
+        return [self.value(pmcid, of) for pmcid in self.scored]
+
+    def sums(self, of: Callable[[PaperScore], int]) -> list[int]:
+        """The total over replicates of each scored paper."""
+        return [sum(map(of, self._counted(pmcid))) for pmcid in self.scored]
+
+    def parsed_values(self, of: Value) -> list[float | None]:
+        """The value of each paper whose extraction was read, scored or not."""
+        return [
+            mean(of(replicate) for replicate in replicates if replicate.is_parsed)
+            for replicates in self._figures.values()
+            if any(replicate.is_parsed for replicate in replicates)
+        ]
+
+    def total(self, of: Callable[[PaperScore], int]) -> int:
+        """The total over all papers and replicates, skipped ones included."""
+        return sum(
+            of(replicate)
+            for replicates in self._figures.values()
+            for replicate in replicates
+        )
+
+    def accuracies(self) -> list[float]:
+        """The question accuracy of every recalled variant of every scored paper."""
+        return [
+            accuracy
+            for pmcid in self.scored
+            for replicate in self._counted(pmcid)
+            for accuracy in replicate.accuracies
+        ]
+
+    def _counted(self, pmcid: str) -> list[PaperScore]:
+        return [
+            replicate for replicate in self._figures[pmcid] if replicate.skip is None
+        ]
+
+
+def _skip(replicates: Sequence[PaperScore]) -> str | None:
+    """Why a paper has no score in any replicate; None where one has."""
+    reasons = [replicate.skip for replicate in replicates]
+    return None if None in reasons else reasons[0]

@@ -10,15 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from pydantic import BeforeValidator, Field, PlainValidator
 
 from jobs.kit.importer import ImportFile
+from jobs.kit.inputs.cells import BLANK, InputCell, Positive, one_of
 from jobs.kit.inputs.column_map import describe_columns, rename_keys
-from jobs.kit.inputs.rows import InputFindings
-from jobs.paper_investigation.bench import LETTERS, paper_id, read_question
-from jobs.paper_investigation.data import PaperQuestion
+from jobs.kit.inputs.files import JsonEntry
+from jobs.kit.inputs.rows import InputFindings, RowModel, RowSource
+from jobs.paper_investigation.bench import (
+    Names,
+    Written,
+    paper_id,
+    read_entries,
+    read_question,
+    written,
+)
+from jobs.paper_investigation.data import LETTERS, PaperQuestion
 from jobs.paper_investigation.records import (
     UNKNOWN_SKIP,
     Fact,
@@ -26,9 +36,37 @@ from jobs.paper_investigation.records import (
     StoredQuestion,
     encode,
 )
-from jobs.paper_investigation.rows import JsonRow, read_rows
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings, Pipeline
 from runner.job import ImportedAnswer, TaskSpec
+
+Fields = Mapping[str, Any]
+FinishReason = Annotated[str, PlainValidator(lambda cell: written(cell) or "stop")]
+PipelineName = Annotated[Pipeline, one_of(PIPELINES)]
+
+
+class ResultRow(RowModel):
+    """What rows of every form may say about an answer."""
+
+    pmcid: Written = ""
+    model: Written = ""
+    replicate: Positive = 1
+    article_title: Written = ""
+    pmid: Written = ""
+    had_paper: Annotated[bool, PlainValidator(lambda cell: cell is not False)] = Field(
+        default=True, validation_alias="had_paper_context"
+    )
+    skip_reason: Written = ""
+    failure: Written = Field("", validation_alias="error")
+    finish_reason: FinishReason = "stop"
+
+
+class ReplyRow(ResultRow):
+    """A row that holds one reply."""
+
+    response: str | None = None
+
+
+Row = TypeVar("Row", bound=ResultRow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,58 +81,57 @@ class ImportedFile:
         """The file, for errors and notes."""
         return self.file.path.name
 
-    def rows(self) -> Iterator[JsonRow]:
+    @property
+    def source(self) -> RowSource:
+        """The file, for the errors of its rows."""
+        return RowSource(file=self.name)
+
+    def entries(self) -> Iterator[JsonEntry]:
         """The file's objects, one at a time, with their keys by the names used here."""
         renamed = self.file.renamed
-        encoding = self.settings.encoding_errors
-        for row in read_rows(self.file.path, encoding, InputFindings()):
-            fields = rename_keys(row.fields, renamed)
-            yield replace(row, fields=fields) if renamed else row
+        for entry in read_entries(self.file.path, self.settings, InputFindings()):
+            fields = rename_keys(entry.fields, renamed)
+            yield replace(entry, fields=fields) if renamed else entry
 
-    def model_of(self, row: JsonRow) -> str:
-        """The model that gave a row's answers."""
-        model = self.file.model or row.text("model")
+    def rows(self, model: type[Row]) -> Iterator[tuple[Row, Fields]]:
+        """The rows, each with all fields of its object."""
+        for entry in self.entries():
+            yield model.at(self.source, entry.line, entry.fields), entry.fields
+
+    def paper_of(self, row: ResultRow, fields: Fields) -> str:
+        """The row's paper."""
+        if "pmcid" not in fields and not row.pmcid:
+            field_words = describe_columns(list(fields), ("pmcid",))
+            raise row.error(f"pmcid is missing ({field_words}; pass --map KEY=pmcid)")
+        if not row.pmcid:
+            raise row.error(f"pmcid {BLANK}")
+        return paper_id(row, row.pmcid, self.settings)
+
+    def identity(self, row: ResultRow) -> tuple[str, int]:
+        """The model that gave a row's answers, and the replicate."""
+        model = self.file.model or row.model
         if not model:
             raise row.error("model is missing (name it with --model)")
-        return model
+        return model, self.file.replicate or row.replicate
 
-    def replicate_of(self, row: JsonRow) -> int:
-        """The replicate that a row belongs to, 1 where nothing says so."""
-        replicate = self.file.replicate or row.fields.get("replicate") or 1
-        if not isinstance(replicate, int) or replicate < 1:
-            raise row.error("replicate is not a number from 1 (correct or remove it)")
-        return replicate
-
-    def paper_of(self, row: JsonRow) -> str:
-        """The row's paper."""
-        if "pmcid" not in row.fields:
-            field_words = describe_columns(list(row.fields), ("pmcid",))
-            raise row.error(f"pmcid is missing ({field_words}; pass --map KEY=pmcid)")
-        return paper_id(row, self.settings)
-
-
-def reply_text(row: JsonRow, name: str) -> str:
-    """A model's reply as it stands, blanks included; "" for null."""
-    text = row.fields.get(name)
-    if text is None:
-        return ""
-    if not isinstance(text, str):
-        raise row.error(f"{name} is not text (a model's reply is expected)")
-    return text
+    def answer(
+        self, row: ResultRow, spec: TaskSpec, text: str | None, error: str = ""
+    ) -> ImportedAnswer:
+        """The answer of a row with one; its *text* counts where nothing failed."""
+        model, replicate = self.identity(row)
+        return ImportedAnswer(
+            spec=spec,
+            model=model,
+            replicate=replicate,
+            text=None if spec.skip or error else text or "",
+            finish_reason=row.finish_reason,
+            error=error or None,
+        )
 
 
-def pipeline_of(row: JsonRow, name: str) -> Pipeline:
-    """A field that names a pipeline."""
-    text = row.text(name)
-    for pipeline in PIPELINES:
-        if text == pipeline:
-            return pipeline
-    raise row.error(f"{name} is {text[:30]!r} (one of {', '.join(PIPELINES)})")
-
-
-def recorded(row: JsonRow, names: tuple[str, ...]) -> dict[str, Fact]:
-    """Those of the named fields that the row has: compared later, never trusted."""
-    return {name: row.fields[name] for name in names if name in row.fields}
+def recorded(fields: Fields, names: tuple[str, ...]) -> dict[str, Fact]:
+    """Those of the named fields that a row has: compared later, never trusted."""
+    return {name: fields[name] for name in names if name in fields}
 
 
 FAILED = "extraction_failed"
@@ -107,115 +144,128 @@ _P_VALUE = "p="
 _SIGNIFICANCE = ", sig="
 
 
+def _responses(result: InputCell) -> InputCell:
+    responses = result.get("responses") if isinstance(result, Mapping) else None
+    if not isinstance(responses, list):
+        raise ValueError("has no list of responses")  # noqa: TRY004 - for pydantic
+    return responses
+
+
+class _InvestigationRow(ResultRow):
+    """A paper with its list of variants and all answers about them."""
+
+    ground_truth_variants: Names = ()
+    predicted_variants: Names | None = None
+    raw_response: str | None = None
+    variant_results: dict[
+        str, Annotated[list[dict[str, Any]], BeforeValidator(_responses)]
+    ]
+    other_questions: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def reply(self) -> str | None:
+        """The reply of the extraction, else the list that was read; None: neither."""
+        if self.raw_response is not None or self.predicted_variants is None:
+            return self.raw_response
+        return msgspec.json.encode(self.predicted_variants).decode()
+
+
+class _EntryRow(ResultRow):
+    """One answer in such a record."""
+
+    source_pipeline: PipelineName
+    question_id: Written
+    variant: Written
+    annotation_id: Written = ""
+    expected_answer: Written = ""
+    question: Any = None
+    model_response: str | None = None
+
+    @property
+    def holds_question(self) -> bool:
+        """Whether it says what was asked; a null says that nobody knows."""
+        return isinstance(self.question, Mapping)
+
+
 def read_investigation(source: ImportedFile) -> Iterator[ImportedAnswer]:
     """A family of answers for each record of the file."""
-    for row in source.rows():
-        pmcid, model = source.paper_of(row), source.model_of(row)
-        replicate = source.replicate_of(row)
+    for row, fields in source.rows(_InvestigationRow):
+        pmcid = source.paper_of(row, fields)
         entries = tuple(_entries(row))
-        text = _list_reply(row)
+        text = row.reply
         paper = StoredPaper(
             mode="investigate",
-            truth=row.texts("ground_truth_variants"),
-            title=row.text("article_title") or None,
-            pmid=row.text("pmid") or None,
-            fixed_links=not any(_holds_question(entry) for entry in entries),
-            recorded=recorded(row, PAPER_FACTS),
+            truth=row.ground_truth_variants,
+            title=row.article_title or None,
+            pmid=row.pmid or None,
+            fixed_links=not any(entry.holds_question for entry, _ in entries),
+            recorded=recorded(fields, PAPER_FACTS),
         )
-        reason = row.text("skip_reason") or UNKNOWN_SKIP
+        reason = row.skip_reason or UNKNOWN_SKIP
         has_failed = text is None and reason == FAILED
         skip = None if text is not None or has_failed else reason
-        yield ImportedAnswer(
-            spec=TaskSpec(stage="extract", key=pmcid, skip=skip, context=encode(paper)),
-            model=model,
-            replicate=replicate,
-            text=text,
-            finish_reason=row.text("finish_reason") or "stop",
-            error="unknown" if has_failed else None,
-        )
-        for entry in entries:
-            error = entry.text("error") or None
+        spec = TaskSpec(stage="extract", key=pmcid, skip=skip, context=encode(paper))
+        first = source.answer(row, spec, text, "unknown" if has_failed else "")
+        yield first
+        for entry, facts in entries:
             question = _question(entry, pmcid)
-            stored = StoredQuestion(
-                question=question, recorded=recorded(entry, QUESTION_FACTS)
+            stored = StoredQuestion(question=question, recorded=facts)
+            spec = TaskSpec(
+                stage="question",
+                key=f"{pmcid}/{question.key}",
+                context=encode(stored),
             )
-            yield ImportedAnswer(
-                spec=TaskSpec(
-                    stage="question",
-                    key=f"{pmcid}/{question.key}",
-                    context=encode(stored),
-                ),
-                model=model,
-                replicate=replicate,
-                text=None if error else reply_text(entry, "model_response"),
-                finish_reason=entry.text("finish_reason") or "stop",
-                error=error,
+            yield replace(
+                first,
+                spec=spec,
+                text=None if entry.failure else entry.model_response or "",
+                finish_reason=entry.finish_reason,
+                error=entry.failure or None,
                 descends=True,
             )
 
 
-def _list_reply(row: JsonRow) -> str | None:
-    """The reply of the extraction, else the list that was read; None: neither."""
-    if isinstance(row.fields.get("raw_response"), str):
-        return reply_text(row, "raw_response")
-    if row.fields.get("predicted_variants") is None:
-        return None
-    return msgspec.json.encode(row.texts("predicted_variants")).decode()
-
-
-def _entries(row: JsonRow) -> Iterator[JsonRow]:
+def _entries(row: _InvestigationRow) -> Iterator[tuple[_EntryRow, dict[str, Fact]]]:
     """Each answer once, with the variant and position it stands under.
 
     A question of several variants stands under each of them, marked `shared`; one that
     counts for no recalled variant, or has no reply, under `other_questions`.
     """
     seen: set[tuple[str, str]] = set()
-    results = row.fields.get("variant_results")
-    if not isinstance(results, Mapping):
-        raise row.error("variant_results is not an object (variant -> its answers)")
-    for variant, result in results.items():
-        responses = result.get("responses") if isinstance(result, Mapping) else None
-        if not isinstance(responses, list):
-            raise row.error(f"variant_results of {variant!r} has no list of responses")
+    for variant, responses in row.variant_results.items():
         for position, response in enumerate(responses, start=1):
-            if not isinstance(response, Mapping):
-                raise row.error(f"response {position} of {variant!r} is not an object")
             entry = _entry(row, variant, position, response)
-            identity = (entry.text("source_pipeline"), entry.text("question_id"))
+            identity = (entry.source_pipeline, entry.question_id)
             if identity not in seen:
                 seen.add(identity)
-                yield entry
-    others = row.fields.get("other_questions", [])
-    if not isinstance(others, list) or not all(isinstance(o, Mapping) for o in others):
-        raise row.error("other_questions is not a list of objects")
-    for position, response in enumerate(others, start=1):
-        yield _entry(row, response.get("variant", ""), position, response)
+                yield entry, recorded(response, QUESTION_FACTS)
+    for position, response in enumerate(row.other_questions, start=1):
+        entry = _entry(row, response.get("variant", ""), position, response)
+        yield entry, recorded(response, QUESTION_FACTS)
 
 
-def _entry(
-    row: JsonRow, variant: str, position: int, response: Mapping[str, Any]
-) -> JsonRow:
+def _entry(row: RowModel, variant: str, position: int, response: Fields) -> _EntryRow:
     ids = {"variant": variant, "question_id": f"{variant}#{position}"}
-    return replace(row, fields={**ids, **response})
+    return _EntryRow.at(row.source, row.line, {**ids, **response})
 
 
-def _question(entry: JsonRow, pmcid: str) -> PaperQuestion:
-    pipeline = pipeline_of(entry, "source_pipeline")
-    if _holds_question(entry):
-        question_fields = entry.fields["question"]
-        ids = {"pmcid": pmcid, "question_id": entry.text("question_id")}
-        full = read_question(
-            pipeline, replace(entry, fields={**question_fields, **ids})
+def _question(entry: _EntryRow, pmcid: str) -> PaperQuestion:
+    pipeline = entry.source_pipeline
+    if entry.holds_question:
+        ids = {"pmcid": pmcid, "question_id": entry.question_id}
+        return read_question(
+            pipeline, entry.source, entry.line, {**entry.question, **ids}
         )
-        return replace(full, unknown=())
     question = PaperQuestion(
         pipeline=pipeline,
-        question_id=entry.text("question_id"),
+        question_id=entry.question_id,
         pmcid=pmcid,
-        variant=entry.text("variant"),
-        annotation_id=entry.text("annotation_id"),
+        variant=entry.variant,
+        annotation_id=entry.annotation_id,
     )
-    answer = entry.required("expected_answer")
+    answer = entry.expected_answer
+    if not answer:
+        raise entry.error(f"expected_answer {BLANK}")
     if not question.is_mcq:
         p_value, significance = _study_expectation(entry, answer)
         return replace(
@@ -227,12 +277,7 @@ def _question(entry: JsonRow, pmcid: str) -> PaperQuestion:
     return replace(question, correct=letter)
 
 
-def _holds_question(entry: JsonRow) -> bool:
-    """Whether an answer says what was asked; a null says that nobody knows."""
-    return isinstance(entry.fields.get("question"), Mapping)
-
-
-def _study_expectation(entry: JsonRow, answer: str) -> tuple[str, str]:
+def _study_expectation(entry: RowModel, answer: str) -> tuple[str, str]:
     """Both parts of `p=<value>, sig=<text>`.
 
     The value itself often begins with "=", and may hold a comma, so only the leading
@@ -249,45 +294,41 @@ def _study_expectation(entry: JsonRow, answer: str) -> tuple[str, str]:
 FACTS = ("predicted", "true_positives", "false_negatives", "recall", "parse_failure")
 
 
+class _ExtractionRow(ResultRow):
+    """A paper with its list of variants."""
+
+    ground_truth: Names = ()
+    predicted: Names = ()
+    raw_response: str | None = None
+
+
 def read_extraction(source: ImportedFile) -> Iterator[ImportedAnswer]:
     """The extraction of each paper in the file; the mode is `extract`."""
-    for row in source.rows():
-        had_paper = row.fields.get("had_paper_context") is not False
-        text = _text(row)
+    for row, fields in source.rows(_ExtractionRow):
+        text = row.raw_response
+        if "raw_response" not in fields:
+            text = msgspec.json.encode(row.predicted).decode()
         paper = StoredPaper(
             mode="extract",
-            truth=row.texts("ground_truth"),
-            title=row.text("article_title") or None,
-            pmid=row.text("pmid") or None,
-            had_paper=had_paper,
-            recorded=recorded(row, FACTS),
+            truth=row.ground_truth,
+            title=row.article_title or None,
+            pmid=row.pmid or None,
+            had_paper=row.had_paper,
+            recorded=recorded(fields, FACTS),
         )
         # a reply to a prompt without the paper is one; no reply and no paper is a skip
-        skip = "no_paper_text" if not had_paper and not text else None
-        stated = row.text("skip_reason")
-        is_absent = bool(stated) and row.fields.get("raw_response") is None
-        has_failed = is_absent and stated == FAILED
+        skip = "no_paper_text" if not row.had_paper and not text else None
+        is_absent = bool(row.skip_reason) and fields.get("raw_response") is None
+        has_failed = is_absent and row.skip_reason == FAILED
         if is_absent and not has_failed:
-            skip = stated
-        yield ImportedAnswer(
-            spec=TaskSpec(
-                stage="extract",
-                key=source.paper_of(row),
-                skip=skip,
-                context=encode(paper),
-            ),
-            model=source.model_of(row),
-            replicate=source.replicate_of(row),
-            text=None if skip or has_failed else text,
-            finish_reason=row.text("finish_reason") or "stop",
-            error="unknown" if has_failed else None,
+            skip = row.skip_reason
+        spec = TaskSpec(
+            stage="extract",
+            key=source.paper_of(row, fields),
+            skip=skip,
+            context=encode(paper),
         )
-
-
-def _text(row: JsonRow) -> str:
-    if "raw_response" in row.fields:
-        return reply_text(row, "raw_response")
-    return msgspec.json.encode(row.texts("predicted")).decode()
+        yield source.answer(row, spec, text, "unknown" if has_failed else "")
 
 
 MCQ_FACTS = ("prediction_parsed", "correct")
@@ -302,51 +343,49 @@ STUDY_FACTS = (
 _KIND = re.compile(r"_?(mcq_(?:variant|drug|phenotype))_")
 
 
+class _ChoiceReplyRow(ReplyRow):
+    source_pipeline: PipelineName | None = None
+
+
 def read_mcq(source: ImportedFile) -> Iterator[ImportedAnswer]:
     """The multiple-choice answers of a file; the mode is `questions`."""
     match = _KIND.search(source.name)
-    for row in source.rows():
+    for row, fields in source.rows(_ChoiceReplyRow):
+        pipeline = row.source_pipeline
         if match:
-            kind = {"source_pipeline": match[1]}
-        elif "source_pipeline" in row.fields:
-            kind = {}
-        else:
+            pipeline = next(name for name in PIPELINES if name == match[1])
+        if pipeline is None:
             raise row.error(
                 "the pipeline is not known (name the file *_mcq_drug_*.jsonl, "
                 "or _variant_ or _phenotype_)"
             )
-        labelled_row = replace(row, fields={**row.fields, **kind})
-        pipeline = pipeline_of(labelled_row, "source_pipeline")
-        yield _answer(source, row, pipeline, MCQ_FACTS)
+        yield _answer(source, row, fields, pipeline, MCQ_FACTS)
 
 
 def read_study(source: ImportedFile) -> Iterator[ImportedAnswer]:
     """The study-parameter answers of a file; the mode is `questions`."""
-    for row in source.rows():
-        yield _answer(source, row, "study_param", STUDY_FACTS)
+    for row, fields in source.rows(ReplyRow):
+        yield _answer(source, row, fields, "study_param", STUDY_FACTS)
 
 
 def _answer(
-    source: ImportedFile, row: JsonRow, pipeline: Pipeline, facts: tuple[str, ...]
+    source: ImportedFile,
+    row: ReplyRow,
+    fields: Fields,
+    pipeline: Pipeline,
+    facts: tuple[str, ...],
 ) -> ImportedAnswer:
-    pmcid = source.paper_of(row)
-    question = replace(read_question(pipeline, row), unknown=())
+    pmcid = source.paper_of(row, fields)
+    question = read_question(pipeline, row.source, row.line, fields)
     stored = StoredQuestion(
         question=question,
-        had_paper=row.fields.get("had_paper_context") is not False,
-        recorded=recorded(row, facts),
+        had_paper=row.had_paper,
+        recorded=recorded(fields, facts),
     )
-    skip, error = row.text("skip_reason") or None, row.text("error") or None
-    return ImportedAnswer(
-        spec=TaskSpec(
-            stage="question",
-            key=f"{pmcid}/{question.key}",
-            skip=skip,
-            context=encode(stored),
-        ),
-        model=source.model_of(row),
-        replicate=source.replicate_of(row),
-        text=None if skip or error else reply_text(row, "response"),
-        error=error,
-        finish_reason=row.text("finish_reason") or "stop",
+    spec = TaskSpec(
+        stage="question",
+        key=f"{pmcid}/{question.key}",
+        skip=row.skip_reason or None,
+        context=encode(stored),
     )
+    return source.answer(row, spec, row.response, row.failure)

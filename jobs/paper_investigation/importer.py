@@ -15,17 +15,28 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import model_validator
 
 from jobs.kit.importer import FileImporter, ImportFile, ImportForm
-from jobs.kit.inputs.column_map import keys_of
+from jobs.kit.inputs.cells import BLANK, one_of
+from jobs.kit.inputs.column_map import keys_of, rename_keys
+from jobs.kit.inputs.files import JsonEntry, object_at
+from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.text_format import plural
-from jobs.paper_investigation.data import BenchPaper
-from jobs.paper_investigation.import_replies import read_flat
+from jobs.paper_investigation.bench import (
+    Written,
+    read_bench,
+    read_questions,
+    written,
+)
 from jobs.paper_investigation.import_results import (
     ImportedFile,
+    PipelineName,
+    ReplyRow,
     read_extraction,
     read_investigation,
     read_mcq,
@@ -34,7 +45,7 @@ from jobs.paper_investigation.import_results import (
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.records import Mode, StoredPaper, encode
 from jobs.paper_investigation.settings import InvestigationSettings
-from runner.errors import DatasetError
+from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 
 NOT_IN_FILE = "not_in_file"
@@ -47,18 +58,9 @@ MOST_NAMED = 3
 """Papers that the note at import names."""
 
 
-@dataclass(slots=True, kw_only=True)
-class AnsweredKeys:
-    """What files answer: papers, and questions that were asked alone."""
-
-    keys: dict[tuple[str, int], set[str]] = field(default_factory=dict)
-    """By model and replicate."""
-
-    def add(self, answer: ImportedAnswer) -> None:
-        """Take in an answer."""
-        if not answer.descends:
-            keys = self.keys.setdefault((answer.model, answer.replicate), set())
-            keys.add(answer.spec.key)
+AnsweredKeys: TypeAlias = dict[tuple[str, int], dict[str, str]]
+"""By model and replicate: the papers, and the questions that were asked alone, each
+with the file that answers it."""
 
 
 def absent_answers(
@@ -89,7 +91,11 @@ def absent_answers(
         return
     dataset = load(settings)
     contexts = {
-        paper.pmcid: encode(_stored(paper, mode)) if in_full else None
+        paper.pmcid: encode(
+            StoredPaper(mode=mode, truth=paper.variants, title=paper.title)
+        )
+        if in_full
+        else None
         for paper in dataset.bench
     }
     textless = (
@@ -112,7 +118,7 @@ def _skipped(
     skips them for that reason.
     """
     noun = "paper" if stage == "extract" else "question"
-    for (model, replicate), keys in answered.keys.items():
+    for (model, replicate), keys in answered.items():
         unanswered = [key for key in contexts if key not in keys]
         missing = [key for key in unanswered if key not in textless]
         more = "" if len(missing) <= MOST_NAMED else ", ..."
@@ -135,8 +141,145 @@ def _skipped(
             )
 
 
-def _stored(paper: BenchPaper, mode: Mode) -> StoredPaper:
-    return StoredPaper(mode=mode, truth=paper.variants, title=paper.title)
+PaperKey: TypeAlias = tuple[str, int, str]
+"""Model, replicate, paper."""
+
+
+class _FlatRow(ReplyRow):
+    """A reply; a recorded one has its kind and ids in its stage and key."""
+
+    kind: Annotated[Literal["extract", "question"], one_of(("extract", "question"))]
+    source_pipeline: PipelineName | None = None
+    question_id: Written = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_ids(cls, row: dict[str, Any]) -> dict[str, Any]:
+        if "key" not in row or "kind" in row:
+            return row
+        stage, key = written(row.get("stage")), written(row["key"])
+        for name, value in (("stage", stage), ("key", key)):
+            if not value:
+                raise ValueError(f"{name} {BLANK}")
+        pmcid, _, question = key.partition("/")
+        ids: dict[str, Any] = {"kind": stage, "pmcid": pmcid}
+        if question:
+            ids["source_pipeline"], _, ids["question_id"] = question.partition(":")
+        return {**ids, **row}
+
+    @property
+    def question(self) -> str:
+        """The key of the question that it answers."""
+        for name, value in (
+            ("source_pipeline", self.source_pipeline),
+            ("question_id", self.question_id),
+        ):
+            if not value:
+                raise self.error(f"{name} {BLANK}")
+        return f"{self.source_pipeline}:{self.question_id}"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Family:
+    """Where the lines about one paper stand; their fields are not held."""
+
+    extraction: JsonEntry | None = None
+    questions: list[JsonEntry] = field(default_factory=list)
+
+
+def read_flat(source: ImportedFile) -> Iterator[ImportedAnswer]:
+    """The replies to the very tasks that a run would plan, by paper.
+
+    A reply names its task by `kind` and ids, or by `stage` and `key` as recorded
+    replies do. Bench and questions come from the data options. Lines may stand in any
+    order; of each only its place is held, so a file may be large. In mode questions
+    each answer comes by itself.
+    """
+    families, unused = _families(source)
+    note = (
+        f"{source.name}: {plural(unused, 'extract line')} not used, because "
+        "mode=questions scores questions alone."
+    )
+    notes = (note,) if unused else ()
+    alone = source.settings.mode == "questions"
+
+    def again(entry: JsonEntry) -> _FlatRow:
+        fields = object_at(source.file.path, entry.start, entry.size)
+        return _FlatRow.at(
+            source.source, entry.line, rename_keys(fields, source.file.renamed)
+        )
+
+    for (_, _, pmcid), family in families.items():
+        if family.extraction is not None:
+            row = again(family.extraction)
+            spec = TaskSpec(stage="extract", key=pmcid)
+            yield source.answer(row, spec, row.response, row.failure)
+        for entry in family.questions:
+            row = again(entry)
+            spec = TaskSpec(stage="question", key=f"{pmcid}/{row.question}")
+            answer = source.answer(row, spec, row.response, row.failure)
+            yield replace(answer, descends=not alone, notes=notes)
+            notes = ()
+
+
+def _families(source: ImportedFile) -> tuple[dict[PaperKey, _Family], int]:
+    """Every line checked, by the paper it is about, and how many are not used."""
+    settings = source.settings
+    papers, question_papers = _papers(settings), _question_papers(settings)
+    families: dict[PaperKey, _Family] = {}
+    unused = 0
+    for entry in source.entries():
+        row = _FlatRow.at(source.source, entry.line, entry.fields)
+        model, replicate = source.identity(row)
+        place = replace(entry, fields={})
+        if row.kind == "question":
+            pmcid = question_papers.get(row.question, "")
+            if not pmcid:
+                raise row.error(
+                    f"question {row.question} is unknown (check --questions)"
+                )
+            family = families.setdefault((model, replicate, pmcid), _Family())
+            family.questions.append(place)
+            continue
+        pmcid = source.paper_of(row, entry.fields)
+        if settings.mode == "questions":
+            unused += 1
+            continue
+        if pmcid not in papers:
+            raise row.error(f"{pmcid} is not in the bench (check --bench)")
+        family = families.setdefault((model, replicate, pmcid), _Family())
+        if family.extraction is not None:
+            raise row.error(
+                f"{model} answers about {pmcid} on line {family.extraction.line} "
+                "already (keep one of the two)"
+            )
+        family.extraction = place
+    if settings.mode != "questions":
+        for (model, _, pmcid), family in families.items():
+            if family.extraction is None:
+                raise source.source.error(
+                    family.questions[0].line,
+                    f"{model} has no extract line for {pmcid} (add it, or import with "
+                    "--set mode=questions)",
+                )
+    return families, unused
+
+
+def _papers(settings: InvestigationSettings) -> frozenset[str]:
+    if settings.mode == "questions":
+        return frozenset()
+    if settings.bench is None:
+        raise UsageError(
+            "Flat replies need the bench they answer: name it with --bench."
+        )
+    bench = read_bench(settings.bench, settings, InputFindings())
+    return frozenset(paper.pmcid for paper in bench)
+
+
+def _question_papers(settings: InvestigationSettings) -> Mapping[str, str]:
+    """The paper of each known question, by pipeline and id."""
+    questions = read_questions(settings, InputFindings())
+    return {q.key: pmcid for pmcid, group in questions.items() for q in group}
 
 
 SAMPLED_ROWS = 100
@@ -223,16 +366,16 @@ class PaperInvestigationImporter(FileImporter[InvestigationSettings]):
         self, file: ImportFile, settings: InvestigationSettings
     ) -> Sequence[str]:
         """The keys of the first object."""
-        row = next(ImportedFile(file=file, settings=settings).rows(), None)
-        if row is None:
+        entry = next(ImportedFile(file=file, settings=settings).entries(), None)
+        if entry is None:
             raise DatasetError(f"{file.path.name}: it has no rows (nothing to import).")
-        return list(row.fields)
+        return list(entry.fields)
 
     def keys(self, file: ImportFile, settings: InvestigationSettings) -> Iterable[str]:
         """The keys of the first objects, at every depth."""
-        rows = ImportedFile(file=file, settings=settings).rows()
-        for row in islice(rows, SAMPLED_ROWS):
-            yield from keys_of(row.fields)
+        entries = ImportedFile(file=file, settings=settings).entries()
+        for entry in islice(entries, SAMPLED_ROWS):
+            yield from keys_of(entry.fields)
 
     def answers(
         self, files: Sequence[ImportFile], settings: InvestigationSettings
@@ -268,26 +411,23 @@ def _require_one_step(sources: list[ImportedFile], forms: list[ResultForm]) -> N
 
 def _distinct(sources: list[ImportedFile], forms: list[ResultForm]) -> AnsweredKeys:
     """Read everything once, so that nothing is half imported."""
-    answered = AnsweredKeys()
-    seen: dict[tuple[str, int, str], str] = {}
+    answered: AnsweredKeys = {}
     for source, form in zip(sources, forms, strict=True):
-        family: set[str] = set()
+        family: dict[str, str] = {}
         for answer in form.read(source):
-            answered.add(answer)
-            key = answer.spec.key
             if answer.descends:
-                is_new = key not in family
-                family.add(key)
-                first = source.name
+                keys = family
             else:
-                identity = (answer.model, answer.replicate, key)
-                is_new = identity not in seen
-                first = seen.setdefault(identity, source.name)
-                family = set()
-            if not is_new:
+                keys, family = (
+                    answered.setdefault((answer.model, answer.replicate), {}),
+                    {},
+                )
+            key = answer.spec.key
+            if key in keys:
                 raise DatasetError(
                     f"{source.name}: {answer.model} replicate {answer.replicate} "
-                    f"answers {key} already in {first} (give one of the two files "
+                    f"answers {key} already in {keys[key]} (give one of the two files "
                     "another --replicate)."
                 )
+            keys[key] = source.name
     return answered

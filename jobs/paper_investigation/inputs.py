@@ -7,123 +7,60 @@ is not blank, and keeps only where it stands.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-import msgspec
-
-from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.inputs.files import object_at, opened
+from jobs.kit.inputs.rows import InputFindings, RowSource
 from jobs.kit.inputs.sampling import draw_sample, report_sample
 from jobs.paper_investigation.bench import (
     ANY_ID,
     PMCID,
+    PaperIdRow,
     paper_id,
     question_files,
     read_bench,
+    read_entries,
     read_questions,
     read_sentences,
     unsourced,
 )
 from jobs.paper_investigation.data import (
+    HEAD_CHARS,
     WORDING,
     BenchPaper,
     InvestigationDataset,
     PaperQuestion,
+    PaperTexts,
+    ReadText,
 )
-from jobs.paper_investigation.rows import Encoding, read_rows, unreadable
-from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
+from jobs.paper_investigation.settings import (
+    PIPELINES,
+    Encoding,
+    InvestigationSettings,
+)
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 from runner.json_entries import BOM
 
 SUFFIXES = (".md", ".txt")
 
-CACHED_TEXTS = 16
-"""Texts held at once: those of the papers whose questions are under way."""
-
 _ID_LINE = re.compile(r"^\*\*PMCID:\*\*\s*(\S+)", re.MULTILINE)
-_TITLE = re.compile(r"^#\s+(\S.*?)\s*$", re.MULTILINE)
-_HEAD = 4_000  # characters in which the id and the title are looked for
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextFile:
-    """A paper that is a file of its own."""
-
-    path: Path
-
-    def read(self, encoding: Encoding) -> str:
-        """The text; `UnicodeDecodeError` under "strict"."""
-        return _plain(self.path.read_bytes(), encoding)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonLine:
-    """A paper that is one line of a JSONL file."""
-
-    path: Path
-    start: int
-    size: int
-
-    def read(self, encoding: Encoding) -> str:
-        """The line's `text`."""
-        with self.path.open("rb") as file:
-            file.seek(self.start)
-            line = _plain(file.read(self.size), encoding)
-        return _unix(msgspec.json.decode(line)["text"])
-
-
-class PaperFiles:
-    """Texts by paper id; holds places, and the last few texts that were asked for."""
-
-    def __init__(
-        self, locations: Mapping[str, TextFile | JsonLine], encoding: Encoding
-    ) -> None:
-        self._locations = locations
-        self._encoding: Encoding = encoding
-        self._text = functools.lru_cache(maxsize=CACHED_TEXTS)(self._read)
-
-    def __contains__(self, pmcid: str) -> bool:
-        return pmcid in self._locations
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._locations)
-
-    def __len__(self) -> int:
-        return len(self._locations)
-
-    def text(self, pmcid: str) -> str:
-        """The paper's text with line ends as LF; `KeyError` where there is none."""
-        return self._text(pmcid)
-
-    def title(self, pmcid: str) -> str | None:
-        """The text's first heading; None without one, or without the text."""
-        if pmcid not in self:
-            return None
-        heading = _TITLE.search(self.text(pmcid)[:_HEAD])
-        return heading[1] if heading else None
-
-    def _read(self, pmcid: str) -> str:
-        return self._locations[pmcid].read(self._encoding)
 
 
 def open_papers(
     settings: InvestigationSettings, wanted: Container[str], findings: InputFindings
-) -> PaperFiles:
+) -> PaperTexts:
     """The texts of the *wanted* papers; the others are counted and left alone."""
     path = settings.papers
     if path is None:
-        return PaperFiles({}, settings.encoding_errors)
-    locations = (
-        _from_file(path, settings, wanted, findings)
-        if path.is_file()
-        else _from_folder(path, settings, wanted, findings)
-    )
-    return PaperFiles(locations, settings.encoding_errors)
+        return PaperTexts({})
+    read = _from_file if path.is_file() else _from_folder
+    return PaperTexts(read(path, settings, wanted, findings))
 
 
 def _from_folder(
@@ -131,16 +68,15 @@ def _from_folder(
     settings: InvestigationSettings,
     wanted: Container[str],
     findings: InputFindings,
-) -> dict[str, TextFile | JsonLine]:
+) -> dict[str, ReadText]:
     files = _paper_files(folder, settings)
-    locations: dict[str, TextFile | JsonLine] = {}
+    readers: dict[str, ReadText] = {}
     for pmcid, path in files.items():
         if pmcid not in wanted:
             _notice_unwanted(pmcid, folder.name, findings)
             continue
-        text_file = TextFile(path=path)
-        text = _checked(text_file, settings.encoding_errors, findings)
-        stated = _ID_LINE.search(text[:_HEAD])
+        text = _checked(path, settings.encoding_errors, findings)
+        stated = _ID_LINE.search(text[:HEAD_CHARS])
         if stated and stated[1] != pmcid:
             findings.add(
                 "pmcid_disagrees",
@@ -150,15 +86,17 @@ def _from_folder(
                 example=f"{path.name} states {stated[1][:64]}",
             )
         if text.strip():
-            locations[pmcid] = text_file
-    return locations
+            readers[pmcid] = partial(_file_text, path, settings.encoding_errors)
+    return readers
 
 
 def _paper_files(folder: Path, settings: InvestigationSettings) -> dict[str, Path]:
     try:
         paths = sorted(folder.iterdir())
     except OSError as error:
-        raise unreadable(folder, error) from error
+        raise DatasetError(
+            f"{folder}: {error.strerror} (check the path and its permissions)."
+        ) from error
     shape = ANY_ID if settings.any_id else PMCID
     files: dict[str, Path] = {}
     for path in paths:
@@ -183,23 +121,40 @@ def _from_file(
     settings: InvestigationSettings,
     wanted: Container[str],
     findings: InputFindings,
-) -> dict[str, TextFile | JsonLine]:
-    locations: dict[str, TextFile | JsonLine] = {}
+) -> dict[str, ReadText]:
+    readers: dict[str, ReadText] = {}
     lines: dict[str, int] = {}
-    for row in read_rows(path, settings.encoding_errors, findings):
-        pmcid = paper_id(row, settings)
+    source = RowSource(file=path.name)
+    for entry in read_entries(path, settings, findings):
+        row = _TextRow.at(source, entry.line, entry.fields)
+        pmcid = paper_id(row, row.pmcid, settings)
         first = lines.setdefault(pmcid, row.line)
         if first != row.line:
             raise row.error(
                 f"{pmcid} occurs on line {first} already (keep one of the two)"
             )
-        if "text" not in row.fields:
+        if "text" not in entry.fields:
             raise row.error("text is missing (leave it empty for a paper without one)")
         if pmcid not in wanted:
             _notice_unwanted(pmcid, path.name, findings)
-        elif row.text("text"):
-            locations[pmcid] = JsonLine(path=path, start=row.start, size=row.size)
-    return locations
+        elif row.text.strip():
+            readers[pmcid] = partial(_line_text, path, entry.start, entry.size)
+    return readers
+
+
+class _TextRow(PaperIdRow):
+    text: str = ""
+
+
+def _line_text(path: Path, start: int, size: int) -> str:
+    text: str = object_at(path, start, size)["text"]
+    return _unix(text)
+
+
+def _file_text(path: Path, encoding: Encoding) -> str:
+    """The text of a paper's own file; `UnicodeDecodeError` under "strict"."""
+    with opened(path) as file:
+        return _unix(file.read().removeprefix(BOM).decode(errors=encoding))
 
 
 def _notice_unwanted(pmcid: str, where: str, findings: InputFindings) -> None:
@@ -212,29 +167,23 @@ def _notice_unwanted(pmcid: str, where: str, findings: InputFindings) -> None:
     )
 
 
-def _checked(text_file: TextFile, encoding: Encoding, findings: InputFindings) -> str:
+def _checked(path: Path, encoding: Encoding, findings: InputFindings) -> str:
     try:
-        return text_file.read("strict")
-    except OSError as error:
-        raise unreadable(text_file.path, error) from error
+        return _file_text(path, "strict")
     except UnicodeDecodeError as error:
         if encoding == "strict":
             raise DatasetError(
-                f"{text_file.path.name}: byte {error.start} is not UTF-8 "
+                f"{path.name}: byte {error.start} is not UTF-8 "
                 "(save the file as UTF-8, or use --encoding-errors replace)."
             ) from error
         findings.add(
             "replaced_bytes",
             "warn",
-            text_file.path.parent.name,
+            path.parent.name,
             "Bytes that are not UTF-8 were replaced in some papers.",
-            example=text_file.path.name,
+            example=path.name,
         )
-        return text_file.read(encoding)
-
-
-def _plain(data: bytes, encoding: Encoding) -> str:
-    return _unix(data.removeprefix(BOM).decode(errors=encoding))
+        return _file_text(path, encoding)
 
 
 def _unix(text: str) -> str:
@@ -269,13 +218,18 @@ def with_sample(settings: InvestigationSettings) -> InvestigationSettings:
                 "sentence_bench": SAMPLE / "sentence_bench.jsonl",
             }
         )
-    for name in _needed(settings):
+    if settings.mode != "questions":
+        needed: tuple[str, ...] = ("bench", "papers")
+    else:
+        needed = () if settings.closed_book else ("papers",)
+    for name in needed:
         if getattr(settings, name) is None:
             raise UsageError(
                 f"Mode {settings.mode} needs --{name}; name no input at all to run "
                 "on the shipped sample."
             )
-    if settings.mode != "extract" and not _names_questions(settings):
+    files = (settings.questions, *(getattr(settings, p) for p in settings.pipelines))
+    if settings.mode != "extract" and not any(files):
         raise UsageError(
             f"Mode {settings.mode} needs --questions, or a file for one of "
             f"{', '.join(settings.pipelines)}."
@@ -322,30 +276,10 @@ def load(settings: InvestigationSettings) -> InvestigationDataset:
         bench=bench,
         papers=papers,
         questions=questions,
-        sentences=_sentences(settings, findings),
+        sentences=read_sentences(settings, findings),
     )
     _notice_unsourced(dataset, findings)
     return replace(dataset, findings=findings.findings())
-
-
-def _sentences(
-    settings: InvestigationSettings, findings: InputFindings
-) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    if settings.sentence_bench is None:
-        return {}
-    return read_sentences(settings.sentence_bench, settings, findings)
-
-
-def _needed(settings: InvestigationSettings) -> tuple[str, ...]:
-    if settings.mode != "questions":
-        return ("bench", "papers")
-    return () if settings.closed_book else ("papers",)
-
-
-def _names_questions(settings: InvestigationSettings) -> bool:
-    return settings.questions is not None or any(
-        getattr(settings, pipeline) is not None for pipeline in settings.pipelines
-    )
 
 
 def _some_questions(
@@ -408,7 +342,7 @@ def _notice_unsourced(dataset: InvestigationDataset, findings: InputFindings) ->
 
 
 def _notice_cut(
-    papers: PaperFiles, settings: InvestigationSettings, findings: InputFindings
+    papers: PaperTexts, settings: InvestigationSettings, findings: InputFindings
 ) -> None:
     if not settings.max_chars:
         return

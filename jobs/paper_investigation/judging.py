@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from jobs.paper_investigation.data import PaperQuestion
-from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
-from jobs.paper_investigation.records import Mode, Options, QuestionBatch, QuestionItem
+from jobs.paper_investigation.data import Options, PaperQuestion
+from jobs.paper_investigation.parsing import Letter, StudyAnswer
+from jobs.paper_investigation.records import Mode, QuestionBatch, QuestionItem
 from jobs.paper_investigation.rule_sets import (
     needs_options,
     p_value_right,
     parse_batch,
     parse_letter,
-    parse_list,
     parse_study,
     significance_right,
 )
@@ -85,11 +84,6 @@ def expected(question: PaperQuestion) -> str:
     return study_text(question.expected_p_value, question.expected_significance)
 
 
-def read_list(reply: Reply, rules: RuleChoice) -> VariantList | ParseFailure:
-    """The variants that an extraction's reply lists."""
-    return parse_list(reply, rules.lists)
-
-
 def judge(item: QuestionItem, rules: RuleChoice) -> AnswerJudgement | None:
     """Read and compare the reply to one question; None where there is none."""
     if item.reply is None:
@@ -124,7 +118,7 @@ def _parsed(item: QuestionItem, reply: Reply, rules: RuleChoice) -> Parsed:
 
 @lru_cache(maxsize=1 << 14)
 def _letter(
-    text: str, finish_reason: str, options: Options, rules: Rules
+    text: str, finish_reason: str, options: Options | None, rules: Rules
 ) -> Letter | ParseFailure:
     return parse_letter(Reply(text=text, finish_reason=finish_reason), rules, options)
 
@@ -162,7 +156,7 @@ def _compared(
         right = parsed.letter == letter
         return AnswerJudgement(right=right, rule=parsed.rule, letter=parsed.letter)
     p_right = p_value_right(p_value, parsed.p_value, rules.p_values, rules.tolerance)
-    sig_right = significance_right(significance, parsed.significance, rules.p_values)
+    sig_right = significance_right(significance, parsed.significance)
     return AnswerJudgement(
         right=p_right and sig_right,
         rule=parsed.rule,
@@ -233,17 +227,14 @@ class ScoringVariants:
             **dict.fromkeys(RULES, "clinpgx-qa" if is_robust else "robust")
         )
         profile = "clinpgx-qa" if settings.profile == "siftlog" else "siftlog"
+        fields = InvestigationSettings.model_fields
+        meaning = {
+            name: PROFILES[profile].get(name, fields[name].default) for name in MEANING
+        }
         return cls(
             chosen=ScoringVariant.of(settings),
             others=others,
             rules=rules,
             profile=profile,
-            other_profile=changed(**_meaning(profile)),
+            other_profile=changed(**meaning),
         )
-
-
-def _meaning(profile: str) -> dict[str, Any]:
-    defaults = {
-        name: InvestigationSettings.model_fields[name].default for name in MEANING
-    }
-    return {name: PROFILES[profile].get(name, defaults[name]) for name in MEANING}

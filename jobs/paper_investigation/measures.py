@@ -1,86 +1,63 @@
-"""Declares the metrics of the job, and makes the measurements of its sections."""
+"""Declares the metrics of the job: which measures, scopes and forms its paths have."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
-from jobs.kit import measurements
-from jobs.kit.measurements import MeasuredValue, Measurement, wilson_share
 from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
-from jobs.kit.metrics import Ratio, mean, mean_of, ratio
-
-# in definitions: T is the truth of a paper, L what the model lists, R their overlap
+from jobs.paper_investigation.model_tally import QUESTIONS_HIDDEN, REPLICATES
+from jobs.paper_investigation.paper_scores import (
+    ALTERNATIVES,
+    COUNTS,
+    F1,
+    POOLED_MEASURES,
+    PRECISION,
+    QUESTION_ACC,
+    RECALL,
+    SCORE,
+)
+from jobs.paper_investigation.question_counts import (
+    FIELD_ACCURACIES,
+    FLIPS,
+    INVENTED,
+    PIPELINE,
+    READINGS,
+    REPLIES,
+    TYPE_ACCURACIES,
+)
+from jobs.paper_investigation.variant_counts import (
+    BY_SIZE,
+    FAILURES_AS_FN,
+    GROUNDED,
+    HITS,
+    KIND_RECALL,
+    WITHOUT_REFERENCE,
+)
 
 _AVERAGES: Mapping[str, Measure] = {
-    "avg_variant_recall": Measure(
-        "Variant recall",
-        "Share of a paper's known variants that the model finds, as a mean over papers",
-        "higher",
-    ),
-    "avg_precision": Measure(
-        "Variant precision",
-        "Share of the listed variants that the paper is known to study, as a "
-        "mean over papers; a lower bound, as the truth lists findings only",
-        "higher",
-    ),
-    "avg_f1": Measure(
-        "Variant F1",
-        "Harmonic mean of variant precision and recall, as a mean over papers",
-        "higher",
-    ),
-    "avg_question_acc": Measure(
-        "Question accuracy",
-        "Share of right answers about the variants that the model found, as a "
-        "mean over papers",
-        "higher",
-    ),
-    "avg_paper_score": Measure(
-        "Paper score",
-        "Variant recall times question accuracy, as a mean over papers; a "
-        "paper without questions scores 0",
-        "higher",
-    ),
+    average.path: average.measure
+    for average in (RECALL, PRECISION, F1, QUESTION_ACC, SCORE)
 }
+_OTHER_READINGS: Mapping[str, Measure] = {
+    **POOLED_MEASURES,
+    **ALTERNATIVES,
+    **PIPELINE,
+    **FAILURES_AS_FN,
+    "avg_variant_recall~without_reference_alleles": WITHOUT_REFERENCE,
+}
+"""Among them, by paths with a form, the words of the forms."""
 
 
-def _hits(name: str, of: str) -> dict[str, Measure]:
-    """The confusion counts and rates of a group of variants."""
+def _behind(prefix: str, measures: Mapping[str, Measure]) -> dict[str, Measure]:
+    """The measures without a form, by their paths behind *prefix*."""
     return {
-        "tp": Measure(
-            f"True positives, {name}",
-            f"Known variants {of} that the model lists",
-            "higher",
-        ),
-        "fp": Measure(
-            f"False positives, {name}",
-            f"Listed variants {of} that are not in the truth",
-            "lower",
-        ),
-        "fn": Measure(
-            f"False negatives, {name}",
-            f"Known variants {of} that the model does not list",
-            "lower",
-        ),
-        "recall": Measure(
-            f"Recall, {name}",
-            f"Share of the known variants {of} that the model lists",
-            "higher",
-        ),
-        "precision": Measure(
-            f"Precision, {name}",
-            f"Share of the listed variants {of} that are in the truth, a lower bound",
-            "higher",
-        ),
-        "f1": Measure(
-            f"F1, {name}",
-            f"Harmonic mean of precision and recall of variants {of}",
-            "higher",
-        ),
+        f"{prefix}{key}": measure for key, measure in measures.items() if "~" not in key
     }
 
 
-def _accuracy(name: str, of: str) -> Measure:
-    return Measure(f"Accuracy, {name}", f"Share of right answers to {of}", "higher")
+def _filled(measures: Mapping[str, Measure], **texts: str) -> dict[str, Measure]:
+    return {key: measure.filled(texts) for key, measure in measures.items()}
 
 
 MEASURES = Measures(
@@ -90,11 +67,13 @@ MEASURES = Measures(
     },
     forms={
         **BASELINE_FORMS,
-        "~micro": MeasurePart(name="pooled over papers"),
-        "~wilson": MeasurePart(
-            name="Wilson interval",
-            meaning="with an interval that takes questions as independent",
-        ),
+        **{
+            f"~{path.partition('~')[2]}": MeasurePart(
+                name=measure.name, meaning=measure.meaning
+            )
+            for path, measure in _OTHER_READINGS.items()
+            if "~" in path
+        },
         "~sd": MeasurePart(
             name="standard deviation over replicates",
             direction="neither",
@@ -116,46 +95,6 @@ MEASURES = Measures(
         "~rules_{profile}": MeasurePart(
             name="{profile} rules",
             meaning="replies read and graded by the rules of the profile {profile}",
-        ),
-        "~pooled_per_paper_zeros": MeasurePart(
-            name="questions pooled by paper",
-            meaning="right by answered questions of each paper, 0 without questions",
-        ),
-        "~zeros_for_papers_without": MeasurePart(
-            name="papers without questions as 0",
-            meaning="a paper without questions counts as 0",
-        ),
-        "~variants_pooled": MeasurePart(
-            name="mean over variants",
-            meaning="each recalled variant with answers counts once, not each paper",
-        ),
-        "~questions_pooled": MeasurePart(
-            name="pooled over questions",
-            meaning="each question counts once, not each paper",
-        ),
-        "~parse_failures_as_zero": MeasurePart(
-            name="unreadable lists as 0",
-            meaning="a paper whose list of variants could not be read counts as 0",
-        ),
-        "~skipped_as_zero": MeasurePart(
-            name="skipped papers as 0", meaning="a skipped paper counts as 0"
-        ),
-        "~papers_with_questions": MeasurePart(
-            name="papers with questions only",
-            meaning="only papers with a question accuracy count",
-        ),
-        "~missing_as_wrong": MeasurePart(
-            name="missing replies as wrong",
-            meaning="a question without a reply counts as wrong",
-        ),
-        "~without_reference_alleles": MeasurePart(
-            name="without reference alleles",
-            meaning="reference alleles such as *1 are left out",
-        ),
-        "~failures_as_fn": MeasurePart(
-            name="unreadable lists as empty",
-            meaning="papers whose list could not be read count as papers with an "
-            "empty list",
         ),
     },
     slots={
@@ -193,212 +132,34 @@ MEASURES = Measures(
     },
     measures={
         **_AVERAGES,
-        "papers_scored": Measure("Papers scored", "Papers with a score"),
-        "papers_skipped": Measure("Papers skipped", "Papers without a score", "lower"),
-        "papers_skipped.{reason}": Measure(
-            "Papers skipped, {reason}",
-            "Papers without a score, for the reason {reason}",
-            "lower",
+        **COUNTS,
+        **_behind("", POOLED_MEASURES),
+        **_behind("", ALTERNATIVES),
+        **_behind(
+            "class.MICRO-AVG.",
+            _filled(HITS, **{"class": "all classes", "of": "of all classes"}),
         ),
-        "truth_merged": Measure(
-            "Truth spellings merged",
-            "Spellings in the truth that are one variant with an earlier spelling",
-        ),
-        "recalled_not_asked": Measure(
-            "Recalled variants not asked about",
-            "Recalled variants without a question in the run",
-        ),
-        "recalled_without_questions": Measure(
-            "Recalled variants without questions",
-            "Recalled variants that no question of the truth names",
-        ),
-        "papers_with_questions": Measure(
-            "Papers with questions", "Scored papers with a question accuracy"
-        ),
-        "papers_without_questions": Measure(
-            "Papers without questions",
-            "Scored papers without a question on a recalled variant; their score is 0",
-        ),
+        **_behind("class.{class}.", _filled(HITS, of="of the class {class}")),
+        "kind.{kind}.recall": KIND_RECALL,
+        **_behind("truth_size.{size}.", BY_SIZE),
+        **_behind("pipeline.{pipeline}.", PIPELINE),
+        **_behind("pipeline.{pipeline}.", FLIPS),
+        **TYPE_ACCURACIES,
+        **_behind("study_param.", FIELD_ACCURACIES),
         **{
-            f"class.MICRO-AVG.{word}": measure
-            for word, measure in _hits("all classes", "of all classes").items()
+            f"study_param.{{type*}}.{key}": replace(
+                measure,
+                name=f"{measure.name}, question type {{type}}",
+                meaning="Share of right answers to study parameter questions of the "
+                "type {type}, by {part}",
+            )
+            for key, measure in FIELD_ACCURACIES.items()
         },
-        **{
-            f"class.{{class}}.{word}": measure
-            for word, measure in _hits("{class}", "of the class {class}").items()
-        },
-        "kind.{kind}.recall": Measure(
-            "Variant recall, {kind}",
-            "Share of the known {kind} that the model lists",
-            "higher",
-        ),
-        "truth_size.{size}.recall": Measure(
-            "Variant recall, papers with {size} known variants",
-            "Mean variant recall of the papers with {size} known variants",
-            "higher",
-        ),
-        "truth_size.{size}.score": Measure(
-            "Paper score, papers with {size} known variants",
-            "Mean score of the papers with {size} known variants",
-            "higher",
-        ),
-        "pipeline.{pipeline}.questions": Measure(
-            "Questions, {pipeline}", "Questions with a reply, among {pipeline}"
-        ),
-        "pipeline.{pipeline}.correct": Measure(
-            "Right answers, {pipeline}", "Right answers to {pipeline}", "higher"
-        ),
-        "pipeline.{pipeline}.unparsed": Measure(
-            "Unreadable replies, {pipeline}",
-            "Replies to {pipeline} that could not be read",
-            "lower",
-        ),
-        "pipeline.{pipeline}.missing": Measure(
-            "Missing replies, {pipeline}", "Questions without a reply", "lower"
-        ),
-        "pipeline.{pipeline}.missing.{reason}": Measure(
-            "Missing replies, {pipeline}, {reason}",
-            "Questions without a reply, for the reason {reason}",
-            "lower",
-        ),
-        "pipeline.{pipeline}.links": Measure(
-            "Question uses, {pipeline}",
-            "Times that {pipeline} count in the accuracy of a variant",
-        ),
-        "pipeline.{pipeline}.accuracy": _accuracy(
-            "{pipeline}", "{pipeline}, each question once"
-        ),
-        "pipeline.{pipeline}.to_right": Measure(
-            "Verdicts turned right, {pipeline}",
-            "Wrong answers to {pipeline} that are right under the other rules",
-        ),
-        "pipeline.{pipeline}.to_wrong": Measure(
-            "Verdicts turned wrong, {pipeline}",
-            "Right answers to {pipeline} that are wrong under the other rules",
-        ),
-        "question_type.{type*}.accuracy": _accuracy(
-            "question type {type}", "questions of the type {type}"
-        ),
-        "table_type.{table*}.accuracy": _accuracy(
-            "annotation table {table}",
-            "questions that come from the annotation table {table}",
-        ),
-        "study_param.{part}.accuracy": _accuracy(
-            "{part} of studies", "study parameter questions, by {part}"
-        ),
-        "study_param.{type*}.{part}.accuracy": _accuracy(
-            "{part} of studies, question type {type}",
-            "study parameter questions of the type {type}, by {part}",
-        ),
-        "study_param.{type*}.not_found": Measure(
-            "Rightly not found, question type {type}",
-            "Share of questions about findings that the paper does not have (type "
-            "{type}) that are answered with 'not found'",
-            "higher",
-        ),
-        "study_param.{type*}.invented": Measure(
-            "Invented p-values, question type {type}",
-            "Share of questions about findings that the paper does not have (type "
-            "{type}) that are answered with a p-value",
-            "lower",
-        ),
-        "replies.{stage}.rule.{rule*}": Measure(
-            "Replies read by rule {rule}, {stage}",
-            "Replies with {stage} that were read by the rule {rule}",
-        ),
-        "replies.{stage}.unparsed.{rule*}": Measure(
-            "Unreadable replies, {stage}, {rule}",
-            "Replies with {stage} that could not be read, for the reason {rule}",
-            "lower",
-        ),
-        "replies.empty": Measure("Empty replies", "Replies without any text", "lower"),
-        "replies.cut": Measure(
-            "Cut replies", "Replies that end at the limit of output tokens", "lower"
-        ),
-        "replies.refused": Measure(
-            "Refused replies", "Replies that a content filter withheld", "lower"
-        ),
-        "replies.stale": Measure(
-            "Stale replies", "Stored replies that the present plan does not ask for"
-        ),
-        "questions_not_asked": Measure(
-            "Questions not asked", "Questions that are planned but not in the run"
-        ),
-        "questions_hidden": Measure(
-            "Questions hidden",
-            "Questions that are not asked because their whole variant field is not "
-            "recalled",
-        ),
-        "grounding.{side}.{class}": Measure(
-            "In the text, {side} {class}",
-            "Share of the {side} {class} that occur in the paper's text",
-        ),
-        "replicates.same_answers": Measure(
-            "Same answers in all replicates",
-            "Share of questions with one answer in all replicates, among those "
-            "answered in all",
-            "higher",
-        ),
-        "replicates.jaccard": Measure(
-            "Overlap of replicates' lists",
-            "Mean Jaccard index of the variant lists of two replicates",
-            "higher",
-        ),
+        **_behind("study_param.{type*}.", INVENTED),
+        **_behind("replies.{stage}.", READINGS),
+        **REPLIES,
+        "questions_hidden": QUESTIONS_HIDDEN,
+        **_behind("grounding.{side}.", GROUNDED),
+        **REPLICATES,
     },
 )
-
-
-def count(path: str, value: int, definition: str) -> Measurement:
-    """A plain number of things."""
-    return Measurement(
-        path=path,
-        definition=f"count@1({definition})",
-        measured=measurements.count(value),
-    )
-
-
-def ratio_of(subject: str) -> str:
-    """The definition of a share."""
-    return f"ratio@1({subject})"
-
-
-def mean_over_papers(subject: str) -> str:
-    """The definition of a mean over papers."""
-    return f"mean@1({subject}; over papers, exact sum)"
-
-
-def mean_of_values(values: Sequence[float | None], *, is_drawn: bool) -> MeasuredValue:
-    """The mean of the values that are defined."""
-    return MeasuredValue(
-        value=mean(values),
-        n=len(values),
-        n_defined=sum(value is not None for value in values),
-        statistic=mean_of(values) if is_drawn else None,
-    )
-
-
-def rate(
-    path: str,
-    k: int,
-    n: int,
-    definition: str,
-    statistic: Ratio | None = None,
-) -> Measurement:
-    """A share of *n* things; undefined where there are none."""
-    return Measurement(
-        path=path,
-        definition=ratio_of(definition),
-        measured=MeasuredValue(value=ratio(k, n), n=n, statistic=statistic),
-    )
-
-
-def wilson_rate(
-    path: str, k: int, n: int, definition: str, level: float
-) -> Measurement:
-    """A share with Wilson's interval, beside the one that respects clusters."""
-    return Measurement(
-        path=f"{path}~wilson",
-        definition=f"{ratio_of(definition)}; wilson@1(level={level})",
-        measured=wilson_share(k, n, level, is_rounded=True),
-        note="assumes independent questions",
-    )

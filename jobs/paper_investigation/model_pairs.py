@@ -29,21 +29,27 @@ from jobs.kit.comparison.models import (
     model_pairs,
 )
 from jobs.kit.comparison.pairing import pair_items
-from jobs.kit.metrics import Ratio, mcnemar, mean, round12
+from jobs.kit.metrics import mcnemar, mean, round12
 from jobs.kit.score import ItemFrame, ItemMetric, comparable
-from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.grading import (
+    GradedPaper,
+    PaperScores,
+)
 from jobs.paper_investigation.judging import AnswerJudgement
-from jobs.paper_investigation.measures import ratio_of
 from jobs.paper_investigation.paper_scores import (
     AVERAGES,
     POOLED,
     RECALL,
     SCORE,
     PaperAverage,
-    PaperScores,
     PooledRatio,
 )
-from jobs.paper_investigation.question_counts import ACCURACY, STUDY, TOTAL, right_of
+from jobs.paper_investigation.question_counts import (
+    ACCURACY,
+    FIELD_DEFINITION,
+    STUDY,
+    TOTAL,
+)
 from jobs.paper_investigation.records import Mode
 from jobs.paper_investigation.settings import PIPELINES, Pipeline
 from runner.scorecard import Comparable
@@ -57,17 +63,19 @@ class AnswerShare:
 
     pipeline: str  #: TOTAL: all of them
     bit: int  #: of a verdict
-    of: str
+    definition: str
 
 
 SHARES: Mapping[str, AnswerShare] = {
     **{
-        f"pipeline.{name}.accuracy": AnswerShare(pipeline=name, bit=_RIGHT, of=ACCURACY)
+        f"pipeline.{name}.accuracy": AnswerShare(
+            pipeline=name, bit=_RIGHT, definition=ACCURACY
+        )
         for name in (*PIPELINES, TOTAL)
     },
     **{
         f"{STUDY}.{name}.accuracy": AnswerShare(
-            pipeline="study_param", bit=bit, of=right_of(name)
+            pipeline=STUDY, bit=bit, definition=FIELD_DEFINITION.format(part=name)
         )
         for name, bit in (
             ("p_value", _P_VALUE),
@@ -188,9 +196,7 @@ def _pooled(pooled: PooledRatio) -> ItemMetric[ModelAnswers]:
     return ItemMetric(
         pooled.path,
         _papers,
-        lambda answers: Ratio(
-            answers.papers.sums(pooled.above), answers.papers.sums(pooled.below)
-        ),
+        lambda answers: pooled.ratio(answers.papers),
         definition=pooled.definition,
     )
 
@@ -200,7 +206,7 @@ def _shared(path: str) -> ItemMetric[ModelAnswers]:
     return ItemMetric(
         path,
         lambda answers: answers.verdicts.frame(answers.model, path),
-        definition=ratio_of(SHARES[path].of),
+        definition=SHARES[path].definition,
     )
 
 

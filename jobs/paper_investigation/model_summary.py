@@ -13,17 +13,19 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from jobs.kit.metrics import ratio
 from jobs.kit.text_format import UNDEFINED, fixed
-from jobs.paper_investigation.bench import LETTERS
-from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.data import LETTERS
+from jobs.paper_investigation.grading import (
+    GradedPaper,
+    PaperScore,
+    PaperScores,
+    Value,
+)
 from jobs.paper_investigation.judging import AnswerJudgement
 from jobs.paper_investigation.model_tally import Answered, ModelTally
 from jobs.paper_investigation.paper_scores import (
     QUESTION_ACC,
     RECALL,
     SCORE,
-    PaperScore,
-    PaperScores,
-    Value,
 )
 from jobs.paper_investigation.question_counts import TOTAL, QuestionGroup, TypeOf
 from jobs.paper_investigation.records import QuestionItem
@@ -68,88 +70,70 @@ def investigation_text(
         settings: of the scoring.
         results: name of the file with the scored records.
     """
-    form = _recorded if settings.profile == "clinpgx-qa" else _standard
-    return "\n".join([*form(model, tally, metrics, settings, results), ""])
+    papers, groups = tally.papers, tally.breakdown.pipelines
+    is_recorded = settings.profile == "clinpgx-qa"
+    undefined = "0.000" if is_recorded else UNDEFINED
+    if is_recorded:
+        words = "no paper text or parse failure"
+        accuracy, remark = "avg_question_acc~pooled_per_paper_zeros", ""
+        pipelines = [name for name in sorted(PIPELINES) if groups[name].total]
+        value_of: Value = _pooled_accuracy
+    else:
+        words = reasons(Counter(papers.skips.values()))
+        with_questions = metrics["papers_with_questions"].value
+        accuracy, remark = "avg_question_acc", f"; {with_questions} papers"
+        pipelines = list(PIPELINES)
+        value_of = QUESTION_ACC.value
+    worst, best = _extremes(papers, settings.n_examples, is_recorded=is_recorded)
+    lines = [
+        *([""] if is_recorded else []),
+        RULE,
+        f"Paper Investigation Results  |  model={model}",
+        RULE,
+        "",
+        f"  Papers scored:        {len(papers.scored)}",
+        f"  Papers skipped:       {len(papers.skips)}  ({words})",
+        "",
+        *_averages(
+            metrics, accuracy, f"across recalled variants only{remark}", undefined
+        ),
+        *([] if is_recorded else _as_zero(metrics)),
+        "",
+        "By pipeline breakdown:",
+        f"  {'Pipeline':<20} {'Questions':>10} {'Correct':>10} {'Accuracy':>10}",
+        _DASHES,
+        *(_score_row(name, groups[name], UNDEFINED) for name in pipelines),
+        _DASHES,
+        _score_row(TOTAL, groups[TOTAL], undefined),
+        "",
+        *_paper_examples("WORST", worst, papers, value_of),
+        *_paper_examples("BEST", best, papers, value_of),
+        f"Eval results saved to {results}",
+        "",
+    ]
+    return "\n".join(lines)
 
 
-def _standard(
-    model: str,
-    tally: ModelTally,
-    metrics: Mapping[str, Metric],
-    settings: InvestigationSettings,
-    results: str,
-) -> Iterator[str]:
-    papers = tally.papers
-    with_questions = metrics["papers_with_questions"].value
-    yield from _investigation_head(model)
-    yield f"  Papers scored:        {len(papers.scored)}"
-    skip_reasons = reasons(Counter(papers.skips.values()))
-    yield f"  Papers skipped:       {len(papers.skips)}  ({skip_reasons})"
-    yield ""
-    yield from _averages(
-        metrics,
-        "avg_question_acc",
-        f"across recalled variants only; {with_questions} papers",
-        UNDEFINED,
-    )
-    yield from _as_zero(metrics)
-    yield ""
-    yield from _pipelines([(p, tally.breakdown.pipelines[p]) for p in PIPELINES])
-    yield from _table_end(tally.breakdown.pipelines[TOTAL], UNDEFINED)
-    ascending = sorted(papers.scored, key=lambda p: (_score(papers, p), p))
-    descending = sorted(papers.scored, key=lambda p: (-_score(papers, p), p))
-    n = settings.n_examples
-    yield from _paper_examples("WORST", ascending[:n], papers, QUESTION_ACC.value)
-    yield from _paper_examples("BEST", descending[:n], papers, QUESTION_ACC.value)
-    yield f"Eval results saved to {results}"
+def _extremes(
+    papers: PaperScores, n: int, *, is_recorded: bool
+) -> tuple[list[str], list[str]]:
+    """The papers with the lowest and the highest scores.
 
+    The old profile sorts once, in record order, and shows both ends of the list.
+    """
 
-def _recorded(
-    model: str,
-    tally: ModelTally,
-    metrics: Mapping[str, Metric],
-    settings: InvestigationSettings,
-    results: str,
-) -> Iterator[str]:
-    """The old form: pooled question accuracy, 0.000 where nothing is defined."""
-    papers = tally.papers
-    yield ""
-    yield from _investigation_head(model)
-    yield f"  Papers scored:        {len(papers.scored)}"
-    yield (
-        f"  Papers skipped:       {len(papers.skips)}  (no paper text or parse failure)"
-    )
-    yield ""
-    yield from _averages(
-        metrics,
-        "avg_question_acc~pooled_per_paper_zeros",
-        "across recalled variants only",
-        "0.000",
-    )
-    yield ""
-    groups = tally.breakdown.pipelines
-    yield from _pipelines(
-        [(p, groups[p]) for p in sorted(PIPELINES) if groups[p].total]
-    )
-    yield from _table_end(groups[TOTAL], "0.000")
-    scored = set(papers.scored)
-    ascending = sorted(
-        (pmcid for pmcid in papers if pmcid in scored),
-        key=lambda pmcid: _score(papers, pmcid),
-    )
-    n = settings.n_examples
-    yield from _paper_examples("WORST", ascending[:n], papers, _pooled_accuracy)
-    yield from _paper_examples(
-        "BEST", ascending[-n:] if n else [], papers, _pooled_accuracy
-    )
-    yield f"Eval results saved to {results}"
+    def score(pmcid: str) -> float:
+        return papers.value(pmcid, SCORE.value) or 0.0
 
-
-def _investigation_head(model: str) -> Iterator[str]:
-    yield RULE
-    yield f"Paper Investigation Results  |  model={model}"
-    yield RULE
-    yield ""
+    if is_recorded:
+        scored = set(papers.scored)
+        ascending = sorted((pmcid for pmcid in papers if pmcid in scored), key=score)
+        return ascending[:n], ascending[-n:] if n else []
+    # what scores equal stays in the order of ids
+    return (
+        sorted(papers.scored, key=score)[:n],
+        sorted(papers.scored, key=score, reverse=True)[:n],
+    )
 
 
 def _averages(
@@ -186,20 +170,6 @@ def reasons(skips: Mapping[str, int]) -> str:
     return ", ".join(words)
 
 
-def _pipelines(groups: list[tuple[str, QuestionGroup]]) -> Iterator[str]:
-    yield "By pipeline breakdown:"
-    yield f"  {'Pipeline':<20} {'Questions':>10} {'Correct':>10} {'Accuracy':>10}"
-    yield _DASHES
-    for name, group in groups:
-        yield _score_row(name, group, UNDEFINED)
-
-
-def _table_end(total: QuestionGroup, undefined: str) -> Iterator[str]:
-    yield _DASHES
-    yield _score_row(TOTAL, total, undefined)
-    yield ""
-
-
 def _score_row(name: str, group: QuestionGroup, undefined: str) -> str:
     accuracy = fixed(ratio(group.right, group.answered), undefined=undefined)
     return f"  {name:<20} {group.answered:>10} {group.right:>10} {accuracy:>9}"
@@ -217,10 +187,6 @@ def _paper_examples(
             f"  score={fixed(papers.value(pmcid, SCORE.value))}"
         )
     yield ""
-
-
-def _score(papers: PaperScores, pmcid: str) -> float:
-    return papers.value(pmcid, SCORE.value) or 0.0
 
 
 def _pooled_accuracy(paper: PaperScore) -> float | None:
@@ -258,9 +224,13 @@ def variants_text(
         f"  Parse failures:  {tally.extraction.unparsed}/{len(tally.papers)}",
         "",
         "By variant type:",
-        *(_recorded_table if is_recorded else _class_table)(tally.extraction),
+        *(
+            _recorded_table(tally.extraction)
+            if is_recorded
+            else _class_table(tally.extraction, metrics)
+        ),
         "",
-        *(_recorded_macro if is_recorded else _macro)(metrics),
+        *([f"  Macro-avg Recall: {recall}"] if is_recorded else _macro(metrics)),
         "",
         *_extraction_examples("WORST", tally.worst),
         *_extraction_examples("BEST", tally.best),
@@ -285,12 +255,9 @@ def _recorded_table(extraction: ExtractionCounts) -> Iterator[str]:
             yield f"  {name:<15} {hits.tp:>6} {fn:>6} {recall:>9}"
 
 
-def _recorded_macro(metrics: Mapping[str, Metric]) -> Iterator[str]:
-    recall = fixed(metrics["avg_variant_recall"].value, undefined="0.000")
-    yield f"  Macro-avg Recall: {recall}"
-
-
-def _class_table(extraction: ExtractionCounts) -> Iterator[str]:
+def _class_table(
+    extraction: ExtractionCounts, metrics: Mapping[str, Metric]
+) -> Iterator[str]:
     line = (
         f"  {'-' * 15} {'-' * 6} {'-' * 6} {'-' * 6} {'-' * 10} {'-' * 10} {'-' * 10}"
     )
@@ -299,17 +266,19 @@ def _class_table(extraction: ExtractionCounts) -> Iterator[str]:
         f"{'Recall':>10} {'Precision':>10} {'F1':>10}"
     )
     yield line
-    for name, hits in extraction.classes.items():
-        if hits != VariantHits():
-            yield _class_row(name, hits)
-    yield line
-    yield _class_row(MICRO, extraction.total())
+    names = [n for n, hits in extraction.classes.items() if hits != VariantHits()]
+    for name in (*names, MICRO):
+        if name == MICRO:
+            yield line
+        counts = "".join(
+            f" {metrics[f'class.{name}.{key}'].value:>6}" for key in ("tp", "fp", "fn")
+        )
+        rates = "".join(
+            f" {fixed(metrics[f'class.{name}.{key}'].value):>10}"
+            for key in ("recall", "precision", "f1")
+        )
+        yield f"  {name:<15}{counts}{rates}"
     yield "  Precision is a lower bound: the truth lists findings, not all typings."
-
-
-def _class_row(name: str, hits: VariantHits) -> str:
-    rates = "".join(f" {fixed(v):>10}" for v in (hits.recall, hits.precision, hits.f1))
-    return f"  {name:<15} {hits.tp:>6} {hits.fp:>6} {hits.fn:>6}{rates}"
 
 
 def _macro(metrics: Mapping[str, Metric]) -> Iterator[str]:

@@ -12,26 +12,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import blake2b, sha256
+from itertools import combinations
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.kit import measurements
-from jobs.kit.baselines import TrivialBaseline
-from jobs.kit.measurements import Measurement
+from jobs.kit.baselines import TrivialBaseline as Trivial
+from jobs.kit.measurements import MeasuredValue, Measurement, count, share
+from jobs.kit.measures import ComputedMeasure, ValueMeasure, measured
 from jobs.kit.metrics import mean, ratio, std
-from jobs.paper_investigation.data import PaperQuestion
-from jobs.paper_investigation.grading import GradedPaper
-from jobs.paper_investigation.judging import AnswerJudgement, ScoringVariants, expected
-from jobs.paper_investigation.measures import count, mean_of_values, rate
+from jobs.paper_investigation.data import NOT_FOUND, PaperQuestion
+from jobs.paper_investigation.grading import (
+    GradedPaper,
+    PaperScores,
+)
+from jobs.paper_investigation.judging import (
+    AnswerJudgement,
+    ScoringVariants,
+    expected,
+    study_text,
+)
 from jobs.paper_investigation.paper_scores import (
     QUESTION_ACC,
     SCORE,
     PaperAverage,
-    PaperScores,
     headline,
     headline_variants,
+    mean_of_values,
 )
 from jobs.paper_investigation.question_counts import (
-    NOT_FOUND,
+    STUDY,
     TOTAL,
     Flips,
     QuestionBreakdown,
@@ -42,8 +50,8 @@ from jobs.paper_investigation.records import Mode, QuestionItem
 from jobs.paper_investigation.settings import PIPELINES, Pipeline
 from jobs.paper_investigation.variant_counts import ExtractionCounts
 
-STUDY = "study_param"
 FREQUENT, ABSENT = "most_frequent", "not_found"
+_ABSENT = study_text(NOT_FOUND, NOT_FOUND)
 
 Chosen: TypeAlias = Mapping[str, str]
 """By pipeline: the answer that is always given."""
@@ -51,17 +59,6 @@ Chosen: TypeAlias = Mapping[str, str]
 
 _Shares: TypeAlias = Counter[tuple[int, float]]
 """Number of answers by the count of which each is one, and the recall of its paper."""
-
-
-def _alone(shares: _Shares) -> Fraction:
-    return sum((Fraction(n, of) for (of, _), n in shares.items()), Fraction())
-
-
-def _by_recall(shares: _Shares) -> Fraction:
-    return sum(
-        (Fraction(n, of) * Fraction(recall) for (of, recall), n in shares.items()),
-        Fraction(),
-    )
 
 
 class TrivialAnswers:
@@ -92,19 +89,19 @@ class TrivialAnswers:
                 question = graded_answer.item.question
                 self._shares[question.pipeline, _folded(question)][share] += 1
 
-    def baselines(self) -> Iterator[TrivialBaseline]:
+    def baselines(self) -> Iterator[Trivial]:
         """Always the most frequent answer of a pipeline; always "not found"."""
         frequent = {
             name: min(counts, key=lambda answer: (-counts[answer], answer))
             for name, counts in self._answers.items()
         }
-        absent = {**frequent, STUDY: _absent()}
+        absent = {**frequent, STUDY: _ABSENT}
         yield from self._always(
             FREQUENT,
             "always the most frequent answer",
             frequent,
             "each pipeline's most frequent expected answer, given to all its questions",
-            [pipe for pipe in PIPELINES if frequent.get(pipe) != _absent()],
+            [pipe for pipe in PIPELINES if frequent.get(pipe) != _ABSENT],
         )
         if STUDY in self._answers:
             yield from self._always(
@@ -126,43 +123,40 @@ class TrivialAnswers:
         pipelines: Sequence[str],
         *,
         is_whole: bool = True,
-    ) -> Iterator[TrivialBaseline]:
+    ) -> Iterator[Trivial]:
         """The baselines of one way to answer, those of all questions first."""
         right = {pipe: self._answers[pipe][answer] for pipe, answer in chosen.items()}
         n = {pipe: counts.total() for pipe, counts in self._answers.items()}
-        for path, weight, papers in (
-            (SCORE.path, _by_recall, self._scored),
-            (QUESTION_ACC.path, _alone, self._with_questions),
-        ):
-            worth = (weight(self._shares[pair]) for pair in sorted(chosen.items()))
-            if is_whole:
-                yield TrivialBaseline(
-                    of=path,
-                    key=key,
-                    name=name,
-                    value=ratio(float(sum(worth)), papers),
-                    n=papers,
-                    formula=f"{how}; the variants that the model found",
-                )
-        if is_whole:
-            yield TrivialBaseline(
-                of=f"pipeline.{TOTAL}.accuracy",
+
+        def baseline(of: str, value: float, items: int, formula: str = how) -> Trivial:
+            return Trivial(
+                of=of,
                 key=key,
                 name=name,
-                value=ratio(sum(right.values()), sum(n.values())),
-                n=sum(n.values()),
-                formula=how,
+                value=ratio(value, items),
+                n=items,
+                formula=formula,
             )
+
+        if is_whole:
+            alone, by_recall = self._worth(chosen)
+            formula = f"{how}; the variants that the model found"
+            yield baseline(SCORE.path, by_recall, self._scored, formula)
+            yield baseline(QUESTION_ACC.path, alone, self._with_questions, formula)
+            total = sum(right.values()), sum(n.values())
+            yield baseline(f"pipeline.{TOTAL}.accuracy", *total)
         for pipe in pipelines:
             if pipe in chosen and pipe in n:
-                yield TrivialBaseline(
-                    of=f"pipeline.{pipe}.accuracy",
-                    key=key,
-                    name=name,
-                    value=ratio(right[pipe], n[pipe]),
-                    n=n[pipe],
-                    formula=how,
-                )
+                yield baseline(f"pipeline.{pipe}.accuracy", right[pipe], n[pipe])
+
+    def _worth(self, chosen: Chosen) -> tuple[float, float]:
+        """The sum of papers' accuracies, and of accuracy times recall."""
+        alone = by_recall = Fraction()
+        for pair in sorted(chosen.items()):
+            for (of, recall), n in self._shares[pair].items():
+                alone += Fraction(n, of)
+                by_recall += Fraction(n, of) * Fraction(recall)
+        return float(alone), float(by_recall)
 
 
 def _folded(question: PaperQuestion) -> str:
@@ -172,10 +166,6 @@ def _folded(question: PaperQuestion) -> str:
         if question.is_mcq
         else " ".join(expected(question).casefold().split())
     )
-
-
-def _absent() -> str:
-    return f"p={NOT_FOUND}, sig={NOT_FOUND}"
 
 
 T = TypeVar("T")
@@ -199,9 +189,6 @@ class Smallest(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         return (item for _, _, item in self._smallest)
-
-    def __len__(self) -> int:
-        return len(self._smallest)
 
 
 def random_key(seed: int, model: str, question: str) -> Key:
@@ -297,11 +284,8 @@ class ModelTally:
         split = self._under.get("split")
         if split is not None:
             reached = self.papers.total(lambda paper: paper.planned)
-            yield count(
-                "questions_hidden",
-                split.total(lambda paper: paper.planned) - reached,
-                "questions that whole links keep from being asked",
-            )
+            hidden = split.total(lambda paper: paper.planned) - reached
+            yield QUESTIONS_HIDDEN.measurement("questions_hidden", count(hidden))
 
     @property
     def _is_recorded(self) -> bool:
@@ -328,6 +312,13 @@ class ModelTally:
                 examples.add(key, (item, judgement))
 
 
+QUESTIONS_HIDDEN = ComputedMeasure(
+    "Questions hidden",
+    "Questions that are not asked because their whole variant field is not recalled",
+    definition="count@1(questions that whole links keep from being asked)",
+)
+
+
 def over_replicates(
     by_replicate: Sequence[ModelTally],
     repeats: ReplicateAnswers,
@@ -342,7 +333,7 @@ def over_replicates(
     """
     for average in averages:
         values = [mean(tally.papers.values(average.value)) for tally in by_replicate]
-        spread = replace(mean_of_values(values, is_drawn=False), value=std(values))
+        spread = replace(mean_of_values(values), value=std(values))
         yield Measurement(
             path=f"{average.path}~sd",
             definition="std@1(of the replicates' averages, ddof=1)",
@@ -377,24 +368,41 @@ class ReplicateAnswers:
 
     def measures(self) -> Iterator[Measurement]:
         """Equal answers, and overlap of the predicted sets."""
+        yield from measured(REPLICATES, self)
+
+    def same_answers(self) -> MeasuredValue:
+        """The share of questions with one answer in all replicates."""
         full = [g for g in self._answers.values() if len(g) == self._replicates]
-        yield rate(
-            "replicates.same_answers",
-            sum(len(set(digests)) == 1 for digests in full),
-            len(full),
-            "questions with one answer in all replicates / answered in all",
-        )
+        return share(sum(len(set(digests)) == 1 for digests in full), len(full))
+
+    def overlap(self) -> MeasuredValue:
+        """The mean overlap of two replicates' lists."""
         overlaps = [
-            _jaccard(sets[i], sets[j])
+            _jaccard(left, right)
             for sets in self._predicted.values()
-            for i in range(len(sets))
-            for j in range(i)
+            for left, right in combinations(sets, 2)
         ]
-        yield Measurement(
-            path="replicates.jaccard",
-            definition="mean@1(Jaccard index of two replicates' lists, over all twos)",
-            measured=measurements.count(mean(overlaps), len(overlaps)),
-        )
+        return count(mean(overlaps), len(overlaps))
+
+
+REPLICATES: Mapping[str, ValueMeasure[ReplicateAnswers]] = {
+    "replicates.same_answers": ValueMeasure(
+        "Same answers in all replicates",
+        "Share of questions with one answer in all replicates, among those answered "
+        "in all",
+        "higher",
+        of=ReplicateAnswers.same_answers,
+        definition="ratio@1(questions with one answer in all replicates / answered in "
+        "all)",
+    ),
+    "replicates.jaccard": ValueMeasure(
+        "Overlap of replicates' lists",
+        "Mean Jaccard index of the variant lists of two replicates",
+        "higher",
+        of=ReplicateAnswers.overlap,
+        definition="mean@1(Jaccard index of two replicates' lists, over all twos)",
+    ),
+}
 
 
 def _jaccard(left: frozenset[str], right: frozenset[str]) -> float:

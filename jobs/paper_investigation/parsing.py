@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from jobs.kit.replies import Object, arrays, last_object, objects, wellformed
+from jobs.paper_investigation.data import LETTERS
 from runner.messages import ParseFailure, Reply
-
-LETTERS = ("a", "b", "c", "d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,32 +279,20 @@ _NUMBER = re.compile(r"\d{1,9}")
 _NUMBERED_LINE = re.compile(rf"^[ \t*_]*({_NUMBER.pattern})[.):](?!\d)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchedAnswers:
-    """The answers in a batched reply, by the number of their question."""
-
-    answers: tuple[Reply | None, ...]  #: None: the reply has none under that number
-    stray: int  #: answers under a number that no question has
+BatchedAnswers: TypeAlias = tuple[Reply | None, ...]
+"""The answer to each question of a batch; None: the reply has none under its number."""
 
 
 def number_answers(numbered: Iterable[tuple[int, Reply]], count: int) -> BatchedAnswers:
     """Sort answers to the *count* questions; of a repeated number the last counts."""
-    answers: list[Reply | None] = [None] * count
-    stray = 0
-    for number, answer in numbered:
-        if 1 <= number <= count:
-            answers[number - 1] = answer
-        else:
-            stray += 1
-    return BatchedAnswers(answers=tuple(answers), stray=stray)
+    answers = dict(numbered)
+    return tuple(answers.get(number) for number in range(1, count + 1))
 
 
 def split_batch(reply: Reply, count: int) -> BatchedAnswers:
     """The JSON answers by their `n`; where there are none, the numbered blocks."""
     batch = number_answers(_json_answers(reply), count)
-    if any(batch.answers):
-        return batch
-    return number_answers(_blocks(reply), count)
+    return batch if any(batch) else number_answers(_blocks(reply), count)
 
 
 def _json_answers(reply: Reply) -> Iterable[tuple[int, Reply]]:

@@ -257,7 +257,7 @@ def read_batch(
         return UNKNOWN
     answers = parse_batch(
         reply,
-        tuple("mcq" if question.is_mcq else "study" for question in questions),
+        tuple(question.kind for question in questions),
         letter_rules=dataset.settings.letter_rules,
         p_rules=dataset.settings.p_rules,
         options=tuple(question.options for question in questions),

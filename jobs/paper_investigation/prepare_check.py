@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from jobs.paper_investigation import plan, variants
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.bench import sourced, unsourced
-from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import LETTERS, InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.settings import (
     PIPELINES,
@@ -234,7 +234,7 @@ def _name(question: PaperQuestion) -> str:
 def _leaks(question: PaperQuestion) -> bool:
     """Whether the answer stands in what is shown of the question itself."""
     if question.options and question.correct:
-        answer = question.options["abcd".index(question.correct)]
+        answer = question.options[LETTERS.index(question.correct)]
         return _occurs_in(answer, question.sentence)
     number = _NUMBER.search(question.expected_p_value)
     return bool(number) and _occurs_in(number[0] if number else "", question.sentence)

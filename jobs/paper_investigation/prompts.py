@@ -21,11 +21,9 @@ from typing import Any
 
 import msgspec
 
-from jobs.paper_investigation.bench import LETTERS
-from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
-from jobs.paper_investigation.settings import InvestigationSettings
+from jobs.paper_investigation.data import LETTERS, InvestigationDataset, PaperQuestion
 from runner.job import Task
-from runner.messages import ChatRequest, Message, Schema, TextPart
+from runner.messages import ChatRequest, Schema, TextPart
 from runner.prompts import PromptBook
 
 STUDY_FIELDS = (
@@ -122,7 +120,7 @@ def _schema(name: str, body: dict[str, Any]) -> Schema:
 
 
 _TEXT = {"type": "string"}
-_LETTER = {"type": "string", "enum": ["a", "b", "c", "d"]}
+_LETTER = {"type": "string", "enum": list(LETTERS)}
 _SIGNIFICANCE = {"type": "string", "enum": ["yes", "no", "not stated", "not found"]}
 _NUMBER = {"type": "integer"}
 
@@ -169,8 +167,15 @@ def request(dataset: InvestigationDataset, task: Task) -> ChatRequest:
         form=_form(dataset, prompt),
         **values,
     )
-    schema_sent = schema if settings.structured == "auto" else None
-    return _chat(settings, task.model, messages, schema_sent, max_tokens)
+    reasons = task.model in settings.reasoning_models
+    return ChatRequest(
+        messages=messages,
+        # a reasoning model spends its output tokens on thought before the answer,
+        # and refuses a temperature
+        max_tokens=settings.max_tokens_reasoning if reasons else max_tokens,
+        temperature=None if reasons else settings.temperature,
+        schema=schema if settings.structured == "auto" else None,
+    )
 
 
 def question_text(dataset: InvestigationDataset, question: PaperQuestion) -> str:
@@ -232,21 +237,3 @@ def _paper(dataset: InvestigationDataset, prompt: str, pmcid: str) -> TextPart:
         )
     text = dataset.papers.text(pmcid)
     return paper_part(pmcid, text[: dataset.settings.max_chars or None])
-
-
-def _chat(
-    settings: InvestigationSettings,
-    model: str,
-    messages: tuple[Message, ...],
-    schema: Schema | None,
-    max_tokens: int,
-) -> ChatRequest:
-    reasons = model in settings.reasoning_models
-    return ChatRequest(
-        messages=messages,
-        # a reasoning model spends its output tokens on thought before the answer,
-        # and refuses a temperature
-        max_tokens=settings.max_tokens_reasoning if reasons else max_tokens,
-        temperature=None if reasons else settings.temperature,
-        schema=schema,
-    )

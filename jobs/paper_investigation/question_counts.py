@@ -11,15 +11,23 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from jobs.kit.measurements import Measurement
+from jobs.kit.measurements import (
+    MeasuredValue,
+    Measurement,
+    count,
+    share,
+    wilson_share,
+)
+from jobs.kit.measures import RateMeasure, ValueMeasure, measured
 from jobs.kit.metrics import Ratio
+from jobs.paper_investigation.data import NOT_FOUND
 from jobs.paper_investigation.grading import GradedAnswer, GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, RuleChoice, judge
-from jobs.paper_investigation.measures import count, rate, wilson_rate
+from jobs.paper_investigation.paper_scores import counted
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.settings import PIPELINES
 from runner.messages import ParseFailure, Reply
@@ -27,8 +35,8 @@ from runner.messages import ParseFailure, Reply
 TOTAL = "TOTAL"
 """Stands behind the pipelines for all of them together."""
 
-ACCURACY = "right / answered, each question once"
-"""What the accuracy of a pipeline is."""
+ACCURACY = "ratio@1(right / answered, each question once)"
+"""The definition of the accuracy of a pipeline."""
 
 TypeOf: TypeAlias = Literal["question_type", "table_type"]
 TYPES: tuple[TypeOf, ...] = ("question_type", "table_type")
@@ -58,6 +66,76 @@ class QuestionGroup:
             return
         self.right += judgement.right
         self.unparsed += judgement.failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineAnswers:
+    """The questions of a pipeline, and what intervals of their accuracy take."""
+
+    group: QuestionGroup
+    by_paper: Ratio  #: right over answered
+    level: float
+
+
+PIPELINE: Mapping[str, ValueMeasure[PipelineAnswers] | RateMeasure[PipelineAnswers]] = {
+    "questions": ValueMeasure(
+        "Questions, {pipeline}",
+        "Questions with a reply, among {pipeline}",
+        of=lambda answers: count(answers.group.answered),
+        definition="count@1(questions with a reply)",
+    ),
+    "correct": ValueMeasure(
+        "Right answers, {pipeline}",
+        "Right answers to {pipeline}",
+        "higher",
+        of=lambda answers: count(answers.group.right),
+        definition="count@1(right answers)",
+    ),
+    "unparsed": ValueMeasure(
+        "Unreadable replies, {pipeline}",
+        "Replies to {pipeline} that could not be read",
+        "lower",
+        of=lambda answers: count(answers.group.unparsed),
+        definition="count@1(replies that could not be read)",
+    ),
+    "missing": ValueMeasure(
+        "Missing replies, {pipeline}",
+        "Questions without a reply",
+        "lower",
+        of=lambda answers: count(answers.group.missing.total()),
+        definition="count@1(questions without a reply)",
+    ),
+    "missing.{reason}": ValueMeasure(
+        "Missing replies, {pipeline}, {reason}",
+        "Questions without a reply, for the reason {reason}",
+        "lower",
+        of=lambda answers: counted(answers.group.missing),
+        definition="count@1(by reason)",
+    ),
+    "links": ValueMeasure(
+        "Question uses, {pipeline}",
+        "Times that {pipeline} count in the accuracy of a variant",
+        of=lambda answers: count(answers.group.links),
+        definition="count@1(uses in variants' own accuracies)",
+    ),
+    "accuracy": RateMeasure(
+        "Accuracy, {pipeline}",
+        "Share of right answers to {pipeline}, each question once",
+        "higher",
+        of=lambda answers: answers.by_paper,
+        definition=ACCURACY,
+    ),
+    "accuracy~wilson": ValueMeasure(
+        "Wilson interval",
+        "with an interval that takes questions as independent",
+        of=lambda answers: wilson_share(
+            answers.group.right, answers.group.answered, answers.level, is_rounded=True
+        ),
+        definition=f"{ACCURACY}; wilson@1(level={{level}})",
+        note="assumes independent questions",
+    ),
+}
+"""Behind `pipeline.{pipeline}.`; the last one has the words of its form."""
 
 
 class QuestionBreakdown:
@@ -99,31 +177,23 @@ class QuestionBreakdown:
     def measures(self, papers: Sequence[str], level: float) -> Iterator[Measurement]:
         """The figures of every group; *papers* are the clusters of the intervals."""
         for name, group in self.pipelines.items():
-            path = f"pipeline.{name}"
-            yield from _counts(path, group)
-            yield rate(
-                f"{path}.accuracy",
-                group.right,
-                group.answered,
-                ACCURACY,
-                self._ratio(name, papers),
+            answers = PipelineAnswers(
+                group=group, by_paper=self._ratio(name, papers), level=level
             )
-            yield wilson_rate(
-                f"{path}.accuracy",
-                group.right,
-                group.answered,
-                ACCURACY,
-                level,
+            yield from measured(
+                PIPELINE,
+                answers,
+                path=f"pipeline.{name}.",
+                parameters={"level": str(level)},
             )
-        for kind in TYPES:
-            for name, group in sorted(self.types[kind][TOTAL].items()):
-                if name:
-                    yield rate(
-                        f"{kind}.{name}.accuracy",
-                        group.right,
-                        group.answered,
-                        f"right / answered of the {kind}",
-                    )
+        yield from measured(TYPE_ACCURACIES, self)
+
+    def shares(self, kind: TypeOf) -> dict[str, MeasuredValue]:
+        """The share of right answers by the values of a kind of type."""
+        groups = sorted(self.types[kind][TOTAL].items())
+        return {
+            name: share(group.right, group.answered) for name, group in groups if name
+        }
 
     def _note(self, name: str, graded_answer: GradedAnswer) -> None:
         if graded_answer.judgement is not None:
@@ -138,21 +208,28 @@ class QuestionBreakdown:
         return Ratio([right for right, _ in pairs], [n for _, n in pairs])
 
 
-def _counts(path: str, group: QuestionGroup) -> Iterator[Measurement]:
-    yield count(f"{path}.questions", group.answered, "questions with a reply")
-    yield count(f"{path}.correct", group.right, "right answers")
-    yield count(f"{path}.unparsed", group.unparsed, "replies that could not be read")
-    missing = group.missing.total()
-    yield count(f"{path}.missing", missing, "questions without a reply")
-    for reason in sorted(group.missing):
-        yield count(f"{path}.missing.{reason}", group.missing[reason], "by reason")
-    yield count(f"{path}.links", group.links, "uses in variants' own accuracies")
+TYPE_ACCURACIES: Mapping[str, ValueMeasure[QuestionBreakdown]] = {
+    "question_type.{type*}.accuracy": ValueMeasure(
+        "Accuracy, question type {type}",
+        "Share of right answers to questions of the type {type}",
+        "higher",
+        of=lambda breakdown: breakdown.shares("question_type"),
+        definition="ratio@1(right / answered of the question_type)",
+    ),
+    "table_type.{table*}.accuracy": ValueMeasure(
+        "Accuracy, annotation table {table}",
+        "Share of right answers to questions that come from the annotation table "
+        "{table}",
+        "higher",
+        of=lambda breakdown: breakdown.shares("table_type"),
+        definition="ratio@1(right / answered of the table_type)",
+    ),
+}
 
 
 STUDY = "study_param"
 """Where the paths of these metrics begin."""
 
-NOT_FOUND = "not found"
 OTHERWISE = "otherwise"
 SIGNIFICANCES = ("yes", "no", "not stated", NOT_FOUND, OTHERWISE)
 """What can be expected and answered; the last for every other text, or none."""
@@ -171,6 +248,44 @@ class FieldCounts:
     both: int = 0
     read: int = 0  #: replies that could be read
     not_found: int = 0  #: of them, those whose p-value is "not found"
+
+
+FIELD_DEFINITION = "ratio@1({part} right / answered)"
+
+FIELD_ACCURACIES: Mapping[str, ValueMeasure[FieldCounts]] = {
+    "{part}.accuracy": ValueMeasure(
+        "Accuracy, {part} of studies",
+        "Share of right answers to study parameter questions, by {part}",
+        "higher",
+        of=lambda fields: {
+            "p_value": share(fields.p_value, fields.answered),
+            "significance": share(fields.significance, fields.answered),
+            "both": share(fields.both, fields.answered),
+        },
+        definition=FIELD_DEFINITION,
+    ),
+}
+"""Behind `study_param.`, over all of them and by question type."""
+
+INVENTED: Mapping[str, ValueMeasure[FieldCounts]] = {
+    "not_found": ValueMeasure(
+        "Rightly not found, question type {type}",
+        "Share of questions about findings that the paper does not have (type {type}) "
+        "that are answered with 'not found'",
+        "higher",
+        of=lambda fields: share(fields.not_found, fields.read),
+        definition="ratio@1(p-value 'not found' / readable answers)",
+    ),
+    "invented": ValueMeasure(
+        "Invented p-values, question type {type}",
+        "Share of questions about findings that the paper does not have (type {type}) "
+        "that are answered with a p-value",
+        "lower",
+        of=lambda fields: share(fields.read - fields.not_found, fields.read),
+        definition="ratio@1(p-value other than 'not found' / readable answers)",
+    ),
+}
+"""Behind `study_param.{type}.`, of types that ask about something swapped in."""
 
 
 class StudyCounts:
@@ -204,48 +319,17 @@ class StudyCounts:
         """Accuracy by field, over all and by question type, and invented p-values."""
         if not self.all.answered:
             return
-        yield from _by_field(STUDY, self.all)
+        yield from measured(FIELD_ACCURACIES, self.all, path=f"{STUDY}.")
         for name in sorted(filter(None, self.types)):
-            fields = self.types[name]
-            path = f"{STUDY}.{name}"
-            yield from _by_field(path, fields)
+            path = f"{STUDY}.{name}."
+            yield from measured(FIELD_ACCURACIES, self.types[name], path=path)
             if name.startswith(MODIFIED):
-                yield rate(
-                    f"{path}.not_found",
-                    fields.not_found,
-                    fields.read,
-                    "p-value 'not found' / readable answers",
-                )
-                yield rate(
-                    f"{path}.invented",
-                    fields.read - fields.not_found,
-                    fields.read,
-                    "p-value other than 'not found' / readable answers",
-                )
+                yield from measured(INVENTED, self.types[name], path=path)
 
 
 def _significance(text: str) -> str:
     plain = text.strip().lower()
     return plain if plain in SIGNIFICANCES else OTHERWISE
-
-
-def _by_field(path: str, fields: FieldCounts) -> Iterator[Measurement]:
-    for name, right in (
-        ("p_value", fields.p_value),
-        ("significance", fields.significance),
-        ("both", fields.both),
-    ):
-        yield rate(
-            f"{path}.{name}.accuracy",
-            right,
-            fields.answered,
-            right_of(name),
-        )
-
-
-def right_of(field: str) -> str:
-    """What the accuracy of a field is."""
-    return f"{field} right / answered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,27 +365,45 @@ class Flips:
     def measures(self, rules: str) -> Iterator[Measurement]:
         """Flips from the chosen rules to those of the lens called *rules*."""
         for name in self.to_right:
-            for direction, counted in (
-                ("to_right", self.to_right),
-                ("to_wrong", self.to_wrong),
-            ):
-                yield count(
-                    f"pipeline.{name}.{direction}~{rules}",
-                    counted[name],
-                    "verdicts that change under the other rules",
-                )
+            pair = self.to_right[name], self.to_wrong[name]
+            for flip in measured(FLIPS, pair, path=f"pipeline.{name}."):
+                yield replace(flip, path=f"{flip.path}~{rules}")
+
+
+FLIPS: Mapping[str, ValueMeasure[tuple[int, int]]] = {
+    "to_right": ValueMeasure(
+        "Verdicts turned right, {pipeline}",
+        "Wrong answers to {pipeline} that are right under the other rules",
+        of=lambda pair: count(pair[0]),
+        definition="count@1(verdicts that change under the other rules)",
+    ),
+    "to_wrong": ValueMeasure(
+        "Verdicts turned wrong, {pipeline}",
+        "Right answers to {pipeline} that are wrong under the other rules",
+        of=lambda pair: count(pair[1]),
+        definition="count@1(verdicts that change under the other rules)",
+    ),
+}
+"""Behind `pipeline.{pipeline}.`."""
 
 
 Kind: TypeAlias = Literal["extract", "question"]
 KINDS: tuple[Kind, ...] = ("extract", "question")
 
 
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """How replies of one kind were read."""
+
+    rules: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)  #: by reason
+
+
 class ReplyCounts:
     """The replies of one model."""
 
     def __init__(self) -> None:
-        self.rules: dict[Kind, Counter[str]] = {kind: Counter() for kind in KINDS}
-        self.failures: dict[Kind, Counter[str]] = {kind: Counter() for kind in KINDS}
+        self._readings = {kind: Readings() for kind in KINDS}
         self.received = 0
         self.empty = 0
         self.cut = 0
@@ -313,10 +415,11 @@ class ReplyCounts:
         """Count the replies of one paper in one replicate."""
         self.stale += paper.stale
         self.unasked += len(paper.unasked)
+        lists = self._readings["extract"]
         if isinstance(paper.parsed_list, VariantList):
-            self.rules["extract"][paper.parsed_list.rule] += 1
+            lists.rules[paper.parsed_list.rule] += 1
         elif isinstance(paper.parsed_list, ParseFailure):
-            self.failures["extract"][paper.parsed_list.reason] += 1
+            lists.failures[paper.parsed_list.reason] += 1
         self._note(paper.record.reply)
         for graded_answer in (*paper.answers, *paper.missed_variant_answers):
             self._add_question(graded_answer)
@@ -324,8 +427,9 @@ class ReplyCounts:
     def _add_question(self, graded_answer: GradedAnswer) -> None:
         if graded_answer.judgement is None:
             return
-        counted = self.failures if graded_answer.judgement.failed else self.rules
-        counted["question"][graded_answer.judgement.rule] += 1
+        answers, judgement = self._readings["question"], graded_answer.judgement
+        by_rule = answers.failures if judgement.failed else answers.rules
+        by_rule[judgement.rule] += 1
         batch = graded_answer.item.batch
         if batch is None or batch.keys[0] == graded_answer.item.question.key:
             self._note(graded_answer.item.reply)
@@ -340,22 +444,60 @@ class ReplyCounts:
 
     def measures(self) -> Iterator[Measurement]:
         """Replies by rule and by reason of failure."""
-        for kind in KINDS:
-            for word, counter in (
-                ("rule", self.rules[kind]),
-                ("unparsed", self.failures[kind]),
-            ):
-                for name in sorted(counter):
-                    yield count(
-                        f"replies.{kind}.{word}.{name}",
-                        counter[name],
-                        "replies read so",
-                    )
-        for name, n in (
-            ("empty", self.empty),
-            ("cut", self.cut),
-            ("refused", self.refused),
-        ):
-            yield count(f"replies.{name}", n, f"{name} replies")
-        yield count("replies.stale", self.stale, "replies the plan does not ask for")
-        yield count("questions_not_asked", self.unasked, "planned, but not in the run")
+        for kind, readings in self._readings.items():
+            yield from measured(READINGS, readings, path=f"replies.{kind}.")
+        yield from measured(REPLIES, self)
+
+
+READINGS: Mapping[str, ValueMeasure[Readings]] = {
+    "rule.{rule*}": ValueMeasure(
+        "Replies read by rule {rule}, {stage}",
+        "Replies with {stage} that were read by the rule {rule}",
+        of=lambda readings: counted(readings.rules),
+        definition="count@1(replies read so)",
+    ),
+    "unparsed.{rule*}": ValueMeasure(
+        "Unreadable replies, {stage}, {rule}",
+        "Replies with {stage} that could not be read, for the reason {rule}",
+        "lower",
+        of=lambda readings: counted(readings.failures),
+        definition="count@1(replies read so)",
+    ),
+}
+"""Behind `replies.{stage}.`."""
+
+REPLIES: Mapping[str, ValueMeasure[ReplyCounts]] = {
+    "replies.empty": ValueMeasure(
+        "Empty replies",
+        "Replies without any text",
+        "lower",
+        of=lambda replies: count(replies.empty),
+        definition="count@1(empty replies)",
+    ),
+    "replies.cut": ValueMeasure(
+        "Cut replies",
+        "Replies that end at the limit of output tokens",
+        "lower",
+        of=lambda replies: count(replies.cut),
+        definition="count@1(cut replies)",
+    ),
+    "replies.refused": ValueMeasure(
+        "Refused replies",
+        "Replies that a content filter withheld",
+        "lower",
+        of=lambda replies: count(replies.refused),
+        definition="count@1(refused replies)",
+    ),
+    "replies.stale": ValueMeasure(
+        "Stale replies",
+        "Stored replies that the present plan does not ask for",
+        of=lambda replies: count(replies.stale),
+        definition="count@1(replies the plan does not ask for)",
+    ),
+    "questions_not_asked": ValueMeasure(
+        "Questions not asked",
+        "Questions that are planned but not in the run",
+        of=lambda replies: count(replies.unasked),
+        definition="count@1(planned, but not in the run)",
+    ),
+}

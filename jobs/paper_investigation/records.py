@@ -18,7 +18,12 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import (
+    InvestigationDataset,
+    Options,
+    PaperQuestion,
+    QuestionKind,
+)
 from jobs.paper_investigation.prompts import batch_of, paper_of
 from runner.job import Answer, Answers, Task
 from runner.messages import Reply
@@ -28,75 +33,23 @@ Mode: TypeAlias = Literal["investigate", "extract", "questions"]
 Fact: TypeAlias = str | bool | float | list[str] | None
 """A verdict, recall or score as an imported file states it."""
 
-Options: TypeAlias = tuple[str, str, str, str] | None
-"""The texts of a to d; None where they are not known."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionBatch:
     """What one reply to several questions is expected to answer, in order."""
 
     keys: tuple[str, ...]
-    kinds: tuple[Literal["mcq", "study"], ...]
-    options: tuple[Options, ...]
+    kinds: tuple[QuestionKind, ...]
+    options: tuple[Options | None, ...]
 
     @classmethod
     def of(cls, questions: tuple[PaperQuestion, ...]) -> QuestionBatch:
         """The shape of a batch of *questions*."""
         return cls(
             keys=tuple(question.key for question in questions),
-            kinds=tuple("mcq" if q.is_mcq else "study" for q in questions),
+            kinds=tuple(question.kind for question in questions),
             options=tuple(question.options for question in questions),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionItem:
-    """A question about a paper, and what became of it."""
-
-    question: PaperQuestion
-    task: int | None = None  #: number of the task that asked it; None: never asked
-    stage: str = "question"
-    reply: Reply | None = None
-    absent: str | None = None  #: why a question that was asked has no reply
-    batch: QuestionBatch | None = None  #: where the reply answers several questions
-    had_paper: bool = True  #: whether the paper's text stood in the prompt
-    recorded: Mapping[str, Fact] = field(default_factory=dict)
-
-    @property
-    def key(self) -> str:
-        """Identity in the run: paper, pipeline and id."""
-        return f"{self.question.pmcid}/{self.question.key}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaperRecord:
-    """One paper, one model, one replicate.
-
-    In mode `questions` a paper has one record for each of its question tasks, since
-    they were planned one by one.
-    """
-
-    pmcid: str
-    model: str
-    replicate: int
-    mode: Mode
-    title: str | None = None
-    pmid: str | None = None
-    truth: tuple[str, ...] = ()  #: curated variants as they stand
-    task: int | None = None  #: of the extraction; None in mode questions
-    reply: Reply | None = None  #: of the extraction
-    absent: str | None = None  #: why the extraction has no reply
-    had_paper: bool = True
-    items: tuple[QuestionItem, ...] = ()  #: pipeline order, then file order
-    fixed_links: bool = False
-    """Whether each question belongs to the one variant that its file put it under."""
-    recorded: Mapping[str, Fact] = field(default_factory=dict)
-    strays: int = 0  #: replies about what the data no longer holds
-
-
-UNKNOWN_SKIP = "unknown_skip"
-"""Why a paper was skipped whose file does not say why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +57,12 @@ class StoredPaper:
     """What a file says about a paper besides the reply."""
 
     mode: Mode
-    truth: tuple[str, ...] = ()
+    truth: tuple[str, ...] = ()  #: curated variants as they stand
     title: str | None = None
     pmid: str | None = None
-    had_paper: bool = True
+    had_paper: bool = True  #: whether the paper's text stood in the prompt
     fixed_links: bool = False
+    """Whether each question belongs to the one variant that its file put it under."""
     recorded: Mapping[str, Fact] = field(default_factory=dict)
 
 
@@ -121,23 +75,54 @@ class StoredQuestion:
     recorded: Mapping[str, Fact] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionItem(StoredQuestion):
+    """A question about a paper, and what became of it."""
+
+    task: int | None = None  #: number of the task that asked it; None: never asked
+    stage: str = "question"
+    reply: Reply | None = None
+    absent: str | None = None  #: why a question that was asked has no reply
+    batch: QuestionBatch | None = None  #: where the reply answers several questions
+
+    @property
+    def key(self) -> str:
+        """Identity in the run: paper, pipeline and id."""
+        return f"{self.question.pmcid}/{self.question.key}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperRecord(StoredPaper):
+    """One paper, one model, one replicate.
+
+    In mode `questions` a paper has one record for each of its question tasks, since
+    they were planned one by one.
+    """
+
+    pmcid: str
+    model: str
+    replicate: int
+    task: int | None = None  #: of the extraction; None in mode questions
+    reply: Reply | None = None  #: of the extraction
+    absent: str | None = None  #: why the extraction has no reply
+    items: tuple[QuestionItem, ...] = ()  #: pipeline order, then file order
+    strays: int = 0  #: replies about what the data no longer holds
+
+
+UNKNOWN_SKIP = "unknown_skip"
+"""Why a paper was skipped whose file does not say why."""
+
+
 def encode(stored: StoredPaper | StoredQuestion) -> str:
     """The context of an imported task, as JSON."""
     return msgspec.json.encode(_sparse(stored)).decode()
 
 
-def decode_paper(context: str) -> StoredPaper:
-    """The context of an imported extraction."""
-    return _PAPER.decode(context)
+decode_paper = msgspec.json.Decoder(StoredPaper).decode
+"""Reads the context of an imported extraction."""
 
-
-def decode_question(context: str) -> StoredQuestion:
-    """The context of an imported question."""
-    return _QUESTION.decode(context)
-
-
-_PAPER = msgspec.json.Decoder(StoredPaper)
-_QUESTION = msgspec.json.Decoder(StoredQuestion)
+decode_question = msgspec.json.Decoder(StoredQuestion).decode
+"""Reads the context of an imported question."""
 
 
 def _sparse(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass

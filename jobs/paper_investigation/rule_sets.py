@@ -20,12 +20,12 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from jobs.kit.replies import wellformed
 from jobs.paper_investigation import parsing
+from jobs.paper_investigation.data import LETTERS, NOT_FOUND, Options, QuestionKind
 from jobs.paper_investigation.parsing import (
-    LETTERS,
     BatchedAnswers,
     Letter,
     StudyAnswer,
@@ -90,7 +90,7 @@ class StatedPValue:
 
 def is_not_found(text: str) -> bool:
     """Whether *text* says that the study has no such association."""
-    return text.strip().lower() == "not found"
+    return text.strip().lower() == NOT_FOUND
 
 
 # Recorded answers and above all expected values repeat; the bound keeps memory flat.
@@ -140,8 +140,8 @@ def p_value_right_robust(expected: str, answer: str, tolerance: float) -> bool:
     )
 
 
-def is_same_significance(expected: str, answer: str) -> bool:
-    """Whether both say the same word."""
+def significance_right(expected: str, answer: str) -> bool:
+    """Whether *answer* states the *expected* significance, by all rules."""
     return expected.strip().lower() == answer.strip().lower()
 
 
@@ -291,10 +291,6 @@ def _numbers(text: str) -> Iterator[float]:
         yield float(match[0])
 
 
-Options: TypeAlias = tuple[str, str, str, str]
-Kind: TypeAlias = Literal["mcq", "study"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSet:
     """One way of reading replies and of judging what they say."""
@@ -305,7 +301,6 @@ class RuleSet:
     read_study: Callable[[Reply], StudyAnswer | ParseFailure]
     split_batch: Callable[[Reply, int], parsing.BatchedAnswers]
     p_value_right: Callable[[str, str, float], bool]
-    significance_right: Callable[[str, str], bool]
 
 
 RULE_SETS: Mapping[Rules, RuleSet] = {
@@ -316,7 +311,6 @@ RULE_SETS: Mapping[Rules, RuleSet] = {
         read_study=parsing.read_study,
         split_batch=parsing.split_batch,
         p_value_right=p_value_right_robust,
-        significance_right=is_same_significance,
     ),
     "clinpgx-qa": RuleSet(
         read_list=read_list_clinpgx,
@@ -325,7 +319,6 @@ RULE_SETS: Mapping[Rules, RuleSet] = {
         read_study=read_study_clinpgx,
         split_batch=split_batch_clinpgx,
         p_value_right=p_value_right_clinpgx,
-        significance_right=is_same_significance,
     ),
 }
 
@@ -361,7 +354,7 @@ def parse_study(reply: Reply, rules: Rules) -> StudyAnswer | ParseFailure:
 
 def parse_batch(
     reply: Reply,
-    kinds: Sequence[Kind],
+    kinds: Sequence[QuestionKind],
     *,
     letter_rules: Rules,
     p_rules: Rules,
@@ -376,11 +369,11 @@ def parse_batch(
         "study": _split(reply, len(kinds), p_rules),
     }
 
-    def parse(index: int, kind: Kind) -> Letter | StudyAnswer | ParseFailure:
+    def parse(index: int, kind: QuestionKind) -> Letter | StudyAnswer | ParseFailure:
         batched = batches[kind]
         if isinstance(batched, ParseFailure):
             return batched
-        part = batched.answers[index]
+        part = batched[index]
         if part is None:
             return unread(reply, "missing_in_batch")
         if kind == "study":
@@ -388,12 +381,6 @@ def parse_batch(
         return parse_letter(part, letter_rules, options[index])
 
     return tuple(parse(index, kind) for index, kind in enumerate(kinds))
-
-
-def stray_answers(reply: Reply, count: int, rules: Rules) -> int:
-    """How many answers of a batched reply bear a number that no question has."""
-    batched = _split(reply, count, rules)
-    return 0 if isinstance(batched, ParseFailure) else batched.stray
 
 
 @guarded
@@ -405,8 +392,3 @@ def _split(reply: Reply, count: int, rules: Rules) -> parsing.BatchedAnswers:
 def p_value_right(expected: str, answer: str, rules: Rules, tolerance: float) -> bool:
     """Whether *answer* states the *expected* p-value; *tolerance* is relative."""
     return RULE_SETS[rules].p_value_right(expected, answer, tolerance)
-
-
-def significance_right(expected: str, answer: str, rules: Rules) -> bool:
-    """Whether *answer* states the *expected* significance."""
-    return RULE_SETS[rules].significance_right(expected, answer)

@@ -9,7 +9,7 @@ and under the other one, so that old results show which rules made them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -56,8 +56,9 @@ NOT_READ = "parse_error"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDifference:
-    """One fact that comes out otherwise."""
+    """One fact that comes out otherwise under a profile."""
 
+    profile: str
     model: str
     where: str  #: the paper, or the question's key
     fact: str
@@ -139,6 +140,7 @@ class RecordedAgreement:
             elif len(self.differences) < LISTED_DIFFERENCES:
                 self.differences.append(
                     RecordedDifference(
+                        profile=self.profile,
                         model=model,
                         where=where,
                         fact=fact,
@@ -236,10 +238,6 @@ class RunTally:
             if recorded.get(fact) not in {None, paper.recall, otherwise.recall}:
                 self.contradictions.append(f"{paper.record.model} {paper.record.pmcid}")
 
-    def draw(self, papers: Sequence[str]) -> Resamples:
-        """The resamples of *papers*, the same ones whenever they are asked for."""
-        return self._draw(tuple(papers))
-
     def grounding(self) -> Grounding:
         """Look all variants up in the papers' texts."""
         return self._collector.ground_all()
@@ -256,9 +254,11 @@ class RunTally:
                 replicates, self._repeats[model], AVERAGES[self.mode]
             )
         papers = tally.clusters
+        # the same ones whenever the same papers are drawn from
+        draws = self._draw(tuple(papers))
         few = f"interval from {len(papers)} papers only"
         note = few if len(papers) < FEW_CLUSTERS else ""
-        return MEASURES.describe(with_intervals(measures, self.draw(papers), note))
+        return MEASURES.describe(with_intervals(measures, draws, note))
 
     @property
     def answers(self) -> Mapping[str, ModelAnswers]:

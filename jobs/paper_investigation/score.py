@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal, TypeAlias
 
 from jobs.kit.measurements import with_intervals
 from jobs.kit.score import ModelScores, with_models
@@ -21,13 +22,13 @@ from jobs.paper_investigation.model_summary import (
     questions_text,
     variants_text,
 )
-from jobs.paper_investigation.model_tally import ModelTally
 from jobs.paper_investigation.paper_scores import HEADLINES, SCORE
 from jobs.paper_investigation.parsing import VariantList
+from jobs.paper_investigation.question_counts import ReplyCounts
 from jobs.paper_investigation.records import Mode, records
 from jobs.paper_investigation.run_tally import RunTally, tally_run
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
-from jobs.paper_investigation.summary import RunResults, run_text
+from jobs.paper_investigation.summary import run_text
 from jobs.paper_investigation.tables import (
     RowSources,
     agreement_tables,
@@ -96,6 +97,8 @@ def verdicts(paper: GradedPaper) -> Iterator[Verdict]:
             )
 
 
+Severity: TypeAlias = Literal["warn", "info"]
+
 SHARE_OF_NOTE = 0.02
 """Cut or empty replies beyond this share are worth a warning, below it a remark."""
 
@@ -110,77 +113,76 @@ def findings(survey: RunTally, *, imported: bool, has_bench: bool) -> Iterator[F
             noticed when it was read.
     """
     for model, tally in survey.by_model.items():
-        yield from _replies(model, tally)
-        yield from _plan(model, tally, imported=imported)
-        merged = tally.papers.total(lambda paper: paper.merged)
-        if merged and not has_bench:
-            yield Finding(
-                code="merged_variants",
-                severity="info",
-                where=model,
-                message=f"{merged} spellings in the truth are one variant with an "
-                "earlier one and count once.",
-                n=merged,
-            )
+        merged = 0 if has_bench else tally.papers.total(lambda paper: paper.merged)
+        yield from _model_findings(model, tally.replies, merged, imported=imported)
     yield from _agreement(survey)
 
 
-def _replies(model: str, tally: ModelTally) -> Iterator[Finding]:
-    replies = tally.replies
-    for code, n, message in (
+def _model_findings(
+    model: str, replies: ReplyCounts, merged: int, *, imported: bool
+) -> Iterator[Finding]:
+    def severity(n: int) -> Severity:
+        return "warn" if n > SHARE_OF_NOTE * replies.received else "info"
+
+    rows: tuple[tuple[str, Severity, int, str], ...] = (
         (
             "empty_replies",
+            severity(replies.empty),
             replies.empty,
             (
-                "replies are empty, as when reasoning uses up the output limit; "
-                "raise max_tokens_reasoning and name the model in reasoning_models."
+                f"of {replies.received} replies are empty, as when reasoning uses up "
+                "the output limit; raise max_tokens_reasoning and name the model in "
+                "reasoning_models."
             ),
         ),
         (
             "cut_replies",
+            severity(replies.cut),
             replies.cut,
             (
-                "replies were cut at the output limit; raise max_tokens_extract or "
-                "max_tokens_question."
+                f"of {replies.received} replies were cut at the output limit; raise "
+                "max_tokens_extract or max_tokens_question."
             ),
         ),
         (
             "refused_replies",
+            severity(replies.refused),
             replies.refused,
-            "replies were refused or filtered by the provider; they count as wrong.",
+            (
+                f"of {replies.received} replies were refused or filtered by the "
+                "provider; they count as wrong."
+            ),
         ),
-    ):
+        (
+            "questions_not_asked",
+            "warn",
+            replies.unasked,
+            (
+                "questions that these settings need are missing from the run and are "
+                "not counted; resume it to send them."
+            ),
+        ),
+        (
+            "unused" if imported else "stale",
+            "info",
+            replies.stale,
+            "stored answers are not used under these settings.",
+        ),
+        (
+            "merged_variants",
+            "info",
+            merged,
+            (
+                "spellings in the truth are one variant with an earlier one and count "
+                "once."
+            ),
+        ),
+    )
+    for code, level, n, message in rows:
         if n:
-            is_many = n > SHARE_OF_NOTE * replies.received
             yield Finding(
-                code=code,
-                severity="warn" if is_many else "info",
-                where=model,
-                message=f"{n} of {replies.received} {message}",
-                n=n,
+                code=code, severity=level, where=model, message=f"{n} {message}", n=n
             )
-
-
-def _plan(model: str, tally: ModelTally, *, imported: bool) -> Iterator[Finding]:
-    if tally.replies.unasked:
-        yield Finding(
-            code="questions_not_asked",
-            severity="warn",
-            where=model,
-            message=f"{tally.replies.unasked} questions that these settings "
-            "need are missing from the run and are not counted; resume "
-            "it to send them.",
-            n=tally.replies.unasked,
-        )
-    if tally.replies.stale:
-        yield Finding(
-            code="unused" if imported else "stale",
-            severity="info",
-            where=model,
-            message=f"{tally.replies.stale} stored answers are not used under "
-            "these settings.",
-            n=tally.replies.stale,
-        )
 
 
 def _agreement(survey: RunTally) -> Iterator[Finding]:
@@ -238,15 +240,13 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
     card = Scorecard(
         models={},
         summary=run_text(
-            RunResults(
-                survey=counted,
-                settings=settings,
-                imported=answers.imported,
-                models=by_path,
-                grounding=grounding,
-                pairs=pairs,
-                findings=all_findings,
-            )
+            counted,
+            settings,
+            by_path,
+            grounding=grounding,
+            pairs=pairs,
+            findings=all_findings,
+            imported=answers.imported,
         ),
         headline=HEADLINES[counted.mode],
         worth_explaining=_worst_paper(counted),

@@ -17,6 +17,7 @@ from jobs.kit.profiles import ProfiledSettings
 Case: TypeAlias = Literal["fold", "keep"]
 Link: TypeAlias = Literal["split", "whole"]
 Rules: TypeAlias = Literal["robust", "clinpgx-qa"]
+Encoding: TypeAlias = Literal["strict", "replace"]
 Pipeline: TypeAlias = Literal["mcq_variant", "mcq_drug", "mcq_phenotype", "study_param"]
 
 PIPELINES: tuple[Pipeline, ...] = (
@@ -79,7 +80,7 @@ class InvestigationSettings(ProfiledSettings):
     any_id: bool = Field(
         default=False, description="accept paper ids other than PMC + digits"
     )
-    encoding_errors: Literal["strict", "replace"] = Field(
+    encoding_errors: Encoding = Field(
         "strict", description="what to do with bytes that are not UTF-8"
     )
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from jobs.kit.comparison.models import p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
-from jobs.kit.summary import summary_text
+from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import ends, fixed
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.model_summary import reasons
@@ -32,46 +31,50 @@ TITLES: Mapping[Mode, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResults:
-    """All that the summary of a scoring is made from."""
+def run_text(
+    survey: RunTally,
+    settings: InvestigationSettings,
+    models: Mapping[str, ByPath],
+    *,
+    grounding: Grounding,
+    pairs: Iterable[PaperModelPair],
+    findings: Sequence[Finding],
+    imported: bool,
+) -> str:
+    """The summary of one scoring.
 
-    survey: RunTally
-    settings: InvestigationSettings
-    imported: bool
-    models: Mapping[str, ByPath]  #: each model's metrics
-    grounding: Grounding
-    pairs: tuple[PaperModelPair, ...]
-    findings: tuple[Finding, ...]  #: of these, warnings and errors are printed
-
-
-def run_text(results: RunResults) -> str:
-    """The summary of one scoring."""
-    survey, models = results.survey, results.models
+    Args:
+        survey: what was counted.
+        settings: of the scoring.
+        models: each model's metrics.
+        grounding: what was looked up in the texts.
+        pairs: every two models.
+        findings: of these, warnings and errors are printed.
+        imported: whether the answers were made elsewhere.
+    """
     blocks: list[Block] = [
-        _title(results),
-        *sample_sentences(results.findings),
+        _title(survey.mode, settings, imported=imported),
+        *sample_sentences(findings),
         _counts(survey, models),
         _table(COLUMNS[survey.mode], models),
-        *(_pair(pair) for pair in results.pairs if SCORE.path in pair.compared.metrics),
+        *(_pair(pair) for pair in pairs if SCORE.path in pair.compared.metrics),
         *_remarks(models),
         *_flips(survey),
-        *_ungrounded(survey.models, results.grounding),
+        *_ungrounded(survey.models, grounding),
         *_agreement(survey),
-        *(f"{f.where}: {f.message}" for f in results.findings if f.severity != "info"),
+        *finding_lines(findings),
     ]
     return summary_text(blocks)
 
 
-def _title(results: RunResults) -> str:
-    settings, mode = results.settings, results.survey.mode
+def _title(mode: Mode, settings: InvestigationSettings, *, imported: bool) -> str:
     profile: str = settings.profile
     if settings.profile_changes:
         profile += f", changed: {', '.join(settings.profile_changes)}"
     method = [f"{settings.variant_case} case"] if mode != "questions" else []
     if mode == "investigate":
         method.append(f"{settings.variant_link} links")
-    if results.imported:
+    if imported:
         method.append("imported answers")
     elif mode != "extract":
         batched = settings.batch_questions

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from jobs.kit.comparison.models import DIFFERENCE, TESTED
@@ -390,20 +391,15 @@ def pairs_table(pairs: Iterable[PaperModelPair], mode: Mode) -> Table:
     ).table(pairs)
 
 
-class _DifferenceRow(NamedTuple):
-    profile: str
-    difference: RecordedDifference
-
-
-DIFFERENCES = TableOf[_DifferenceRow](
+DIFFERENCES = TableOf[RecordedDifference](
     name="differences",
     columns=(
         text("profile", lambda row: row.profile),
-        text("model", lambda row: row.difference.model),
-        text("where", lambda row: row.difference.where),
-        text("fact", lambda row: row.difference.fact),
-        column("recorded", lambda row: _cell(row.difference.recorded)),
-        column("recomputed", lambda row: _cell(row.difference.recomputed)),
+        text("model", lambda row: row.model),
+        text("where", lambda row: row.where),
+        text("fact", lambda row: row.fact),
+        column("recorded", lambda row: _cell(row.recorded)),
+        column("recomputed", lambda row: _cell(row.recomputed)),
     ),
     caption="The first differences under each profile.",
 )
@@ -418,11 +414,7 @@ def agreement_tables(agreements: Sequence[RecordedAgreement]) -> tuple[Table, Ta
             rows=tuple(row for agreement in agreements for row in agreement.rows()),
             caption="Facts stated by the imported files against recomputed ones.",
         ),
-        DIFFERENCES.table(
-            _DifferenceRow(agreement.profile, difference)
-            for agreement in agreements
-            for difference in agreement.differences
-        ),
+        DIFFERENCES.table(chain(*(agreement.differences for agreement in agreements))),
     )
 
 

@@ -12,20 +12,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from jobs.kit.measurements import Measurement
+from jobs.kit.measurements import MeasuredValue, Measurement, count, share
+from jobs.kit.measures import ComputedMeasure, ValueMeasure, measured
 from jobs.kit.metrics import Ratio, ratio
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import PaperTexts
 from jobs.paper_investigation.grading import GradedPaper
-from jobs.paper_investigation.measures import (
-    count,
+from jobs.paper_investigation.paper_scores import (
+    UNPARSED,
     mean_of_values,
     mean_over_papers,
-    rate,
 )
-from jobs.paper_investigation.paper_scores import UNPARSED
 from jobs.paper_investigation.variants import (
     VARIANT_CLASSES,
     VARIANT_KINDS,
@@ -54,21 +54,6 @@ class VariantHits:
     fn: int = 0
     fn_unparsed: int = 0  #: truth of papers whose extraction could not be read
     fn_unparsed_raw: int = 0  #: the same, repeats counted as often as they stand
-
-    @property
-    def recall(self) -> float | None:
-        """Share of the truth that was listed."""
-        return ratio(self.tp, self.tp + self.fn)
-
-    @property
-    def precision(self) -> float | None:
-        """Share of the lists that is truth: a lower bound."""
-        return ratio(self.tp, self.tp + self.fp)
-
-    @property
-    def f1(self) -> float | None:
-        """Harmonic mean of both."""
-        return ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,23 +134,17 @@ class ExtractionCounts:
         Args:
             papers: the clusters of the intervals.
         """
-        total = self.total()
         for name, hits in self.classes.items():
             if hits != VariantHits():
-                yield from _measures(f"class.{name}", hits)
-        yield from _measures("class.MICRO-AVG", total)
+                yield from measured(HITS, hits, path=f"class.{name}.")
+        total, path = self.total(), "class.MICRO-AVG."
+        yield from measured(HITS, total, path=path)
         if self.unparsed:
-            yield rate(
-                "class.MICRO-AVG.recall~failures_as_fn",
-                total.tp,
-                total.tp + total.fn + total.fn_unparsed,
-                "tp / (tp + fn), unparsed papers' truth in fn",
-            )
+            yield from measured(FAILURES_AS_FN, total, path=path)
         yield from self._by_kind(papers)
         for size, scores in self._sizes.items():
             if scores:
-                yield _by_size(f"truth_size.{size}.recall", [r for r, _ in scores])
-                yield _by_size(f"truth_size.{size}.score", [s for _, s in scores])
+                yield from measured(BY_SIZE, scores, path=f"truth_size.{size}.")
 
     def _by_kind(self, papers: Sequence[str]) -> Iterator[Measurement]:
         every = self._kinds.values()
@@ -173,47 +152,114 @@ class ExtractionCounts:
         for kind, words in VARIANT_KINDS.items():
             truth = sum(recall.truth[kind] for recall in every)
             if truth:
-                yield rate(
-                    f"kind.{kind}.recall",
-                    sum(recall.recalled[kind] for recall in every),
-                    truth,
-                    f"recalled / truth, in parsed papers, of {words}",
-                    Ratio(
-                        [recall.recalled[kind] for recall in clusters],
-                        [recall.truth[kind] for recall in clusters],
-                    ),
+                recalled = sum(recall.recalled[kind] for recall in every)
+                by_paper = Ratio(
+                    [recall.recalled[kind] for recall in clusters],
+                    [recall.truth[kind] for recall in clusters],
+                )
+                yield KIND_RECALL.measurement(
+                    "kind.{kind}.recall",
+                    replace(share(recalled, truth), statistic=by_paper),
+                    text=kind,
+                    parameters={"variants": words},
                 )
         if any(recall.truth["reference_allele"] for recall in every):
             recalls = [recall.recall_of_others for recall in clusters]
-            yield Measurement(
-                path="avg_variant_recall~without_reference_alleles",
-                definition=mean_over_papers("|R|/|T|, without reference alleles"),
-                measured=mean_of_values(recalls, is_drawn=True),
+            yield WITHOUT_REFERENCE.measurement(
+                "avg_variant_recall~without_reference_alleles",
+                mean_of_values(recalls, is_drawn=True),
             )
 
 
-def _measures(path: str, hits: VariantHits) -> Iterator[Measurement]:
-    yield count(f"{path}.tp", hits.tp, "truth variants listed")
-    yield count(f"{path}.fp", hits.fp, "listed variants that are not truth")
-    yield count(f"{path}.fn", hits.fn, "truth variants not listed")
-    yield rate(f"{path}.recall", hits.tp, hits.tp + hits.fn, "tp / (tp + fn)")
-    yield rate(
-        f"{path}.precision", hits.tp, hits.tp + hits.fp, "tp / (tp + fp), a lower bound"
-    )
-    yield rate(
-        f"{path}.f1",
-        2 * hits.tp,
-        2 * hits.tp + hits.fp + hits.fn,
-        "2 tp / (2 tp + fp + fn)",
-    )
+HITS: Mapping[str, ValueMeasure[VariantHits]] = {
+    "tp": ValueMeasure(
+        "True positives, {class}",
+        "Known variants {of} that the model lists",
+        "higher",
+        of=lambda hits: count(hits.tp),
+        definition="count@1(truth variants listed)",
+    ),
+    "fp": ValueMeasure(
+        "False positives, {class}",
+        "Listed variants {of} that are not in the truth",
+        "lower",
+        of=lambda hits: count(hits.fp),
+        definition="count@1(listed variants that are not truth)",
+    ),
+    "fn": ValueMeasure(
+        "False negatives, {class}",
+        "Known variants {of} that the model does not list",
+        "lower",
+        of=lambda hits: count(hits.fn),
+        definition="count@1(truth variants not listed)",
+    ),
+    "recall": ValueMeasure(
+        "Recall, {class}",
+        "Share of the known variants {of} that the model lists",
+        "higher",
+        of=lambda hits: share(hits.tp, hits.tp + hits.fn),
+        definition="ratio@1(tp / (tp + fn))",
+    ),
+    "precision": ValueMeasure(
+        "Precision, {class}",
+        "Share of the listed variants {of} that are in the truth, a lower bound",
+        "higher",
+        of=lambda hits: share(hits.tp, hits.tp + hits.fp),
+        definition="ratio@1(tp / (tp + fp), a lower bound)",
+    ),
+    "f1": ValueMeasure(
+        "F1, {class}",
+        "Harmonic mean of precision and recall of variants {of}",
+        "higher",
+        of=lambda hits: share(2 * hits.tp, 2 * hits.tp + hits.fp + hits.fn),
+        definition="ratio@1(2 tp / (2 tp + fp + fn))",
+    ),
+}
+"""Behind `class.{class}.`; `{of}` says which class, or that they are all."""
 
+FAILURES_AS_FN: Mapping[str, ValueMeasure[VariantHits]] = {
+    "recall~failures_as_fn": ValueMeasure(
+        "unreadable lists as empty",
+        "papers whose list could not be read count as papers with an empty list",
+        of=lambda hits: share(hits.tp, hits.tp + hits.fn + hits.fn_unparsed),
+        definition="ratio@1(tp / (tp + fn), unparsed papers' truth in fn)",
+    )
+}
+"""With the words of its form."""
 
-def _by_size(path: str, values: list[float | None]) -> Measurement:
-    return Measurement(
-        path=path,
+KIND_RECALL = ComputedMeasure(
+    "Variant recall, {kind}",
+    "Share of the known {kind} that the model lists",
+    "higher",
+    definition="ratio@1(recalled / truth, in parsed papers, of {variants})",
+)
+WITHOUT_REFERENCE = ComputedMeasure(
+    "without reference alleles",
+    "reference alleles such as *1 are left out",
+    definition=mean_over_papers("|R|/|T|, without reference alleles"),
+)
+"""With the words of its form."""
+
+SizeScores: TypeAlias = Sequence[tuple[float, float | None]]
+"""Recall and score of papers with a number of truth variants."""
+
+BY_SIZE: Mapping[str, ValueMeasure[SizeScores]] = {
+    "recall": ValueMeasure(
+        "Variant recall, papers with {size} known variants",
+        "Mean variant recall of the papers with {size} known variants",
+        "higher",
+        of=lambda scores: mean_of_values([recall for recall, _ in scores]),
         definition="mean@1(over papers with that many truth variants)",
-        measured=mean_of_values(values, is_drawn=False),
-    )
+    ),
+    "score": ValueMeasure(
+        "Paper score, papers with {size} known variants",
+        "Mean score of the papers with {size} known variants",
+        "higher",
+        of=lambda scores: mean_of_values([score for _, score in scores]),
+        definition="mean@1(over papers with that many truth variants)",
+    ),
+}
+"""Behind `truth_size.{size}.`."""
 
 
 TRUTH = ""
@@ -249,16 +295,30 @@ class Grounding:
 
     def measures(self, model: str) -> Iterator[Measurement]:
         """Grounded over judged, of the truth and of *model*'s lists, by class."""
-        for name, key in (("truth", TRUTH), ("predicted", model)):
+        for side, key in (("truth", TRUTH), ("predicted", model)):
             classes = self.classes.get(key, {})
-            for kind in VARIANT_CLASSES:
-                if counts := classes.get(kind):
-                    yield rate(
-                        f"grounding.{name}.{kind}",
-                        counts.grounded,
-                        counts.judged,
-                        "in the text / judged variants of papers with text",
-                    )
+            yield from measured(GROUNDED, classes, path=f"grounding.{side}.")
+
+
+def _grounded_shares(
+    classes: Mapping[VariantClass, GroundedCounts],
+) -> dict[str, MeasuredValue]:
+    return {
+        name: share(classes[name].grounded, classes[name].judged)
+        for name in VARIANT_CLASSES
+        if name in classes
+    }
+
+
+GROUNDED: Mapping[str, ValueMeasure[Mapping[VariantClass, GroundedCounts]]] = {
+    "{class}": ValueMeasure(
+        "In the text, {side} {class}",
+        "Share of the {side} {class} that occur in the paper's text",
+        of=_grounded_shares,
+        definition="ratio@1(in the text / judged variants of papers with text)",
+    )
+}
+"""Behind `grounding.{side}.`."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -85,7 +85,12 @@ def read_truth(
         DatasetError: a column is missing or could be several, a row has no paper or
             name, or there is none.
     """
-    every = list(read_rows(path, _CuratedRow, missing, renamed))
+    rows, blank = [], 0
+    for row in read_rows(path, _CuratedRow, missing, renamed):
+        if row.value:
+            rows.append(TruthRow(**row.cells, source_row=row.line))
+        else:
+            blank += 1
     if {*NAME.choices}.issubset(open_table(path, renamed).names):
         findings.add(
             "two_name_columns",
@@ -93,12 +98,9 @@ def read_truth(
             path.name,
             "There are columns label and property_name; label is the name.",
         )
-    rows = tuple(
-        TruthRow(**row.cells, source_row=row.line) for row in every if row.value
-    )
     if not rows:
         raise DatasetError(f"{path.name}: no row has a value (add rows).")
-    return TruthFile(rows=rows, blank=len(every) - len(rows))
+    return TruthFile(rows=tuple(rows), blank=blank)
 
 
 BROKEN = frozenset({"", "#N/A", "#NAME?", "#REF!", "#VALUE!"})

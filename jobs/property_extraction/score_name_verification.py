@@ -12,6 +12,7 @@ from jobs.kit.explain import pages_text
 from jobs.kit.measurements import with_intervals
 from jobs.kit.measures import measured
 from jobs.kit.metrics import Agreement
+from jobs.kit.summary import summary_text
 from jobs.kit.tables import Columns, TableOf, count, flag, number, text
 from jobs.kit.text_format import plural
 from jobs.property_extraction.data import PropertyDataset
@@ -33,7 +34,7 @@ from jobs.property_extraction.tables import model_slugs
 from runner.errors import UsageError
 from runner.job import Answers
 from runner.scorecard import Axis, Panel, Scorecard, Table
-from store.document import Block, Fact, Numbers, TableBlock, Words, as_text
+from store.document import Block, Fact, Numbers, TableBlock, Words
 from store.document import number as number_text
 from store.printable import clip
 
@@ -158,7 +159,7 @@ NAME_CELLS = 34
 
 def verification_text(verification: NameVerification) -> str:
     """The summary of one scoring."""
-    return f"{as_text(_summary(verification))}\n"
+    return summary_text(_summary(verification))
 
 
 def _summary(verification: NameVerification) -> Iterator[Block]:

@@ -86,7 +86,13 @@ class ReviewBenchmark(Job):
         _refuse_explain,
         Deferred("jobs.review_benchmark.explain:explain"),
     )
-    prepare = Deferred("jobs.review_benchmark.prepare:SUBCOMMANDS")
+    prepare: Mapping[str, Deferred] = {
+        "coverage": Deferred("jobs.review_benchmark.coverage:coverage"),
+        "import": Deferred("jobs.review_benchmark.prepare:PaperImport.of"),
+        "pairs": Deferred(
+            "jobs.review_benchmark.adversarial_pairs:AdversarialReport.of"
+        ),
+    }
     importer = Deferred("jobs.review_benchmark.result_files:importer")
 
 

@@ -1,7 +1,4 @@
-"""Prepares data: `siftlog prepare review-benchmark import|coverage|pairs`.
-
-`import` adds the papers of files to the database and is implemented here.
-"""
+"""Adds the papers of files to the database, as `prepare review-benchmark import`."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jobs.kit.job import Deferred
 from jobs.kit.text_format import plural
 from jobs.review_benchmark.database.formats import mapped_columns, read_file
 from jobs.review_benchmark.database.papers import PaperFormat, ReadRecord, paper_format
@@ -20,7 +16,6 @@ from jobs.review_benchmark.database.reader import SQL, writer
 from jobs.review_benchmark.database.writer import FileCounts, PaperWriter
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.errors import DatasetError, UsageError
-from runner.job import Prepared, PreparedFolder, PreparedFromFiles
 
 PROGRESS_EVERY = 1000
 """Records between two words on how far an import is."""
@@ -208,14 +203,3 @@ def _line(counts: FileCounts) -> str:
     if counts.bad:
         parts.append(f"{plural(len(counts.bad), 'bad record')} left out")
     return ", ".join(parts)
-
-
-SUBCOMMANDS: Mapping[
-    str,
-    Callable[[ReviewBenchmarkSettings], Prepared | PreparedFromFiles | PreparedFolder],
-] = {
-    "coverage": Deferred("jobs.review_benchmark.coverage:coverage"),
-    "import": PaperImport.of,
-    "pairs": Deferred("jobs.review_benchmark.adversarial_pairs:AdversarialReport.of"),
-}
-"""By the word that follows the job's name."""

@@ -79,7 +79,7 @@ class ArticleText:
         return bool(self.abstract.strip())
 
 
-_NO_TEXT = ArticleText()
+NO_TEXT = ArticleText()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ class Corpus:
 
     def text(self, paper: str) -> ArticleText:
         """A paper's text: the table's, and where that has no abstract the other."""
-        text = self.papers.get(paper, _NO_TEXT)
+        text = self.papers.get(paper, NO_TEXT)
         return text if text.has_abstract else self.further.get(paper, text)
 
 

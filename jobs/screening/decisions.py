@@ -33,15 +33,7 @@ INCLUDE, EXCLUDE, UNCLEAR, UNPARSED, FAILED, SKIPPED, MISSING = range(7)
 READABLE = (INCLUDE, EXCLUDE, UNCLEAR)
 """What a reply can say; the others are none."""
 
-OUTCOMES = (
-    "include",
-    "exclude",
-    "unclear",
-    "unparsed",
-    "failed",
-    "skipped",
-    "missing",
-)
+OUTCOMES = ("include", "exclude", "unclear", "unparsed", "failed", "skipped", "missing")
 """Their names; `missing`: nothing was asked, or nothing has come yet."""
 
 
@@ -195,6 +187,9 @@ def _records_table(
         stages=stages,
     )
 
+
+CALLS = ("exclude", "include")
+"""By label, and by the number of a call."""
 
 UNDECIDED = -1
 

@@ -20,7 +20,13 @@ from jobs.screening.data import (
     ScreeningRecord,
     record_key,
 )
-from jobs.screening.decisions import OUTCOMES, UNDECIDED, DecisionView, screened_records
+from jobs.screening.decisions import (
+    CALLS,
+    OUTCOMES,
+    UNDECIDED,
+    DecisionView,
+    screened_records,
+)
 from jobs.screening.explain_selection import (
     ExplainedScreening,
     SelectedRecord,
@@ -34,6 +40,7 @@ from jobs.screening.ranking import RankedReview
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from store.document import (
+    LABEL_WIDTH,
     Block,
     Cell,
     Fact,
@@ -75,9 +82,6 @@ def _reading(answer: Answer, *, imported: bool) -> Iterator[Reading]:
 
 NO_ABSTRACT = "(no abstract)"
 
-CALLS = ("exclude", "include")
-"""By the number of a call."""
-
 
 def record_page(
     run: ExplainedScreening, chosen: SelectedRecord, at: int
@@ -104,14 +108,18 @@ def record_page(
     yield from description_blocks(run, chosen.review, answers)
     for model, view in run.views.items():
         yield Heading(model)
-        yield f"  {'decision':<10} {_decision(view, at)}"
+        yield _fact("decision", _decision(view, at))
         for replicate_view in run.replicates(model):
             name = f"replicate {replicate_view.decisions.replicate}"
-            yield f"  {name:<12} {_decision(replicate_view, at)}"
-        yield f"  {'rank':<10} {_rank(run, view, chosen.review, at)}"
+            yield _fact(name, _decision(replicate_view, at), width=13)
+        yield _fact("rank", _rank(run, view, chosen.review, at))
         stated = run.about_item(chosen.review)
         model_answers = (a for a in (*stated, *answers) if a.task.model == model)
         yield from _answer_blocks(model_answers, imported=run.answers.imported)
+
+
+def _fact(label: str, text: str, width: int = LABEL_WIDTH) -> Fact:
+    return Fact(label, text, indent=2, width=width, is_wide=True)
 
 
 def abstract_fact(text: ArticleText) -> Fact:
@@ -245,11 +253,11 @@ def _of_model(
     positives = plural(int(ranked.label.sum()), "included paper")
     # what ranks lowest was excluded most surely
     missed = _positions(ranked.label & (calls == 0))[::-1]
-    yield f"  missed     {len(missed):,} of {positives}{_order(missed)}"
+    yield _fact("missed", f"{len(missed):,} of {positives}{_order(missed)}")
     yield from _table(run, view, ranked, missed)
     negatives = plural(int((~ranked.label).sum()), "negative")
     wrong = _positions(~ranked.label & (calls == 1))
-    yield f"  included   wrongly {len(wrong):,} of {negatives}{_order(wrong)}"
+    yield _fact("included", f"wrongly {len(wrong):,} of {negatives}{_order(wrong)}")
     yield from _table(run, view, ranked, wrong)
 
 

@@ -25,14 +25,7 @@ from jobs.screening.negatives_trace import (
 )
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import UsageError
-from store.document import (
-    Block,
-    Fact,
-    Numbers,
-    TableBlock,
-    Words,
-    as_text,
-)
+from store.document import Block, Fact, Numbers, TableBlock, Words, as_text
 from store.printable import display_width, one_line
 
 INCLUDED = 5

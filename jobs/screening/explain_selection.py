@@ -15,7 +15,7 @@ import numpy as np
 from jobs.kit import explain
 from jobs.kit.metrics.columns import Ints
 from jobs.kit.replies import AnswerSubset
-from jobs.screening.data import ArticleText, record_key
+from jobs.screening.data import NO_TEXT, ArticleText, record_key
 from jobs.screening.decisions import (
     Decisions,
     DecisionView,
@@ -93,9 +93,6 @@ def _near(item: str, screened: ScreenedRecords) -> Iterator[str]:
         for name in explain.closest(review, records.reviews, always=True):
             key = record_key(name, paper)
             yield key if key in screened.index_by_key else name
-
-
-_NO_TEXT = ArticleText()
 
 
 @dataclass(frozen=True)
@@ -179,14 +176,14 @@ class ExplainedScreening:
         try:
             return self.dataset.review(review).text
         except KeyError:
-            return _NO_TEXT
+            return NO_TEXT
 
     def paper(self, paper: str) -> ArticleText:
         """Its text; an import without a set has none."""
         try:
             return self.dataset.paper(paper)
         except KeyError:
-            return _NO_TEXT
+            return NO_TEXT
 
 
 def review_of(task: Task) -> str:
@@ -226,6 +223,7 @@ def description_blocks(
     for description, names in recipients.items():
         listed = ", ".join(dict.fromkeys(names))
         suffix = f" ({listed})" if len(recipients) > 1 else ""
-        yield f"told       from {SOURCES[description.source]}{suffix}"
+        source = f"from {SOURCES[description.source]}{suffix}"
+        yield Fact("told", source, is_wide=True)
         for label, text in description.lines:
             yield Quote(f"{label}: {one_line(text)}")

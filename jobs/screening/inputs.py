@@ -372,11 +372,7 @@ def _findings(dataset: ScreeningDataset) -> tuple[Finding, ...]:
     findings = InputFindings()
     for review in _with_title_alone(dataset):
         findings.add(
-            "criteria_from_title",
-            "warn",
-            "reviews.jsonl",
-            _TITLE_ALONE,
-            example=review,
+            "criteria_from_title", "warn", "reviews.jsonl", _TITLE_ALONE, example=review
         )
     return findings.findings()
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from jobs.screening.decisions import OUTCOMES
-from jobs.screening.ranking import (
-    RANKING,
-    RECALL_AT,
-    THRESHOLD_RATES,
-    THRESHOLDS,
-    WSS,
-)
+from jobs.screening.ranking import RANKING, RECALL_AT, THRESHOLD_RATES, THRESHOLDS, WSS
 from jobs.screening.rates import COUNTS, PREDICTED, RATES, READING_WORDS
 from jobs.screening.results import REASONS, REPLICATES, REPLIES
 from jobs.screening.strata import CALIBRATION, CONTAMINATION, KINDS
@@ -31,8 +25,7 @@ MEASURES = Measures(
         # all records, pooled: the plain case, which a name leaves out
         "all.": MeasurePart(name="", meaning="all records"),
         "near-miss.": MeasurePart(
-            name="near misses",
-            meaning="the negatives are papers of related reviews",
+            name="near misses", meaning="the negatives are papers of related reviews"
         ),
         "random.": MeasurePart(
             name="random negatives",
@@ -52,8 +45,7 @@ MEASURES = Measures(
             meaning="undecided records count as included, as if a person read them",
         ),
         "as_exclude.": MeasurePart(
-            name="undecided as excluded",
-            meaning="undecided records count as excluded",
+            name="undecided as excluded", meaning="undecided records count as excluded"
         ),
     },
     forms={

@@ -12,6 +12,7 @@ import numpy as np
 
 from jobs.kit.text_format import plural
 from jobs.screening.data import (
+    NO_TEXT,
     Corpus,
     Exclusion,
     Ids,
@@ -176,18 +177,20 @@ def _first_near_miss(
     ]
     if not near_misses:
         return None
-    text, review_text = corpus.text(near_misses[0].paper), corpus.reviews.get(review)
+    text, review_text = (
+        corpus.text(near_misses[0].paper),
+        corpus.reviews.get(review, NO_TEXT),
+    )
     return FirstNearMiss(
         paper=near_misses[0].paper,
         title=text.title,
         abstract=text.abstract,
-        review_abstract=review_text.abstract if review_text else "",
+        review_abstract=review_text.abstract,
     )
 
 
 def _review_title(corpus: Corpus, review: str) -> str:
-    text = corpus.reviews.get(review)
-    return text.title if text else ""
+    return corpus.reviews.get(review, NO_TEXT).title
 
 
 def _related_reviews(

@@ -371,22 +371,22 @@ class _Collector:
             outcomes[at] = combine_stages(due, last, has_ended=has_ended)
             skips.update(filter(None, [outcomes[at].skip]))
             skips[EXCLUDED_EARLIER] += has_ended and due[-1].stage < last
-        p = (math.nan if each.p is None else each.p for each in outcomes)
+        p = (math.nan if row.p is None else row.p for row in outcomes)
         return Decisions(
             model=model,
             replicate=replicate,
-            outcome=np.fromiter((each.outcome for each in outcomes), np.int64, n),
+            outcome=np.fromiter((row.outcome for row in outcomes), np.int64, n),
             p=np.fromiter(p, np.float64, n),
-            stage=np.fromiter((each.stage for each in outcomes), np.int64, n),
-            ended=np.fromiter((each.ended for each in outcomes), np.int64, n),
-            latest=np.fromiter((each.latest for each in outcomes), np.int64, n),
+            stage=np.fromiter((row.stage for row in outcomes), np.int64, n),
+            ended=np.fromiter((row.ended for row in outcomes), np.int64, n),
+            latest=np.fromiter((row.latest for row in outcomes), np.int64, n),
             stages=self._stages,
-            reason_code=[each.reason_code for each in outcomes],
-            reason=[each.reason for each in outcomes],
-            issues=[NOTED.join(each.issues) for each in outcomes],
-            replies=sum(each.replies for each in outcomes),
+            reason_code=[row.reason_code for row in outcomes],
+            reason=[row.reason for row in outcomes],
+            issues=[NOTED.join(row.issues) for row in outcomes],
+            replies=sum(row.replies for row in outcomes),
             skip=dict(+skips),
-            counts=dict(Counter(word for each in outcomes for word in each.issues)),
+            counts=dict(Counter(word for row in outcomes for word in row.issues)),
         )
 
     def _due(self, steps: Sequence[StageAnswer]) -> tuple[Sequence[StageAnswer], bool]:

@@ -15,7 +15,7 @@ from typing import Any
 from jobs.kit.text_format import fixed, plural
 from jobs.screening import inputs, set_files
 from jobs.screening.corpus import read_corpus, table_paths
-from jobs.screening.data import KINDS, REASON_CODES, ArticleText, Corpus, RecordKind
+from jobs.screening.data import KINDS, NO_TEXT, REASON_CODES, Corpus, RecordKind
 from jobs.screening.graph import Graph, overview
 from jobs.screening.inputs import MANIFEST
 from jobs.screening.set_files import BuiltSet, build, macro_confirmed, together
@@ -257,7 +257,7 @@ class SetFolder:
             (
                 set_files.review_json(
                     review,
-                    corpus.reviews.get(review, ArticleText()),
+                    corpus.reviews.get(review, NO_TEXT),
                     corpus.criteria.get(review),
                 )
                 for review in built.reviews

@@ -40,9 +40,7 @@ from runner.prompts import REASK, Placeholder, PromptBlock, PromptCatalog
 from runner.structured import schema_of
 
 _REVIEW: Final = Placeholder(
-    name="review",
-    meaning="what the review asks for, between marks",
-    needed=True,
+    name="review", meaning="what the review asks for, between marks", needed=True
 )
 _PAPER: Final = Placeholder(
     name="paper",
@@ -101,7 +99,7 @@ _HEADING = re.compile(
     + "|".join(
         re.escape(form) for heading in HEADINGS for form in (heading, heading.upper())
     )
-    + r")\b(?:\s*:\s*|\s)",
+    + r")\b(?:\s*:\s*|\s)"
 )
 _BY_CAPITALS = {heading.upper(): heading for heading in HEADINGS}
 _ENDS = ".?!:;)]"

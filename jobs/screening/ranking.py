@@ -352,7 +352,7 @@ THRESHOLDS: Mapping[str, ValueMeasure[ThresholdSweep]] = {
         of=lambda sweep: {"in_sample": count(sweep.in_sample.threshold, len(sweep.p))},
         definition="threshold@1(largest p_include with sensitivity >= "
         f"{TARGET_SENSITIVITY})",
-    ),
+    )
 }
 
 

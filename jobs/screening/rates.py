@@ -14,19 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jobs.kit.measurements import (
-    Measurement,
-    count,
-    counts,
-    pooled,
-    with_wilson,
-)
-from jobs.kit.measures import (
-    Measure,
-    RateMeasure,
-    ValueMeasure,
-    measured,
-)
+from jobs.kit.measurements import Measurement, count, counts, pooled, with_wilson
+from jobs.kit.measures import Measure, RateMeasure, ValueMeasure, measured
 from jobs.kit.metrics import (
     NOT_NEGATIVE,
     SHARE,
@@ -379,7 +368,7 @@ PREDICTED: Mapping[str, ValueMeasure[StratumCounts]] = {
             f"{p:g}": pooled(c.decided.derived_ppv(p)) for p in c.prevalences
         },
         definition="ppv_at_prevalence@1(prevalence={prevalence})",
-    ),
+    )
 }
 
 

@@ -161,9 +161,7 @@ def reason_agreement(view: DecisionView) -> ReasonAgreement | None:
         else:
             cells[review_code, (model_codes[at] if model_codes else "") or OTHER] += 1
     return ReasonAgreement(
-        cells=dict(sorted(cells.items())),
-        other=left_out[OTHER],
-        uncoded=left_out[""],
+        cells=dict(sorted(cells.items())), other=left_out[OTHER], uncoded=left_out[""]
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from jobs.kit.metrics.columns import Bools
 from jobs.screening.data import (
     KINDS,
+    NO_TEXT,
     Corpus,
     Exclusion,
     Ids,
@@ -211,9 +212,8 @@ def _reason_to_drop(
     may_lack = settings.keep_without_negatives
     if needs_near_misses and not may_lack and not len(near.candidates):
         return "no_candidates"
-    text = corpus.reviews.get(review)
-    has_text = text is not None and (text.title or text.has_abstract)
-    has_description = has_text or review in corpus.criteria
+    text = corpus.reviews.get(review, NO_TEXT)
+    has_description = text.title or text.has_abstract or review in corpus.criteria
     return "" if has_description and len(near.included) else "no_text"
 
 

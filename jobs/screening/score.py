@@ -22,7 +22,7 @@ from jobs.kit.score import (
     with_models,
 )
 from jobs.screening.data import KINDS, RecordKind, ScreeningJudgement, record_key
-from jobs.screening.decisions import STAGES, ScreenedRecords, screened_records
+from jobs.screening.decisions import CALLS, STAGES, ScreenedRecords, screened_records
 from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.measures import MEASURES
@@ -53,7 +53,7 @@ def judged(screened: ScreenedRecords, answer: Answer) -> Judged | None:
     at = screened.index_by_key.get(answer.task.key)
     if at is None or answer.task.stage not in STAGES:
         return None
-    expected = DECISIONS[int(screened.records.label[at])]
+    expected = CALLS[int(screened.records.label[at])]
     match read_stage(answer, 0).parsed:
         case ScreeningJudgement() as judgement:
             p = "" if judgement.p_include is None else f" {judgement.p_include:.2f}"
@@ -71,10 +71,6 @@ def judged(screened: ScreenedRecords, answer: Answer) -> Judged | None:
             return None
 
 
-DECISIONS = ("exclude", "include")
-"""By label, and by what a call is."""
-
-
 def decided_records(column: ScreeningModelResults) -> ItemFrame:
     """What is decided of each record; no label where it is undecided."""
     records = column.view.records
@@ -86,7 +82,7 @@ def decided_records(column: ScreeningModelResults) -> ItemFrame:
         cluster="review",
         truth=records.label,
         label=column.view.call,
-        categories=DECISIONS,
+        categories=CALLS,
     )
 
 
@@ -160,11 +156,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     views = {model: column.view for model, column in results.columns.items()}
     results = replace(results, pairs=pairs(views, comparables, dataset.settings))
     long_tables = record_tables(results)
-    findings = (
-        *_of_inputs(dataset, answers),
-        *predictions.findings,
-        *results.findings,
-    )
+    findings = (*_of_inputs(dataset, answers), *predictions.findings, *results.findings)
     tables = (*short_tables(results), *(long.table for long in long_tables))
     card = Scorecard(
         models={},
@@ -175,8 +167,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         findings=findings,
         figures=figures(results),
         details=StreamedDetails(
-            files=long_tables,
-            verdicts=TaskVerdicts(answers, partial(judged, screened)),
+            files=long_tables, verdicts=TaskVerdicts(answers, partial(judged, screened))
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, "records"}),
         not_available=tuple(_not_available(results)),

@@ -126,10 +126,7 @@ class ScreeningSettings(BaseModel):
         ("abstract",), description="stages to run: any of title, abstract, fulltext"
     )
     title_exclude_below: float = Field(
-        0.10,
-        ge=0.0,
-        le=1.0,
-        description="p_include up to which a title alone excludes",
+        0.10, ge=0.0, le=1.0, description="p_include up to which a title alone excludes"
     )
     criteria_source: Literal["auto", "file", "llm"] = Field(
         "auto", description="auto: the first available of file, abstract, title"

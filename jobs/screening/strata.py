@@ -235,7 +235,7 @@ CONTAMINATION: Mapping[str, ComputedMeasure] = {
         "the model includes them, under strong assumptions",
         definition="implied contamination@1((fpr near-miss - fpr true-excluded) / "
         "(sensitivity - fpr true-excluded))",
-    ),
+    )
 }
 
 

@@ -31,7 +31,7 @@ from jobs.kit.tables import (
     per_key,
     text,
 )
-from jobs.screening.data import ArticleText
+from jobs.screening.data import NO_TEXT
 from jobs.screening.decisions import (
     OUTCOMES,
     READABLE,
@@ -174,16 +174,8 @@ COMPARISON = TableOf[ScreeningPair](
         count("right_alone_right", lambda pair: pair.tested.right_alone),
         number("mcnemar_p", lambda pair: pair.tested.p),
         number("mcnemar_p_holm", lambda pair: pair.tested.p_holm),
-        group(
-            DIFFERENCE,
-            lambda pair: pair.metric(SENSITIVITY),
-            "sensitivity_",
-        ),
-        group(
-            DIFFERENCE,
-            lambda pair: pair.metric(SPECIFICITY),
-            "specificity_",
-        ),
+        group(DIFFERENCE, lambda pair: pair.metric(SENSITIVITY), "sensitivity_"),
+        group(DIFFERENCE, lambda pair: pair.metric(SPECIFICITY), "specificity_"),
         number("agreement", lambda pair: pair.agreement.percent),
         number("kappa", lambda pair: pair.agreement.kappa),
         number("ac1", lambda pair: pair.agreement.ac),
@@ -355,11 +347,8 @@ def _missed(results: ScreeningResults) -> Iterator[_RecordRow]:
         rows = np.flatnonzero((records.label == 1) & (view.call == 0))
         rows = rows[np.lexsort((rows, view.height[rows]))]
         for at in rows.tolist():
-            title = papers.get(records.papers[at], _NO_TEXT).title or None
+            title = papers.get(records.papers[at], NO_TEXT).title or None
             yield _RecordRow(records, view.decisions, at, title)
-
-
-_NO_TEXT = ArticleText()
 
 
 def _decided(results: ScreeningResults) -> Iterator[_RecordRow]:

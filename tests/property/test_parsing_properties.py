@@ -18,7 +18,6 @@ from jobs.paper_investigation.rule_sets import (
     parse_study,
     read_p_value,
     significance_right,
-    stray_answers,
 )
 from jobs.paper_investigation.settings import Rules
 from runner.messages import ParseFailure, Reply
@@ -138,7 +137,6 @@ def test_a_batch_has_one_answer_a_question_whatever_the_reply(
     for answer, kind in zip(answers, kinds, strict=True):
         assert_is_answer(answer)
         assert not isinstance(answer, Letter if kind == "study" else StudyAnswer)
-    assert stray_answers(reply, len(kinds), letter_rules) >= 0
 
 
 @given(TEXTS, TEXTS, RULES)
@@ -146,7 +144,7 @@ def test_any_two_texts_can_be_compared(
     expected: str, answer: str, rules: Rules
 ) -> None:
     assert p_value_right(expected, answer, rules, 0.05) in (True, False)
-    assert significance_right(expected, answer, rules) in (True, False)
+    assert significance_right(expected, answer) in (True, False)
 
 
 NAMES = st.lists(

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
-from jobs.evidence_retrieval.metrics.bootstrap import (
-    PostBootstrap,
-    RetrievalMeasure,
-    count,
-    metric,
-)
+from jobs.evidence_retrieval.metrics.bootstrap import Clusters, PostBootstrap
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
-from jobs.evidence_retrieval.metrics.retrieval import fold_masks, measures, ranking
+from jobs.evidence_retrieval.metrics.lists import ranking
+from jobs.evidence_retrieval.metrics.retrieval import fold_masks, measures
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.kit.metrics.classification import at_threshold, multilabel
+from jobs.kit.measurements import (
+    MeasuredValue,
+    Measurement,
+    count,
+    share,
+    with_intervals,
+)
+from jobs.kit.measures import ValueMeasure, measured
+from jobs.kit.metrics.classification import Multilabel, at_threshold, multilabel
 from jobs.kit.metrics.columns import Aggregate, Bools, Ints, aggregate
 from jobs.kit.metrics.intervals import without_interval
 from jobs.kit.metrics.selective import NEG
-from runner.scorecard import Metric
+from runner.scorecard import Direction, Metric
 
-ByFold: TypeAlias = Mapping[str, Mapping[str, RetrievalMeasure]]
-"""Measures by fold, then by path."""
+ByFold: TypeAlias = Mapping[str, Mapping[str, Metric]]
+"""Metrics by fold, then by path."""
 
 
-def by_fold(block: JudgedPredictions) -> dict[str, dict[str, RetrievalMeasure]]:
-    """All measures of each fold."""
+def by_fold(block: JudgedPredictions) -> dict[str, dict[str, Metric]]:
+    """All metrics of each fold, of which nothing is drawn."""
     return {
-        # nothing of a fold is drawn again, and what for is as long as its queries
-        name: {m.path: replace(m, sampled=None) for m in measures(block.within(mask))}
+        name: {m.path: m for m in with_intervals(measures(block.within(mask)))}
         for name, mask in fold_masks(block).items()
     }
 
@@ -44,30 +49,26 @@ def over_folds(folds: ByFold, path: str, ddof: int) -> Aggregate:
     return aggregate(values, ddof=ddof)
 
 
-def with_folds(metrics: Sequence[Metric], folds: ByFold, ddof: int) -> list[Metric]:
+def with_folds(metrics: Iterable[Metric], folds: ByFold, ddof: int) -> Iterator[Metric]:
     """The metrics with their mean and standard deviation over folds."""
-    return [_with_folds(m, folds, ddof) for m in metrics]
-
-
-def _with_folds(whole: Metric, folds: ByFold, ddof: int) -> Metric:
-    is_detail = "~" in whole.path or whole.definition.startswith("count@")
-    if is_detail or not any(whole.path in by_path for by_path in folds.values()):
-        return whole
-    statistics = over_folds(folds, whole.path, ddof)
-    notes = [whole.note] if whole.note else []
-    if statistics.n_defined < statistics.n:
-        notes.append(f"defined in {statistics.n_defined} of {statistics.n} folds")
-    return replace(
-        whole, mean=statistics.mean, std=statistics.std, note="; ".join(notes) or None
-    )
+    in_folds = {path for by_path in folds.values() for path in by_path}
+    for whole in metrics:
+        is_detail = "~" in whole.path or whole.definition.startswith("count@")
+        if is_detail or whole.path not in in_folds:
+            yield whole
+            continue
+        over = over_folds(folds, whole.path, ddof)
+        part = f"defined in {over.n_defined} of {over.n} folds"
+        notes = whole.note, part if over.n_defined < over.n else ""
+        note = "; ".join(filter(None, notes)) or None
+        yield replace(whole, mean=over.mean, std=over.std, note=note)
 
 
 def fold_metrics(folds: ByFold) -> Iterator[Metric]:
     """The measures of each fold under `fold.NAME.`, without intervals."""
     for name, by_path in folds.items():
-        for measure in by_path.values():
-            plain = metric(measure, measure.interval)
-            yield replace(plain, path=f"fold.{name}.{plain.path}")
+        for metric in by_path.values():
+            yield replace(metric, path=f"fold.{name}.{metric.path}")
 
 
 FEW_POSITIVES = 10
@@ -95,62 +96,74 @@ def by_criterion(
     block: JudgedPredictions, draws: PostBootstrap
 ) -> dict[str, list[Metric]]:
     """The shown measures of each criterion, in display order."""
-    chosen = {
-        name: list(_criterion_measures(block.within(block.queries.criterion == i)))
+    measured_criteria = {
+        name: list(
+            _criterion_measures(
+                block.within(block.queries.criterion == i), draws.clusters
+            )
+        )
         for i, name in enumerate(block.queries.criteria)
     }
-    flat = [m for criterion_measures in chosen.values() for m in criterion_measures]
-    intervals = iter(draws.intervals([m.sampled for m in flat]))
-    metrics = {}
-    for name, criterion_measures in chosen.items():
-        positives = (
-            next((m.value for m in criterion_measures if m.path == "n_positive"), None)
-            or 0
-        )
-        metrics[name] = [
-            _flagged(
-                metric(m, interval),
-                name,
-                positives < FEW_POSITIVES,
-            )
-            for m, interval in zip(criterion_measures, intervals, strict=False)
-        ]
-    return metrics
+    flat = itertools.chain.from_iterable(measured_criteria.values())
+    drawn = iter(draws.metrics(flat))
+    return {
+        name: list(_flagged(itertools.islice(drawn, len(measurements)), name))
+        for name, measurements in measured_criteria.items()
+    }
 
 
-def _criterion_measures(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
-    queries = block.queries
-    n = int(block.judged.sum())
-    positive = int(np.count_nonzero(block.judged & (queries.y == 1)))
-    for path, value in (
-        ("n_queries", n),
-        ("n_positive", positive),
-        ("positive_rate", positive / n if n else None),
-    ):
-        yield RetrievalMeasure(
-            path=path, value=value, n=n, definition=path, subset="judged"
-        )
-    by_path = {m.path: m for m in measures(block)}
+JUDGED: Mapping[str, ValueMeasure[Bools]] = {
+    "n_queries": ValueMeasure(
+        "Judged queries",
+        "Number of judged queries",
+        definition="{key}",
+        of=lambda y: count(len(y)),
+    ),
+    "n_positive": ValueMeasure(
+        "Judged queries with evidence",
+        "Number of judged queries with evidence",
+        definition="{key}",
+        of=lambda y: count(int(y.sum()), len(y)),
+    ),
+    "positive_rate": ValueMeasure(
+        "Prevalence",
+        "Share of judged queries with evidence",
+        definition="{key}",
+        of=lambda y: share(int(y.sum()), len(y)),
+    ),
+}
+"""Of the judged queries of a criterion: whether there is evidence."""
+
+
+def _criterion_measures(
+    block: JudgedPredictions, clusters: Clusters
+) -> Iterator[Measurement]:
+    yield from measured(JUDGED, block.queries.y[block.judged] == 1, subset="judged")
+    by_path = {m.path: m for m in measures(block, clusters)}
     for path in CRITERION_PATHS:
         if path in by_path:
-            has_interval = path in WITH_INTERVAL
-            yield (
-                by_path[path] if has_interval else replace(by_path[path], sampled=None)
-            )
+            one = by_path[path]
+            yield one if path in WITH_INTERVAL else _undrawn(one)
     for name, ranked in block.lists.items():
         if ranked is not block.final:
-            for measure in ranking(ranked):
-                if measure.path in OF_EARLIER_LISTS:
-                    yield replace(measure, path=f"{name}.{measure.path}", sampled=None)
+            for measurement in ranking(ranked):
+                if measurement.path in OF_EARLIER_LISTS:
+                    yield replace(measurement, path=f"{name}.{measurement.path}")
 
 
-def _flagged(criterion_metric: Metric, criterion: str, is_few: bool) -> Metric:
-    note = "; ".join(filter(None, (criterion_metric.note, "few" if is_few else "")))
-    return replace(
-        criterion_metric,
-        path=f"criterion.{criterion}.{criterion_metric.path}",
-        note=note or None,
-    )
+def _undrawn(measurement: Measurement) -> Measurement:
+    return replace(measurement, measured=replace(measurement.measured, statistic=None))
+
+
+def _flagged(metrics: Iterable[Metric], criterion: str) -> Iterator[Metric]:
+    """The metrics of a criterion, marked where they rest on few positives."""
+    of_criterion = list(metrics)
+    positives = next(m.value or 0 for m in of_criterion if m.path == "n_positive")
+    few = "few" if positives < FEW_POSITIVES else ""
+    for metric in of_criterion:
+        note = "; ".join(filter(None, (metric.note, few)))
+        path = f"criterion.{criterion}.{metric.path}"
+        yield replace(metric, path=path, note=note or None)
 
 
 def macro(criteria: ByCriterion) -> Iterator[Metric]:
@@ -173,21 +186,6 @@ def macro(criteria: ByCriterion) -> Iterator[Metric]:
             subset="criteria",
             definition=f"{definitions[path]}; plain mean over criteria",
         )
-
-
-FIGURES = (
-    "exact_match",
-    "hamming_score",
-    "hamming_loss",
-    "micro_f1",
-    "jaccard_per_item",
-    "f1_per_item",
-    "f1_per_item_empty_one",
-    "f1_per_item_defined",
-    "weighted_f1_per_item",
-    "macro_f1_over_labels",
-    "weighted_f1_over_labels",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,34 +241,147 @@ def _table(
     )
 
 
-def by_post(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
+_N_DEFINED: Mapping[str, Callable[[Multilabel], int]] = {
+    "jaccard_per_item": lambda scores: scores.jaccard_defined,
+    "f1_per_item_defined": lambda scores: scores.f1_per_item_n_defined,
+    "macro_f1_over_labels": lambda scores: scores.macro_f1_n_defined,
+}
+"""Posts or criteria with a value, of figures that may lack one."""
+
+
+def _of_posts(
+    key: str, value: Callable[[Multilabel], float | None], scores: Multilabel
+) -> MeasuredValue:
+    n_defined = _N_DEFINED.get(key)
+    return MeasuredValue(
+        value=value(scores),
+        n=scores.items,
+        n_defined=None if n_defined is None else n_defined(scores),
+    )
+
+
+_POST_FIGURES: Mapping[
+    str, tuple[str, str, Direction, Callable[[Multilabel], float | None]]
+] = {
+    "exact_match": (
+        "Exact match",
+        "Share of posts with all criteria right",
+        "higher",
+        lambda scores: scores.exact_match,
+    ),
+    "hamming_score": (
+        "Hamming score",
+        "Share of right decisions",
+        "higher",
+        lambda scores: scores.hamming_score,
+    ),
+    "hamming_loss": (
+        "Hamming loss",
+        "Share of wrong decisions",
+        "lower",
+        lambda scores: scores.hamming_loss,
+    ),
+    "micro_f1": (
+        "Micro F1",
+        "F1 over all decisions about criteria",
+        "higher",
+        lambda scores: scores.micro_f1,
+    ),
+    "jaccard_per_item": (
+        "Jaccard index by post",
+        "Overlap of the called and the true criteria of a post, as a mean",
+        "higher",
+        lambda scores: scores.jaccard_per_item,
+    ),
+    "f1_per_item": (
+        "F1 by post",
+        "Mean F1 of posts; one without any criterion, called or true, counts 0",
+        "higher",
+        lambda scores: scores.f1_per_item,
+    ),
+    "f1_per_item_empty_one": (
+        "F1 by post, empty as 1",
+        "Mean F1 of posts; one without any criterion, called or true, counts 1",
+        "higher",
+        lambda scores: scores.f1_per_item_empty_one,
+    ),
+    "f1_per_item_defined": (
+        "F1 by post, where defined",
+        "Mean F1 of posts with a criterion, called or true",
+        "higher",
+        lambda scores: scores.f1_per_item_defined,
+    ),
+    "weighted_f1_per_item": (
+        "Weighted F1 by post",
+        "Mean F1 of posts, weighted by their number of true criteria",
+        "higher",
+        lambda scores: scores.weighted_f1_per_item,
+    ),
+    "macro_f1_over_labels": (
+        "Macro F1 of criteria",
+        "Mean F1 of criteria",
+        "higher",
+        lambda scores: scores.macro_f1_over_labels,
+    ),
+    "weighted_f1_over_labels": (
+        "Weighted F1 of criteria",
+        "Mean F1 of the criteria, weighted by how common they are",
+        "higher",
+        lambda scores: scores.weighted_f1_over_labels,
+    ),
+}
+"""Name, meaning, direction and value of each figure."""
+
+POST_COUNTS: Mapping[str, ValueMeasure[Multilabel]] = {
+    "items": ValueMeasure(
+        "Complete posts",
+        "Posts with a score for every criterion",
+        definition="count@1(posts)",
+        of=lambda scores: count(scores.items),
+    ),
+    "labels": ValueMeasure(
+        "Criteria of a post",
+        "Criteria that a post is read for",
+        definition="count@1(criteria)",
+        of=lambda scores: count(scores.labels),
+    ),
+}
+
+INCOMPLETE: Mapping[str, ValueMeasure[PostDecisions]] = {
+    "incomplete": ValueMeasure(
+        "Incomplete posts",
+        "Posts that are left out, as a criterion has no score",
+        "lower",
+        definition="count@1(left out)",
+        of=lambda decided: count(decided.incomplete),
+    ),
+}
+
+POST_FIGURES: Mapping[str, ValueMeasure[Multilabel]] = {
+    key: ValueMeasure(
+        name,
+        meaning,
+        direction,
+        definition="{key}@1({over})",
+        of=partial(_of_posts, key, value),
+    )
+    for key, (name, meaning, direction, value) in _POST_FIGURES.items()
+}
+
+POST_WAYS: Mapping[str, tuple[str, str]] = {
+    "posts_at_tau": ("at tau", "a criterion is called from probability tau"),
+    "posts_not_neg": ("not skipped", "a criterion is called unless skipped"),
+}
+"""Ways to decide about posts: name, meaning."""
+
+
+def by_post(block: JudgedPredictions) -> Iterator[Measurement]:
     """The figures of several labels an item, over complete posts."""
     for decided in decisions(block):
-        multilabel_scores = multilabel(decided.truth, decided.predicted)
-        n_defined = {
-            "jaccard_per_item": multilabel_scores.jaccard_defined,
-            "f1_per_item_defined": multilabel_scores.f1_per_item_n_defined,
-            "macro_f1_over_labels": multilabel_scores.macro_f1_n_defined,
-        }
-        name = decided.prefix
-        yield count(
-            f"{name}.items", multilabel_scores.items, "posts", subset="complete posts"
+        path, subset = f"{decided.prefix}.", "complete posts"
+        scores = multilabel(decided.truth, decided.predicted)
+        yield from measured(POST_COUNTS, scores, path=path, subset=subset)
+        yield from measured(INCOMPLETE, decided, path=path, subset="posts")
+        yield from measured(
+            POST_FIGURES, scores, path=path, over=decided.method, subset=subset
         )
-        yield count(
-            f"{name}.labels",
-            multilabel_scores.labels,
-            "criteria",
-            subset="complete posts",
-        )
-        yield count(
-            f"{name}.incomplete", decided.incomplete, "left out", subset="posts"
-        )
-        for figure in FIGURES:
-            yield RetrievalMeasure(
-                path=f"{name}.{figure}",
-                value=getattr(multilabel_scores, figure),
-                n=multilabel_scores.items,
-                n_defined=n_defined.get(figure),
-                subset="complete posts",
-                definition=f"{figure}@1({decided.method})",
-            )

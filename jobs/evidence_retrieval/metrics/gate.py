@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
+import numpy.typing as npt
 
-from jobs.evidence_retrieval.metrics.bootstrap import (
-    Clusters,
-    CurveStatistic,
-    Quotient,
-    RetrievalMeasure,
-    count,
-    empty_rate,
+from jobs.evidence_retrieval.metrics.bootstrap import NO_CLUSTERS, Clusters
+from jobs.evidence_retrieval.metrics.judged_predictions import (
+    SCORED_QUERIES,
+    GateScores,
 )
-from jobs.evidence_retrieval.metrics.judged_predictions import GateScores, GateStates
 from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.kit.measurements import MeasuredValue, Measurement, count
+from jobs.kit.measures import ValueMeasure, measured
 from jobs.kit.metrics.areas import auprc_of, auroc_of, delong
 from jobs.kit.metrics.calibration import (
+    BrierParts,
     Closed,
     brier,
     brier_decomposition,
@@ -31,180 +31,183 @@ from jobs.kit.metrics.calibration import (
     mce,
 )
 from jobs.kit.metrics.classification import (
+    OperatingPoint,
     Vertex,
     at_threshold,
     auprc,
     auroc,
-    confusion,
-    rates,
     tpr_at_fpr,
 )
 from jobs.kit.metrics.cluster_statistics import ResampledStatistic
-from jobs.kit.metrics.columns import Bools, Floats, Ints
-from jobs.kit.metrics.intervals import wilson
-from jobs.kit.metrics.selective import NEG, POS, aurc, excess_aurc
-
-Area: TypeAlias = Callable[[Bools, Floats, Clusters], ResampledStatistic]
+from jobs.kit.metrics.columns import Bools, Floats
+from jobs.kit.metrics.intervals import Interval, round12
+from jobs.kit.metrics.selective import aurc, excess_aurc
 
 INDEPENDENT = "assumes independent queries"
 
-REPORTED_RATES = (
-    "sensitivity",
-    "specificity",
-    "fpr",
-    "precision",
-    "npv",
-    "f1",
-    "mcc",
-    "balanced_accuracy",
-    "kappa",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredQueries:
+    """The scores of a block, and what their measures depend on."""
+
+    gated: GateScores
+    settings: EvidenceSettings
+    clusters: Clusters = NO_CLUSTERS
+
+    @property
+    def y(self) -> Bools:
+        """Whether there is evidence."""
+        return self.gated.y
+
+    @property
+    def p(self) -> Floats:
+        """The scores, which are probabilities where calibration is measured."""
+        return self.gated.p
+
+    def value(
+        self,
+        value: float | None,
+        redraw: Callable[[npt.NDArray[np.intp]], ResampledStatistic] | None = None,
+    ) -> MeasuredValue:
+        """A value over all of them; *redraw* makes its statistic from clusters."""
+        rows = self.gated.rows
+        statistic = None if redraw is None else self.clusters.curve(rows, redraw)
+        return MeasuredValue(value=value, n=len(rows), statistic=statistic)
+
+    def brier_part(self, part: Callable[[BrierParts], float]) -> MeasuredValue:
+        """A part of the Brier score."""
+        parts = self._brier_parts
+        return self.value(None if parts is None else part(parts))
+
+    @cached_property
+    def _brier_parts(self) -> BrierParts | None:
+        return brier_decomposition(self.y, self.p)
+
+    @cached_property
+    def risk(self) -> tuple[Floats, Bools]:
+        """The confidence of each decision at tau, and whether it is wrong."""
+        confidence = np.maximum(self.p, 1 - self.p)
+        return confidence, at_threshold(self.p, self.settings.tau) != self.y
 
 
-def separation(
-    gated: GateScores, settings: EvidenceSettings
-) -> Iterator[RetrievalMeasure]:
-    """Areas, and sensitivities at false positive rates."""
-    y, p, n = gated.y, gated.p, len(gated.rows)
-    score_name = "probability" if gated.is_probability else "max_score"
-    yield count("n", n, "judged queries with a score")
-    yield count("positives", int(y.sum()), "of them with evidence")
-    yield count("negatives", n - int(y.sum()), "of them without evidence")
-    for name, area, redraw, method in (
-        ("auroc", auroc, auroc_of, "trapezoid over all distinct scores"),
-        ("auprc", auprc, auprc_of, "average precision; chance is the prevalence"),
-    ):
-        yield RetrievalMeasure(
-            path=name,
-            value=area(y, p),
-            n=n,
-            definition=f"{name}@1({method}; score={score_name})",
-            sampled=CurveStatistic(partial(_redrawn, redraw, gated)) if n else None,
-        )
-    spread = delong(y, p, settings.level)
-    if spread is not None:
-        degenerate = "; degenerate: SE 0" if spread.is_degenerate else ""
-        yield RetrievalMeasure(
-            path="auroc~delong",
-            value=spread.auroc,
-            n=n,
-            definition=f"auroc@1(score={score_name}); delong@1(level={settings.level})",
-            interval=spread.interval,
-            note=INDEPENDENT + degenerate,
-        )
-    yield from _at_targets(gated, settings)
+SEPARATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
+    "n": ValueMeasure(
+        "Scored queries",
+        "Number of judged queries with a score",
+        definition="count@1(judged queries with a score)",
+        of=lambda scored: count(len(scored.y)),
+    ),
+    "positives": ValueMeasure(
+        "Queries with evidence",
+        "Number of scored queries that have evidence",
+        definition="count@1(of them with evidence)",
+        of=lambda scored: count(int(scored.y.sum())),
+    ),
+    "negatives": ValueMeasure(
+        "Queries without evidence",
+        "Number of scored queries that have no evidence",
+        definition="count@1(of them without evidence)",
+        of=lambda scored: count(int((~scored.y).sum())),
+    ),
+    "auroc": ValueMeasure(
+        "AUROC",
+        "How often a query with evidence scores above one without; chance is 0.5",
+        "higher",
+        definition="auroc@1(trapezoid over all distinct scores; score={score})",
+        of=lambda scored: scored.value(
+            auroc(scored.y, scored.p),
+            partial(auroc_of, scored.y, scored.p),
+        ),
+    ),
+    "auprc": ValueMeasure(
+        "AUPRC",
+        "Share with evidence among the most probable queries, averaged over how many "
+        "are taken; chance is the share with evidence",
+        "higher",
+        definition="auprc@1(average precision; chance is the prevalence; "
+        "score={score})",
+        of=lambda scored: scored.value(
+            auprc(scored.y, scored.p),
+            partial(auprc_of, scored.y, scored.p),
+        ),
+    ),
+}
 
 
-def _redrawn(make: Area, gated: GateScores, cluster: Clusters) -> ResampledStatistic:
-    return make(gated.y, gated.p, cluster[gated.rows])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FprPoint:
+    """The point of a curve for a target of false positives."""
+
+    target: float
+    point: OperatingPoint | None
+    n: int
+
+    def value(
+        self, of: Callable[[OperatingPoint], float | None]
+    ) -> Mapping[str, MeasuredValue]:
+        """A value of the point, under its target."""
+        value = None if self.point is None else of(self.point)
+        return {f"{self.target:g}": MeasuredValue(value=value, n=self.n)}
 
 
-def _at_targets(
-    gated: GateScores, settings: EvidenceSettings
-) -> Iterator[RetrievalMeasure]:
-    n, vertex = len(gated.rows), _VERTEX[settings.tpr_rule]
-    for target in settings.fpr_targets:
-        point = tpr_at_fpr(gated.y, gated.p, target, vertex=vertex)
-        for name, value in (
-            ("tpr_at_fpr", None if point is None else point.tpr),
-            ("attained_fpr", None if point is None else point.fpr),
-            ("threshold_at_fpr", None if point is None else point.threshold),
-        ):
-            yield RetrievalMeasure(
-                path=f"{name}@{target:g}",
-                value=value,
-                n=n,
-                definition=f"{name}@1(target={target:g}, vertex={vertex})",
-            )
-
+AT_FPR: Mapping[str, ValueMeasure[FprPoint]] = {
+    "tpr_at_fpr@{fpr*}": ValueMeasure(
+        "True positive rate at FPR {fpr}",
+        "Share of evidence found where a share of {fpr} of the queries without "
+        "evidence may be false alarms",
+        "higher",
+        definition="tpr_at_fpr@1(target={fpr}, vertex={vertex})",
+        of=lambda at: at.value(lambda point: point.tpr),
+    ),
+    "attained_fpr@{fpr*}": ValueMeasure(
+        "Attained FPR at target {fpr}",
+        "Share of false alarms that the threshold for a target of {fpr} really has",
+        definition="attained_fpr@1(target={fpr}, vertex={vertex})",
+        of=lambda at: at.value(lambda point: point.fpr),
+    ),
+    "threshold_at_fpr@{fpr*}": ValueMeasure(
+        "Threshold at FPR {fpr}",
+        "Score from which at most a share of {fpr} are false alarms",
+        definition="threshold_at_fpr@1(target={fpr}, vertex={vertex})",
+        of=lambda at: at.value(lambda point: point.threshold),
+    ),
+}
 
 _VERTEX: Mapping[str, Vertex] = {"last": "last", "nearest": "nearest"}
 
 
-def operating(
-    prefix: str,
-    y: Bools,
-    h: Bools,
-    rows: Ints,
-    *,
-    condition: str,
-    settings: EvidenceSettings,
-) -> Iterator[RetrievalMeasure]:
-    """Counts and rates of one way to decide, which *condition* names."""
-    cells, n = confusion(y, h), len(y)
-    shared = f"{condition}; {empty_rate(settings)}"
-    counts = {
-        "tp": int(cells.tp),
-        "fp": int(cells.fp),
-        "tn": int(cells.tn),
-        "fn": int(cells.fn),
-    }
-    for name, number in (("n", n), *counts.items()):
-        yield RetrievalMeasure(
-            path=f"{prefix}.{name}",
-            value=number,
-            n=n,
-            definition=f"count@1({condition})",
+def separation(scored: ScoredQueries) -> Iterator[Measurement]:
+    """Areas, and sensitivities at false positive rates."""
+    gated, settings = scored.gated, scored.settings
+    score = "probability" if gated.is_probability else "max_score"
+    yield from measured(
+        SEPARATION, scored, subset=SCORED_QUERIES, parameters={"score": score}
+    )
+    spread = delong(gated.y, gated.p, settings.level)
+    if spread is not None:
+        lo, hi = spread.interval.lo, spread.interval.hi
+        yield Measurement(
+            path="auroc~delong",
+            definition=f"auroc@1(score={score}); delong@1(level={settings.level})",
+            measured=replace(
+                scored.value(spread.auroc),
+                interval=Interval(
+                    lo=None if lo is None else round12(lo),
+                    hi=None if hi is None else round12(hi),
+                ),
+            ),
+            subset=SCORED_QUERIES,
+            note=INDEPENDENT + ("; degenerate: SE 0" if spread.is_degenerate else ""),
         )
-    rate_values = rates(cells)
-    parts = _parts(y, h)
-    for name in REPORTED_RATES:
-        value = rate_values[name]
-        above, below = parts.get(name, (None, None))
-        yield RetrievalMeasure(
-            path=f"{prefix}.{name}",
-            value=settings.zero_division if value is None else value,
-            n=n,
-            definition=f"{name}@1({shared})",
-            sampled=None
-            if above is None or below is None
-            else Quotient(rows=rows, above=above, below=below),
+    vertex = _VERTEX[settings.tpr_rule]
+    for target in settings.fpr_targets:
+        point = tpr_at_fpr(gated.y, gated.p, target, vertex=vertex)
+        yield from measured(
+            AT_FPR,
+            FprPoint(target=target, point=point, n=len(gated.rows)),
+            subset=SCORED_QUERIES,
+            parameters={"vertex": vertex},
         )
-        if above is not None and below is not None:
-            yield RetrievalMeasure(
-                path=f"{prefix}.{name}~wilson",
-                value=value,
-                n=int(below.sum()),
-                definition=f"{name}@1({condition}); wilson@1(level={settings.level})",
-                interval=wilson(int(above.sum()), int(below.sum()), settings.level),
-                note=INDEPENDENT,
-            )
-
-
-def _parts(y: Bools, h: Bools) -> dict[str, tuple[Bools, Bools]]:
-    """Rows above and below the line of each rate that is a share of rows."""
-    return {
-        "sensitivity": (y & h, y),
-        "specificity": (~y & ~h, ~y),
-        "precision": (y & h, h),
-        "npv": (~y & ~h, ~h),
-    }
-
-
-def points(
-    gated: GateScores | None, stated: GateStates | None, settings: EvidenceSettings
-) -> Iterator[RetrievalMeasure]:
-    """The three ways to decide: at tau, at the screening and at the alert point."""
-    if gated is not None and gated.is_probability:
-        h = at_threshold(gated.p, settings.tau)
-        condition = f"p >= {settings.tau:g}"
-        yield from operating(
-            "at_tau", gated.y, h, gated.rows, condition=condition, settings=settings
-        )
-    if stated is not None:
-        for prefix, h, condition in (
-            ("at_screening", stated.state != NEG, "state is not NEG"),
-            ("at_alert", stated.state == POS, "state is POS"),
-        ):
-            definition = f"{condition}; states {stated.method}"
-            yield from operating(
-                prefix,
-                stated.y,
-                h,
-                stated.rows,
-                condition=definition,
-                settings=settings,
-            )
 
 
 def closed_edge(settings: EvidenceSettings) -> Closed:
@@ -212,71 +215,131 @@ def closed_edge(settings: EvidenceSettings) -> Closed:
     return "left" if settings.ece_edges == "left_drop_one" else "right"
 
 
-def calibration(
-    gated: GateScores, settings: EvidenceSettings
-) -> Iterator[RetrievalMeasure]:
-    """Whether probabilities mean what they say, and what confidence is worth."""
-    y, p, n = gated.y, gated.p, len(gated.rows)
-    bins, closed = settings.ece_bins, closed_edge(settings)
+def _ece(scored: ScoredQueries) -> MeasuredValue:
+    y, p, bins = scored.y, scored.p, scored.settings.ece_bins
+    closed = closed_edge(scored.settings)
     is_left = closed == "left"
-    edges = f"bins={bins}, closed={closed}{', p = 1 dropped' if is_left else ''}"
-
-    def measure(path: str, value: float | None, definition: str) -> RetrievalMeasure:
-        return RetrievalMeasure(path=path, value=value, n=n, definition=definition)
-
-    yield RetrievalMeasure(
-        path="ece",
-        value=ece(y, p, bins, closed=closed, drop_one=is_left),
-        n=n,
-        definition=f"ece@1({edges})",
-        sampled=CurveStatistic(partial(_redrawn_ece, gated, settings)) if n else None,
+    return scored.value(
+        ece(y, p, bins, closed=closed, drop_one=is_left),
+        lambda clusters: ece_of(y, p, clusters, bins, closed=closed, drop_one=is_left),
     )
-    yield measure("mce", mce(y, p, bins, closed=closed), f"mce@1({edges})")
-    yield RetrievalMeasure(
-        path="ece_adaptive",
-        value=ece_adaptive(y, p, bins),
-        n=n,
-        definition=f"ece_adaptive@1(bins={bins}, equal counts, stable sort)",
+
+
+def _brier(scored: ScoredQueries) -> MeasuredValue:
+    squares = scored.clusters.mean(scored.gated.rows, (scored.p - scored.y) ** 2)
+    return replace(scored.value(brier(scored.y, scored.p)), statistic=squares)
+
+
+CALIBRATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
+    "ece": ValueMeasure(
+        "Expected calibration error",
+        "Mean distance of stated probabilities from what happens",
+        "lower",
+        definition="ece@1({edges})",
+        of=_ece,
+    ),
+    "mce": ValueMeasure(
+        "Maximum calibration error",
+        "Largest distance of stated probabilities from what happens, over bins",
+        "lower",
+        definition="mce@1({edges})",
+        of=lambda scored: scored.value(
+            mce(
+                scored.y,
+                scored.p,
+                scored.settings.ece_bins,
+                closed=closed_edge(scored.settings),
+            )
+        ),
+    ),
+    "ece_adaptive": ValueMeasure(
+        "Expected calibration error, adaptive bins",
+        "Mean distance of stated probabilities from what happens, in bins of equal "
+        "size",
+        "lower",
+        definition="ece_adaptive@1(bins={bins}, equal counts, stable sort)",
         note="secondary: depends on the order of tied rows",
-    )
-    yield RetrievalMeasure(
-        path="brier",
-        value=brier(y, p),
-        n=n,
+        of=lambda scored: scored.value(
+            ece_adaptive(scored.y, scored.p, scored.settings.ece_bins)
+        ),
+    ),
+    "brier": ValueMeasure(
+        "Brier score",
+        "Mean squared distance of probabilities from the truth",
+        "lower",
         definition="brier@1",
-        sampled=Quotient(rows=gated.rows, above=(p - y) ** 2),
-    )
-    parts = brier_decomposition(y, p)
-    for name in ("reliability", "resolution", "uncertainty"):
-        value = None if parts is None else getattr(parts, name)
-        definition = "brier_decomposition@1(over distinct p)"
-        yield measure(f"brier_{name}", value, definition)
-    yield measure("brier_skill", brier_skill(y, p), "brier_skill@1(over prevalence)")
-    loss = log_loss(y, p)
-    yield RetrievalMeasure(
-        path="log_loss",
-        value=loss.value,
-        n=n,
+        of=_brier,
+    ),
+    "brier_reliability": ValueMeasure(
+        "Brier score, reliability",
+        "Part of the Brier score that is due to wrong probabilities",
+        "lower",
+        definition="brier_decomposition@1(over distinct p)",
+        of=lambda scored: scored.brier_part(lambda parts: parts.reliability),
+    ),
+    "brier_resolution": ValueMeasure(
+        "Brier score, resolution",
+        "Part of the Brier score that telling queries apart saves",
+        "higher",
+        definition="brier_decomposition@1(over distinct p)",
+        of=lambda scored: scored.brier_part(lambda parts: parts.resolution),
+    ),
+    "brier_uncertainty": ValueMeasure(
+        "Brier score, uncertainty",
+        "Part of the Brier score that is due to the prevalence alone",
+        definition="brier_decomposition@1(over distinct p)",
+        of=lambda scored: scored.brier_part(lambda parts: parts.uncertainty),
+    ),
+    "brier_skill": ValueMeasure(
+        "Brier skill score",
+        "Share of the Brier score of the bare prevalence that the model saves",
+        "higher",
+        definition="brier_skill@1(over prevalence)",
+        of=lambda scored: scored.value(brier_skill(scored.y, scored.p)),
+    ),
+    "log_loss": ValueMeasure(
+        "Log loss",
+        "How surprised the probabilities are by the truth",
+        "lower",
         definition="log_loss@1(nats, eps=1e-15)",
-        note=f"{loss.clipped} values clipped" if loss.clipped else None,
-    )
-    confidence = np.maximum(p, 1 - p)
-    wrong = at_threshold(p, settings.tau) != y
-    parameters = f"confidence=max(p, 1-p), error at tau={settings.tau:g}"
-    yield measure("aurc", aurc(confidence, wrong), f"aurc@1({parameters})")
-    excess = excess_aurc(confidence, wrong)
-    yield measure("excess_aurc", excess, f"excess_aurc@1({parameters})")
+        of=lambda scored: scored.value(log_loss(scored.y, scored.p).value),
+    ),
+    "aurc": ValueMeasure(
+        "Area under the risk-coverage curve",
+        "Errors that remain if only the surest queries are decided, averaged over how "
+        "many",
+        "lower",
+        definition="aurc@1(confidence=max(p, 1-p), error at tau={tau})",
+        of=lambda scored: scored.value(aurc(*scored.risk)),
+    ),
+    "excess_aurc": ValueMeasure(
+        "Excess area under the risk-coverage curve",
+        "How far the area lies above that of the best order of queries",
+        "lower",
+        definition="excess_aurc@1(confidence=max(p, 1-p), error at tau={tau})",
+        of=lambda scored: scored.value(excess_aurc(*scored.risk)),
+    ),
+}
 
 
-def _redrawn_ece(
-    gated: GateScores, settings: EvidenceSettings, cluster: Clusters
-) -> ResampledStatistic:
-    closed = closed_edge(settings)
-    return ece_of(
-        gated.y,
-        gated.p,
-        cluster[gated.rows],
-        settings.ece_bins,
-        closed=closed,
-        drop_one=closed == "left",
-    )
+def calibration(scored: ScoredQueries) -> Iterator[Measurement]:
+    """Whether probabilities mean what they say, and what confidence is worth."""
+    settings = scored.settings
+    bins, closed = settings.ece_bins, closed_edge(settings)
+    dropped = ", p = 1 dropped" if closed == "left" else ""
+    for measurement in measured(
+        CALIBRATION,
+        scored,
+        subset=SCORED_QUERIES,
+        parameters={
+            "bins": f"{bins}",
+            "edges": f"bins={bins}, closed={closed}{dropped}",
+            "tau": f"{settings.tau:g}",
+        },
+    ):
+        if measurement.path == "log_loss":
+            clipped = log_loss(scored.y, scored.p).clipped
+            note = f"{clipped} values clipped" if clipped else ""
+            yield replace(measurement, note=note)
+        else:
+            yield measurement

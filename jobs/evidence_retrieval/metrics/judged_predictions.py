@@ -7,6 +7,7 @@ so that every number is made by the same code for the whole and for its pieces.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +25,9 @@ from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.kit.metrics.ranking import RankedHits, RankingRules, evaluate, hits, select
 from jobs.kit.metrics.selective import States, assign
+
+SCORED_QUERIES, POSITIVE = "scored", "has_evidence"
+"""Subsets: judged queries with a probability, and queries with evidence."""
 
 CHUNK = 50_000
 """Queries whose lists are compared at a time."""
@@ -405,19 +409,20 @@ def _stated_values(
     queries: Queries, prediction: Predictions
 ) -> dict[str, tuple[Ints, Floats]]:
     """Of queries with evidence only, whatever the other rows hold."""
-    stated_values = {}
-    for name, column in prediction.stated_values.items():
-        rows = np.flatnonzero((queries.y == 1) & ~np.isnan(column))
-        stated_values[name] = (rows, column[rows])
-    return stated_values
+    with_values = {
+        name: np.flatnonzero((queries.y == 1) & ~np.isnan(column))
+        for name, column in prediction.stated_values.items()
+    }
+    return {
+        name: (rows, prediction.stated_values[name][rows])
+        for name, rows in with_values.items()
+    }
 
 
 def _statuses(prediction: Predictions) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for status in prediction.status:
-        counts[status] = counts.get(status, 0) + 1
+    counts = Counter(prediction.status)
     return {
-        SCORED: counts.get(SCORED, 0),
+        SCORED: counts[SCORED],
         SKIPPED: sum(n for s, n in counts.items() if s.startswith(SKIPPED)),
         **{name: counts[name] for name in sorted(counts) if name != SCORED},
     }

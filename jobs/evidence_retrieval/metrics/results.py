@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from jobs.evidence_retrieval.measures import MEASURES
-from jobs.evidence_retrieval.metrics.bootstrap import (
-    PostBootstrap,
-    RetrievalMeasure,
-    count,
-    metric,
-)
+from jobs.evidence_retrieval.metrics.bootstrap import PostBootstrap
 from jobs.evidence_retrieval.metrics.breakdowns import (
     ByCriterion,
     ByFold,
@@ -30,6 +25,11 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
     JudgedPredictions,
     block_of,
 )
+from jobs.evidence_retrieval.metrics.lists import (
+    over_all_queries,
+    ranking,
+    spreads,
+)
 from jobs.evidence_retrieval.metrics.paired_differences import (
     AblationStep,
     PairedDifference,
@@ -37,27 +37,25 @@ from jobs.evidence_retrieval.metrics.paired_differences import (
     between_models,
     ranking_names,
     steps,
-    tested_differences,
 )
 from jobs.evidence_retrieval.metrics.retrieval import (
+    coverage,
     measures,
     not_available,
-    over_all_queries,
-    ranking,
-    spreads,
     sweep,
     unscored,
 )
-from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, ScoringInput
+from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.baselines import TrivialBaseline
+from jobs.kit.measurements import Measurement
 from jobs.kit.metrics.columns import mean, ratio
 from runner.scorecard import Metric, Target
 
 
-def targets(settings: EvidenceSettings) -> dict[str, Target]:
-    """The bounds that the settings name, by path."""
-    return {
+def with_targets(metrics: Iterable[Metric], settings: EvidenceSettings) -> list[Metric]:
+    """The metrics with the bounds that the settings name."""
+    bounds = {
         "auroc": Target(sense=">=", bound=settings.target_auroc),
         "auprc": Target(sense=">=", bound=settings.target_auprc),
         "ece": Target(sense="<", bound=settings.target_ece),
@@ -67,11 +65,6 @@ def targets(settings: EvidenceSettings) -> dict[str, Target]:
         "screening_fn_per_1000": Target(sense="<=", bound=settings.target_fn_per_1000),
         "alert_precision": Target(sense=">=", bound=settings.target_alert_precision),
     }
-
-
-def with_targets(metrics: Iterable[Metric], settings: EvidenceSettings) -> list[Metric]:
-    """The metrics with the bounds that the settings name."""
-    bounds = targets(settings)
     return [replace(m, target=bounds.get(m.path)) for m in metrics]
 
 
@@ -149,8 +142,6 @@ def measure_models(
         for model in scoring_input.models
         if (model, scoring_input.headline) in blocks
     }
-    gaps = [gap for block in headline.values() for gap in between_lists(block)]
-    gaps += between_models(headline)
     return EvidenceResults(
         scoring_input=scoring_input,
         settings=settings,
@@ -158,28 +149,24 @@ def measure_models(
         steps=tuple(
             step
             for model in scoring_input.models
-            for step in _ablation(
-                [b for (m, _), b in blocks.items() if m == model], draws
-            )
+            for step in steps([b for (m, _), b in blocks.items() if m == model], draws)
         ),
-        gaps=tested_differences(gaps, draws),
+        gaps=(
+            *(gap for block in headline.values() for gap in between_lists(block)),
+            *between_models(headline, settings, draws),
+        ),
         draws=draws,
     )
-
-
-def _ablation(
-    blocks: Sequence[JudgedPredictions], draws: PostBootstrap
-) -> tuple[AblationStep, ...]:
-    return steps(blocks, draws) if len(blocks) > 1 else ()
 
 
 def _of_model(block: JudgedPredictions, draws: PostBootstrap) -> ModelResults:
     settings = block.settings
     folds = by_fold(block)
     paths = ("auroc", "auprc", *ranking_names(settings), "evidence_recall@K")
-    whole = draws.metrics([*coverage(block), *measures(block)], by_query=paths)
-    whole = with_folds(whole, folds, settings.ddof)
-    whole += draws.metrics(list(_details(block)))
+    pooled = draws.metrics([*coverage(block), *measures(block, draws.clusters)])
+    pooled += draws.by_query(partial(measures, block), paths)
+    whole = [*with_folds(pooled, folds, settings.ddof)]
+    whole += draws.metrics(_details(block))
     if len(block.lists) > 1:
         whole += _by_list(block, whole, draws)
     criteria = by_criterion(block, draws)
@@ -196,26 +183,7 @@ def _of_model(block: JudgedPredictions, draws: PostBootstrap) -> ModelResults:
     )
 
 
-def coverage(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
-    """How many queries there are, and why some are in no metric."""
-    queries = block.queries
-    total = len(queries)
-    yield count("queries", total, "posts x criteria", subset="all")
-    yield count("posts", len(queries.posts), "distinct posts", subset="all")
-    yield count("criteria", len(queries.criteria), "criteria", subset="all")
-    for name, number in block.statuses.items():
-        yield count(f"status.{name}", number, "queries", subset="all")
-    judged = int(block.judged.sum())
-    yield RetrievalMeasure(
-        path="coverage",
-        value=ratio(block.statuses[SCORED], judged),
-        n=judged,
-        subset="judged",
-        definition="coverage@1(judged queries with an answer, by judged queries)",
-    )
-
-
-def _details(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
+def _details(block: JudgedPredictions) -> Iterator[Measurement]:
     yield from unscored(block)
     yield from by_post(block)
     if block.final is not None:
@@ -223,8 +191,8 @@ def _details(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
     if block.settings.all_queries:
         judged = int(block.judged.sum())
         for name, ranked in block.lists.items():
-            for measure in over_all_queries(ranked, judged):
-                yield replace(measure, path=f"all_queries.{name}.{measure.path}")
+            for one in over_all_queries(ranked, judged):
+                yield replace(one, path=f"all_queries.{name}.{one.path}")
 
 
 def _by_list(
@@ -233,73 +201,64 @@ def _by_list(
     """The ranking of each list under its name; that of the final one is known."""
     by_path = {m.path: m for m in whole}
     for name, ranked in block.lists.items():
+        measurements = [*ranking(ranked, draws.clusters), *spreads(ranked)]
         if ranked is block.final:
-            list_metrics = [by_path[measure.path] for measure in ranking(ranked)]
-            list_metrics += [by_path[measure.path] for measure in spreads(ranked)]
+            metrics = [by_path[one.path] for one in measurements]
         else:
-            list_metrics = draws.metrics(list(ranking(ranked)))
-            list_metrics += [metric(measure) for measure in spreads(ranked)]
-        for list_metric in list_metrics:
-            yield replace(list_metric, path=f"{name}.{list_metric.path}")
+            metrics = draws.metrics(measurements)
+        for metric in metrics:
+            yield replace(metric, path=f"{name}.{metric.path}")
 
 
 CHANCE, ORDER = "chance at the prevalence", "a random order of the post's sentences"
-LOWER = frozenset({"brier"})
 
 
 def trivial(model_results: ModelResults) -> Iterator[TrivialBaseline]:
     """Baselines of separation and alerts, then of the final list."""
     block = model_results.block
-    if block.gated is not None:
-        yield from _of_gate(int(block.gated.y.sum()), len(block.gated.y))
-    if block.stated is not None:
-        stated = block.stated
-        n, positives = len(stated.y), int(stated.y.sum())
-        yield TrivialBaseline(
+    random = partial(TrivialBaseline, key="random")
+    gated, stated, final, gold = (
+        block.gated,
+        block.stated,
+        block.final,
+        block.queries.gold,
+    )
+    if gated is not None and len(gated.y):
+        n = len(gated.y)
+        share = int(gated.y.sum()) / n
+        for path, value, how in (
+            ("auroc", 0.5, "any order"),
+            ("auprc", share, "queries with evidence / queries"),
+            ("brier", share * (1 - share), "q (1 - q), q = the share with evidence"),
+        ):
+            yield random(
+                of=path,
+                name=CHANCE,
+                value=value,
+                n=n,
+                formula=how,
+                lower_is_better=path == "brier",
+            )
+    if stated is not None:
+        yield random(
             of="alert_precision",
-            key="random",
             name=CHANCE,
-            value=ratio(positives, n),
-            n=n,
+            value=ratio(int(stated.y.sum()), len(stated.y)),
+            n=len(stated.y),
             formula="queries with evidence / queries with a state",
         )
-    if block.final is not None and block.queries.gold is not None:
-        rows = [
-            i for i in block.final.rows.tolist() if block.queries.pool[i] != UNKNOWN
-        ]
-        sizes = [
-            (int(block.queries.pool[i]), len(set(block.queries.gold[i]))) for i in rows
-        ]
-        sizes = [(n, gold) for n, gold in sizes if 0 < gold <= n]
+    if final is not None and gold is not None:
+        pool = block.queries.pool
+        sizes = [(int(pool[i]), len(set(gold[i]))) for i in final.rows.tolist()]
+        sizes = [(n, of_gold) for n, of_gold in sizes if 0 < of_gold <= n]
         for path, expected in _ORDERED.items():
-            yield TrivialBaseline(
+            yield random(
                 of=path,
-                key="random",
                 name=ORDER,
-                value=mean(expected(n, gold) for n, gold in sizes),
+                value=mean(expected(n, of_gold) for n, of_gold in sizes),
                 n=len(sizes),
                 formula="expected value, mean over queries with evidence in the post",
             )
-
-
-def _of_gate(positives: int, n: int) -> Iterator[TrivialBaseline]:
-    share = ratio(positives, n)
-    if share is None:
-        return
-    for path, value, how in (
-        ("auroc", 0.5, "any order"),
-        ("auprc", share, "queries with evidence / queries"),
-        ("brier", share * (1 - share), "q (1 - q), q = the share with evidence"),
-    ):
-        yield TrivialBaseline(
-            of=path,
-            key="random",
-            name=CHANCE,
-            value=value,
-            n=n,
-            formula=how,
-            lower_is_better=path in LOWER,
-        )
 
 
 def expected_recall(k: int) -> Callable[[int, int], float]:

@@ -1,4 +1,4 @@
-"""Measures the ranking, the sentences shown and the three states."""
+"""Measures a block: of the whole, a fold or a criterion."""
 
 from __future__ import annotations
 
@@ -8,348 +8,108 @@ from dataclasses import replace
 import numpy as np
 
 from jobs.evidence_retrieval.metrics.bootstrap import (
-    POSITIVE,
+    NO_CLUSTERS,
+    Clusters,
     PostBootstrap,
-    Quotient,
-    RetrievalMeasure,
-    count,
-    empty_rate,
 )
 from jobs.evidence_retrieval.metrics.gate import (
-    INDEPENDENT,
+    ScoredQueries,
     calibration,
-    points,
     separation,
 )
 from jobs.evidence_retrieval.metrics.judged_predictions import (
     STATED,
     GateScores,
-    GateStates,
     JudgedPredictions,
-    MeasuredLists,
-    SelectedSentences,
     choose,
     recomputed,
 )
-from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.kit.metrics.cluster_statistics import NOT_NEGATIVE, PER_THOUSAND
-from jobs.kit.metrics.columns import (
-    Bools,
-    Floats,
-    Ints,
-    aggregate,
-    mean,
-    quantiles,
-    ratio,
+from jobs.evidence_retrieval.metrics.lists import (
+    candidates,
+    ranking,
+    selection,
+    stated_means,
 )
-from jobs.kit.metrics.intervals import wilson
-from jobs.kit.metrics.selective import NEG, POS, STATES, UNCERTAIN, gate_metrics
+from jobs.evidence_retrieval.metrics.states import decided_queries, points, states
+from jobs.evidence_retrieval.queries import SCORED, UNKNOWN
+from jobs.kit.measurements import (
+    Measurement,
+    count,
+    share,
+)
+from jobs.kit.measures import ValueMeasure, measured
 from runner.scorecard import Metric
 
-AS_STATED = "as given in the file; not recomputable"
-
-STATED_PATHS: Mapping[str, str] = {
-    "evidence_recall_at_k": "evidence_recall@K",
-    "evidence_precision_at_k": "evidence_precision@K",
-    "mrr": "mrr",
+COVERAGE: Mapping[str, ValueMeasure[JudgedPredictions]] = {
+    "queries": ValueMeasure(
+        "Queries",
+        "Number of queries: one post read for one criterion",
+        definition="count@1(posts x criteria)",
+        of=lambda block: count(len(block.queries)),
+    ),
+    "posts": ValueMeasure(
+        "Posts",
+        "Number of distinct posts",
+        definition="count@1(distinct posts)",
+        of=lambda block: count(len(block.queries.posts)),
+    ),
+    "criteria": ValueMeasure(
+        "Criteria",
+        "Number of criteria",
+        definition="count@1(criteria)",
+        of=lambda block: count(len(block.queries.criteria)),
+    ),
+    "status.{status}": ValueMeasure(
+        "Queries with status {status}",
+        "Number of queries whose status is {status}",
+        definition="count@1(queries)",
+        of=lambda block: {name: count(n) for name, n in block.statuses.items()},
+    ),
 }
-"""Columns of per-query files, and the measures that they state."""
 
-SPREADS = ("std", "median", "p25", "p75")
-
-
-def ranking(ranked: MeasuredLists) -> Iterator[RetrievalMeasure]:
-    """Means of a list's measures over queries with evidence."""
-    n = len(ranked.rows)
-    for name, column in ranked.values.items():
-        yield RetrievalMeasure(
-            path=name,
-            value=mean(column.tolist()),
-            n=n,
-            n_defined=n,
-            subset=POSITIVE,
-            definition=_ranking_definition(name, ranked),
-            sampled=Quotient(rows=ranked.rows, above=column),
-        )
-    yield RetrievalMeasure(
-        path="gold_absent",
-        value=int(ranked.absent.sum()),
-        n=n,
-        subset=POSITIVE,
-        definition="count@1(gold sentences that are not in the list)",
-    )
+ANSWERED: Mapping[str, ValueMeasure[JudgedPredictions]] = {
+    "coverage": ValueMeasure(
+        "Coverage",
+        "Share of judged queries that have an answer",
+        "higher",
+        definition="coverage@1(judged queries with an answer, by judged queries)",
+        of=lambda block: share(block.statuses[SCORED], int(block.judged.sum())),
+    ),
+}
 
 
-def _ranking_definition(name: str, ranked: MeasuredLists) -> str:
-    return f"{name.partition('@')[0]}@1({name}; {ranked.rules.definition})"
+def coverage(block: JudgedPredictions) -> Iterator[Measurement]:
+    """How many queries there are, and why some are in no metric."""
+    yield from measured(COVERAGE, block, subset="all")
+    yield from measured(ANSWERED, block, subset="judged")
 
 
-def spreads(ranked: MeasuredLists) -> Iterator[RetrievalMeasure]:
-    """How those measures lie around their means, query by query."""
-    for name, column in ranked.values.items():
-        statistics = aggregate(column.tolist())
-        for figure in SPREADS:
-            yield RetrievalMeasure(
-                path=f"{name}~{figure}",
-                value=getattr(statistics, figure),
-                n=statistics.n,
-                n_defined=statistics.n_defined,
-                subset=POSITIVE,
-                definition=f"{_ranking_definition(name, ranked)}; {figure} over queries"
-                + (", ddof=1" if figure == "std" else ""),
-            )
-
-
-def over_all_queries(ranked: MeasuredLists, queries: int) -> Iterator[RetrievalMeasure]:
-    """The same means with queries without evidence counted as 0."""
-    for name, column in ranked.values.items():
-        yield RetrievalMeasure(
-            path=name,
-            value=mean([*column.tolist(), *[0.0] * (queries - len(column))]),
-            n=queries,
-            subset="all_queries",
-            definition=_ranking_definition(name, ranked)
-            + "; denominator includes queries without evidence",
-        )
-
-
-def stated_means(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
-    """Means of numbers that a file states and nothing here can check."""
-    for column, (rows, values) in block.stated_values.items():
-        name = STATED_PATHS.get(column)
-        is_computed = block.final is not None and (
-            name == "mrr" or block.chosen is not None
-        )
-        if name is None or is_computed:
-            continue
-        statistics = aggregate(values.tolist())
-        for path, value in (
-            (name, statistics.mean),
-            *((f"{name}~{figure}", getattr(statistics, figure)) for figure in SPREADS),
-        ):
-            yield RetrievalMeasure(
-                path=path,
-                value=value,
-                n=int(np.count_nonzero(block.judged & (block.queries.y == 1))),
-                n_defined=statistics.n_defined,
-                subset=POSITIVE,
-                definition=f"{name.partition('@')[0]}@1({AS_STATED})",
-                sampled=Quotient(rows=rows, above=values) if path == name else None,
-                note="not recomputable",
-            )
-
-
-def candidates(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
-    """How many sentences there are to choose from, on average."""
-    pool = block.queries.pool
-    sizes = pool[block.judged & (pool != UNKNOWN)]
-    if len(sizes):
-        yield RetrievalMeasure(
-            path="n_candidates.mean",
-            value=ratio(int(sizes.sum()), len(sizes)),
-            n=len(sizes),
-            subset="judged",
-            definition="n_candidates@1(sentences of the post, mean over queries)",
-        )
-
-
-def selection(
-    chosen: SelectedSentences, stated: GateStates | None, n: int
-) -> Iterator[RetrievalMeasure]:
-    """K, what of it the lists can fill, and what it finds.
+def measures(
+    block: JudgedPredictions, clusters: Clusters = NO_CLUSTERS
+) -> Iterator[Measurement]:
+    """Every number of a block: of the whole, of a fold, or of a criterion.
 
     Args:
-        chosen: judged queries with a K.
-        stated: their states, where there are any.
-        n: queries of the whole sheet.
+        block: the queries.
+        clusters: what is drawn for intervals.
     """
-    at = f"@{chosen.rule}"
-    state = np.full(n, UNKNOWN, dtype=np.int8)
-    if stated is not None:
-        state[stated.rows] = stated.state
-    row_states = state[chosen.rows]
-    groups: dict[str, Bools] = {"": np.ones(len(chosen.rows), dtype=np.bool_)}
-    if stated is not None:
-        groups |= {
-            f"{STATES[code]}.": row_states == code for code in (NEG, UNCERTAIN, POS)
-        }
-    groups |= {"has_evidence.": chosen.y, "no_evidence.": ~chosen.y}
-    for name, group in groups.items():
-        subset = name.rstrip(".") or "with K"
-        rows = None if name else chosen.rows
-        k, nominal = chosen.k[group], chosen.nominal[group]
-        subject = "sentences shown: K, at most the post's sentences"
-        yield from _k_figures(f"k.{name}", k, subset, subject, rows, version=2)
-        subject = "selected K, however many sentences there are"
-        yield from _k_figures(f"k_nominal.{name}", nominal, subset, subject, rows)
-        if chosen.k_listed is not None:
-            subject = "selected K, cut at the list's end"
-            k_listed = chosen.k_listed[group]
-            yield from _k_figures(f"k_shown.{name}", k_listed, subset, subject)
-    if chosen.k_listed is not None:
-        yield RetrievalMeasure(
-            path="sentences_extracted",
-            value=int(chosen.k_listed.sum()),
-            n=len(chosen.rows),
-            definition="count@1(shown sentences)",
-            subset="with K",
-        )
-    for name, column, subject in (
-        ("evidence_recall", chosen.recall, "K = 0 counts 0"),
-        ("evidence_precision", chosen.precision, "over sentences shown; none: 0"),
-    ):
-        if chosen.k_listed is not None and len(chosen.evidence_rows):
-            yield RetrievalMeasure(
-                path=f"{name}{at}",
-                value=mean(column.tolist()),
-                n=len(column),
-                n_defined=len(column),
-                subset=POSITIVE,
-                definition=f"{name}@1(K={_rule(chosen)}; {subject})",
-                sampled=Quotient(rows=chosen.evidence_rows, above=column),
-            )
-
-
-def _rule(chosen: SelectedSentences) -> str:
-    return "selected by query" if chosen.rule == "K" else chosen.rule
-
-
-def _k_figures(
-    prefix: str,
-    k: Ints,
-    subset: str,
-    subject: str,
-    rows: Ints | None = None,
-    *,
-    version: int = 1,
-) -> Iterator[RetrievalMeasure]:
-    # whole numbers: their sum is exact in any order
-    median, p90 = quantiles(k, (0.5, 0.9))
-    for name, value in (
-        ("mean", ratio(int(k.sum()), len(k))),
-        ("median", median),
-        ("p90", p90),
-        ("min", int(k.min()) if len(k) else None),
-        ("max", int(k.max()) if len(k) else None),
-    ):
-        yield RetrievalMeasure(
-            path=f"{prefix}{name}",
-            value=value,
-            n=len(k),
-            subset=subset,
-            definition=f"k@{version}({subject}; {name})",
-            sampled=Quotient(rows=rows, above=k.astype(np.float64), range=NOT_NEGATIVE)
-            if name == "mean" and rows is not None
-            else None,
-        )
-
-
-def states(
-    stated: GateStates, settings: EvidenceSettings
-) -> Iterator[RetrievalMeasure]:
-    """How many queries are in each state, and what screening and alerts are worth."""
-    state_metrics = gate_metrics(stated.y, stated.state)
-    y, rows, n = stated.y, stated.rows, state_metrics.n
-    definition = f"states {stated.method}; {empty_rate(settings)}"
-    yield count("states.n", n, "queries with a state")
-    for name, number in state_metrics.counts.items():
-        yield RetrievalMeasure(
-            path=f"states.{name}",
-            value=number,
-            n=n,
-            definition=f"count@1({definition})",
-        )
-    is_neg, is_pos = stated.state == NEG, stated.state == POS
-    parts: dict[str, tuple[Bools, Bools]] = {
-        **{
-            f"{name.lower()}_rate": (stated.state == i, np.ones(n, dtype=np.bool_))
-            for i, name in enumerate(STATES)
-        },
-        "screening_sensitivity": (y & ~is_neg, y),
-        "screening_specificity": (~y & is_neg, ~y),
-        "screening_npv": (~y & is_neg, is_neg),
-        "alert_precision": (y & is_pos, is_pos),
-        "alert_recall": (y & is_pos, y),
-    }
-    for path, (above, below) in parts.items():
-        share = (
-            state_metrics.rates[path.removesuffix("_rate").upper()]
-            if path.endswith("_rate")
-            else getattr(state_metrics, path)
-        )
-        value = settings.zero_division if share.value is None else share.value
-        yield RetrievalMeasure(
-            path=path,
-            value=value,
-            n=n,
-            n_defined=share.n,
-            definition=f"{path}@1({definition})",
-            sampled=Quotient(rows=rows, above=above, below=below),
-        )
-        yield RetrievalMeasure(
-            path=f"{path}~wilson",
-            value=share.value,
-            n=n,
-            n_defined=share.n,
-            definition=f"{path}@1({definition}); wilson@1(level={settings.level})",
-            interval=wilson(share.k, share.n, settings.level),
-            note=INDEPENDENT,
-        )
-    yield from _per_thousand(stated, definition)
-
-
-def _per_thousand(stated: GateStates, definition: str) -> Iterator[RetrievalMeasure]:
-    state_metrics = gate_metrics(stated.y, stated.state)
-    lost = stated.y & (stated.state == NEG)
-    alerts = stated.state == POS
-    every: Bools = np.ones(len(stated.y), dtype=np.bool_)
-    for path, value, above, below, denominator in (
-        (
-            "screening_fn_per_1000",
-            state_metrics.screening_fn_per_1000,
-            lost,
-            every,
-            "queries",
-        ),
-        (
-            "screening_fn_per_1000_positive",
-            state_metrics.screening_fn_per_1000_positive,
-            lost,
-            stated.y,
-            "queries with evidence",
-        ),
-        ("alerts_per_1000", state_metrics.alerts_per_1000, alerts, every, "queries"),
-    ):
-        thousand: Floats = 1000.0 * above
-        yield RetrievalMeasure(
-            path=path,
-            value=value,
-            n=state_metrics.n,
-            n_defined=int(below.sum()),
-            definition=f"{path}@1(per 1000 {denominator}; {definition})",
-            sampled=Quotient(
-                rows=stated.rows, above=thousand, below=below, range=PER_THOUSAND
-            ),
-        )
-
-
-def measures(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
-    """Every number of a block: of the whole, of a fold, or of a criterion."""
     settings, gated, stated = block.settings, block.gated, block.stated
+    scored = None
     if gated is not None:
-        yield from separation(gated, settings)
-    yield from points(gated, stated, settings)
-    if gated is not None and gated.is_probability:
-        yield from calibration(gated, settings)
+        scored = ScoredQueries(gated=gated, settings=settings, clusters=clusters)
+        yield from separation(scored)
+    for decided in decided_queries(gated, stated, settings, clusters):
+        yield from points(decided)
+    if scored is not None and scored.gated.is_probability:
+        yield from calibration(scored)
     if block.final is not None:
-        yield from ranking(block.final)
-    yield from stated_means(block)
+        yield from ranking(block.final, clusters)
+    yield from stated_means(block, clusters)
     yield from candidates(block)
     if block.chosen is not None:
-        yield from selection(block.chosen, stated, len(block.queries))
+        yield from selection(block.chosen, stated, len(block.queries), clusters)
     if stated is not None:
-        yield from states(stated, settings)
+        yield from states(stated, settings, clusters)
 
 
 def not_available(block: JudgedPredictions) -> tuple[str, ...]:
@@ -388,7 +148,7 @@ UNSCORED_PATHS = ("auroc", "auprc", "screening_sensitivity")
 FILLED = ((1.0, "unscored_as_1"), (0.0, "unscored_as_0"))
 
 
-def unscored(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
+def unscored(block: JudgedPredictions) -> Iterator[Measurement]:
     """The shown measures under both readings; none where every query was answered."""
     gated, column = block.gated, block.prediction.prob
     if gated is None or column is None:
@@ -403,22 +163,23 @@ def unscored(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
             p=np.concatenate([gated.p, np.full(len(rest), p)]),
             is_probability=True,
         )
-        for measure in _measures(block, filled):
-            if measure.path in UNSCORED_PATHS:
-                path, note = f"{measure.path}~{name}", "secondary"
-                yield replace(measure, path=path, sampled=None, note=note)
+        for measurement in _of_filled(block, filled):
+            if measurement.path in UNSCORED_PATHS:
+                path = f"{measurement.path}~{name}"
+                yield replace(measurement, path=path, note="secondary")
 
 
-def _measures(
-    block: JudgedPredictions, filled: GateScores
-) -> Iterator[RetrievalMeasure]:
-    yield from separation(filled, block.settings)
-    low, high = block.prediction.tau_neg, block.prediction.tau_pos
+def _of_filled(block: JudgedPredictions, filled: GateScores) -> Iterator[Measurement]:
+    settings, low, high = (
+        block.settings,
+        block.prediction.tau_neg,
+        block.prediction.tau_pos,
+    )
+    yield from separation(ScoredQueries(gated=filled, settings=settings))
     if block.stated is None or block.stated.method == STATED:
         return
     if low is not None and high is not None:
-        stated = recomputed(filled, low, high, block.settings)
-        yield from states(stated, block.settings)
+        yield from states(recomputed(filled, low, high, settings), settings)
 
 
 SWEEP_PATHS = (
@@ -438,10 +199,6 @@ def sweep(
         chosen = choose(block.queries, block.prediction, block.settings, gamma)
         if chosen is None:
             continue
-        swept_measures = [
-            measure
-            for measure in selection(chosen, None, len(block.queries))
-            if measure.path in SWEEP_PATHS
-        ]
-        for metric in draws.metrics(swept_measures):
+        swept = selection(chosen, None, len(block.queries), draws.clusters)
+        for metric in draws.metrics(one for one in swept if one.path in SWEEP_PATHS):
             yield gamma, metric

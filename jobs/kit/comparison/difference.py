@@ -255,10 +255,6 @@ def p_values(
     return PValues(primary=by_cluster(paired, seed, resamples), independent=independent)
 
 
-def _mean(columns: SideValues) -> float | None:
-    return mean(columns.first)
-
-
 def _ratio(columns: SideValues) -> float | None:
     return ratio(math.fsum(columns.first), math.fsum(_below(columns)))
 
@@ -345,14 +341,6 @@ def _scored(columns: SideValues) -> tuple[Floats, Floats]:
     return columns.first, _below(columns)
 
 
-def _auroc(columns: SideValues) -> float | None:
-    return auroc(*_scored(columns))
-
-
-def _auprc(columns: SideValues) -> float | None:
-    return auprc(*_scored(columns))
-
-
 def _area_interval(
     prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], ResampledStatistic],
     sides: _Sides,
@@ -417,12 +405,18 @@ class _MetricKind:
 
 
 _KINDS: Mapping[str, _MetricKind] = {
-    "mean": _MetricKind(_mean, _sums_interval, (_sign_flips, _mcnemar)),
+    "mean": _MetricKind(
+        lambda c: mean(c.first), _sums_interval, (_sign_flips, _mcnemar)
+    ),
     "ratio": _MetricKind(_ratio, _sums_interval, (_side_swaps, None)),
     "auroc": _MetricKind(
-        _auroc, partial(_area_interval, auroc_of), (_delong_by_cluster, _delong)
+        lambda c: auroc(*_scored(c)),
+        partial(_area_interval, auroc_of),
+        (_delong_by_cluster, _delong),
     ),
     "auprc": _MetricKind(
-        _auprc, partial(_area_interval, auprc_of), (_bootstrapped, None)
+        lambda c: auprc(*_scored(c)),
+        partial(_area_interval, auprc_of),
+        (_bootstrapped, None),
     ),
 }

@@ -378,6 +378,34 @@ class ModelPair:
     sign_test: SignTest
 
 
+def compared_pairs(
+    sides: Mapping[str, Comparable],
+    pairs: Iterable[tuple[str, str]],
+    settings: ComparisonSettings,
+) -> tuple[ComparedModels, ...]:
+    """Pairs of sides of one run, left minus right: B of a match is the left side.
+
+    Args:
+        sides: what each can be compared in, such as a model or one of its lists.
+        pairs: the names of left and right.
+        settings: of the job.
+    """
+    named = {
+        name: Side(
+            run="",
+            number=None,
+            model=name,
+            # every pair of a side asks for its values
+            comparable={path: cache(make) for path, make in comparable.items()},
+            seq=0,
+        )
+        for name, comparable in sides.items()
+    }
+    # a comparison is B minus A
+    matched = [(named[right], named[left]) for left, right in pairs]
+    return compare_all(matched, (), _options_of(settings))
+
+
 def model_pairs(
     models: Mapping[str, Comparable],
     paths: Sequence[str],
@@ -393,22 +421,11 @@ def model_pairs(
         settings: of the job.
         sign_test: the one of *paths* whose items McNemar's test counts.
     """
-    sides = [
-        Side(
-            run="",
-            number=None,
-            model=model,
-            # every pair of a model asks for its values
-            comparable={
-                path: cache(comparable[path]) for path in paths if path in comparable
-            },
-            seq=0,
-        )
+    sides = {
+        model: {path: comparable[path] for path in paths if path in comparable}
         for model, comparable in models.items()
-    ]
-    # a comparison is B minus A
-    pairs = [(right, left) for left, right in itertools.combinations(sides, 2)]
-    matches = compare_all(pairs, (), _options_of(settings))
+    }
+    matches = compared_pairs(sides, itertools.combinations(sides, 2), settings)
     by_path = [{metric.path: metric for metric in match.compared} for match in matches]
     tests = [SignTest.of(metrics.get(sign_test)) for metrics in by_path]
     corrected = holm([test.p for test in tests])

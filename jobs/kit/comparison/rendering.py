@@ -24,15 +24,7 @@ from jobs.kit.comparison.models import (
 from jobs.kit.comparison.pairing import ItemGap, LabelAgreement, OutcomeCounts
 from jobs.kit.comparison.pareto_front import FrontPoint, ParetoFront
 from jobs.kit.metrics import Agreement, Interval
-from jobs.kit.tables import (
-    Columns,
-    TableOf,
-    count,
-    group,
-    number,
-    print_table,
-    printed,
-)
+from jobs.kit.tables import Columns, TableOf, count, group, number, print_table, printed
 from jobs.kit.text_format import UNDEFINED, ends, fixed, plural
 from runner.scorecard import Cell as TableCell
 from runner.table_rendering import Ends, PrintTable

@@ -88,10 +88,11 @@ def item_shares(
         )
         for item in (moved if shares is None else shares)
     ]
-    item_changes.sort(
-        key=lambda item_share: (-abs(item_share.share or 0), item_share.item)
-    )
-    return tuple(item_changes), rest
+    return tuple(_largest_first(item_changes)), rest
+
+
+def _largest_first(items: Iterable[ItemShare]) -> list[ItemShare]:
+    return sorted(items, key=lambda item: (-abs(item.share or 0), item.item))
 
 
 def _are_summed(*sides: ItemValues) -> bool:
@@ -208,13 +209,8 @@ def _parts(
     causes = [cause for cause in (PARSER, SCORER) if cause in shares_by_cause]
     rest = part.change or Fraction()
     for cause in causes:
-        items = sorted(
-            shares_by_cause[cause],
-            key=lambda item_share: (-abs(item_share.share or 0), item_share.item),
-        )
-        total = sum(
-            (item_share.share or Fraction() for item_share in items), Fraction()
-        )
+        items = _largest_first(shares_by_cause[cause])
+        total = sum((item.share or Fraction() for item in items), Fraction())
         change = rest if cause == causes[-1] else total
         rest -= change
         yield replace(

@@ -127,10 +127,7 @@ def _table(changed: Sequence[ChangedMetric], caption: str) -> Element:
     headers = ("before", "after", "change", *causes)
     return html_table(
         caption,
-        [
-            Words("metric"),
-            *(Numbers(name) for name in headers),
-        ],
+        [Words("metric"), *(Numbers(name) for name in headers)],
         [
             (
                 metric.path,
@@ -171,12 +168,7 @@ def _shares(part: CauseShare) -> Element:
     caption = f"The largest; {left:,} more are in --json." if left > 0 else "All items."
     return html_table(
         caption,
-        [
-            Words("item"),
-            Numbers("before"),
-            Numbers("after"),
-            Numbers("share"),
-        ],
+        [Words("item"), Numbers("before"), Numbers("after"), Numbers("share")],
         [
             (item.item, number(item.before), number(item.after), signed(item.share))
             for item in part.items[:MOST_ITEMS]

@@ -283,12 +283,61 @@ def objects_in(
     Raises:
         DatasetError: the file is not to be read, or a line is no object.
     """
-    with _opened(path) as file:
-        for line, _, raw in entries_of(file, path.name):
-            fields = object_of(_text(raw, line, path.name), f"{path.name} line {line}")
-            if renamed:
-                fields = {renamed.get(name, name): it for name, it in fields.items()}
-            yield line, fields
+    for entry in entries_in(path):
+        fields = entry.fields
+        if renamed:
+            fields = {renamed.get(name, name): it for name, it in fields.items()}
+        yield entry.line, fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonEntry:
+    """An object of a JSON file, and the bytes that it is read from again."""
+
+    line: int  #: that it begins on
+    start: int  #: byte offset
+    size: int  #: bytes
+    fields: dict[str, Any]
+
+
+def entries_in(
+    path: Path,
+    *,
+    replaced: InputFindings | None = None,
+    cure: str = "save the file as UTF-8",
+) -> Iterator[JsonEntry]:
+    """The objects of a file with their places, in file order.
+
+    Args:
+        path: of JSONL, or of JSON spread over lines.
+        replaced: learns of lines in which bytes that are not UTF-8 were replaced;
+            None: such a byte is an error.
+        cure: what that error says to do.
+
+    Raises:
+        DatasetError: the file is not to be read, or a line is no object.
+    """
+    with opened(path) as file:
+        for line, start, raw in entries_of(file, path.name):
+            text = _text(raw, line, path.name, replaced, cure)
+            yield JsonEntry(
+                line=line,
+                start=start,
+                size=len(raw),
+                fields=object_of(text, f"{path.name} line {line}"),
+            )
+
+
+def object_at(path: Path, start: int, size: int) -> dict[str, Any]:
+    """Reads the object of a `JsonEntry` again; bytes that are not UTF-8 are replaced.
+
+    Raises:
+        DatasetError: the file is not to be read, or has changed since.
+    """
+    with opened(path) as file:
+        file.seek(start)
+        text = file.read(size).removeprefix(BOM).decode(errors="replace")
+    return object_of(text, path.name)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
@@ -393,20 +442,35 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises:
         DatasetError: the file is not to be read, not UTF-8, or a line is too long.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         for number, raw in lines_of(file, path.name):
             yield number, _text(raw, number, path.name)
 
 
-def _text(raw: bytes, number: int, name: str) -> str:
+def _text(
+    raw: bytes,
+    number: int,
+    name: str,
+    replaced: InputFindings | None = None,
+    cure: str = "save the file as UTF-8",
+) -> str:
     data = raw.removeprefix(BOM) if number == 1 else raw
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise DatasetError(
-            f"{name} line {number}: byte {error.start + 1} of the line is not UTF-8 "
-            "(save the file as UTF-8)."
-        ) from error
+        if replaced is None:
+            raise DatasetError(
+                f"{name} line {number}: byte {error.start + 1} of the line is not "
+                f"UTF-8 ({cure})."
+            ) from error
+        replaced.add(
+            "replaced_bytes",
+            "warn",
+            name,
+            "Bytes that are not UTF-8 were replaced in some lines.",
+            example=f"line {number}",
+        )
+        return data.decode(errors="replace")
 
 
 def chunks(path: Path) -> Iterator[bytes]:
@@ -415,13 +479,18 @@ def chunks(path: Path) -> Iterator[bytes]:
     Raises:
         DatasetError: the file is not to be read.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         while data := file.read(CHUNK):
             yield data
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A file that is open for reading, unpacked where its name ends in `.gz`.
+
+    Raises:
+        DatasetError: the system does not let us read it.
+    """
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as file:

@@ -108,11 +108,7 @@ def _library() -> Any:  # noqa: ANN401 - a module
     return datasets
 
 
-def _split(
-    source: str,
-    loaded: Mapping[str, Rows] | Rows,
-    split: str | None,
-) -> Rows:
+def _split(source: str, loaded: Mapping[str, Rows] | Rows, split: str | None) -> Rows:
     """The rows of the split that is named, or of the only one."""
     if not isinstance(loaded, Mapping):
         return loaded

@@ -42,11 +42,7 @@ from pydantic import (
 )
 
 from jobs.kit.inputs import cells
-from jobs.kit.inputs.cells import (
-    InputCell,
-    kind_of,
-    quote,
-)
+from jobs.kit.inputs.cells import InputCell, kind_of, quote
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 

@@ -30,9 +30,7 @@ class Agreement:
 
 
 def agreement(
-    a: Sequence[Hashable],
-    b: Sequence[Hashable],
-    categories: Sequence[Hashable],
+    a: Sequence[Hashable], b: Sequence[Hashable], categories: Sequence[Hashable]
 ) -> Agreement:
     """How far *a* and *b* agree; the categories are given, not inferred.
 

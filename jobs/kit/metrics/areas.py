@@ -226,10 +226,7 @@ def delong(y: Column, score: Column, level: float = 0.95) -> Delong | None:
 
 
 def delong_paired(
-    y: Column,
-    first: Column,
-    second: Column,
-    groups: Sequence[str] | None = None,
+    y: Column, first: Column, second: Column, groups: Sequence[str] | None = None
 ) -> DelongPaired | None:
     """Two scores of the same rows; None with fewer than two rows of a class.
 

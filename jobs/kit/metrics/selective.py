@@ -31,11 +31,7 @@ States: TypeAlias = npt.NDArray[np.int8]
 
 
 def assign(
-    p: Column,
-    tau_neg: float | Floats,
-    tau_pos: float | Floats,
-    *,
-    edge: Edge = "lt",
+    p: Column, tau_neg: float | Floats, tau_pos: float | Floats, *, edge: Edge = "lt"
 ) -> States:
     """The state of each probability, under one pair of thresholds or one a row.
 

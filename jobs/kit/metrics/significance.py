@@ -70,8 +70,7 @@ def mcnemar(b: int, c: int) -> McNemar:
         ways = ways * (n - i + 1) // i
         tail += ways
     return McNemar(
-        p=min(1.0, 2 * tail / 2**n),
-        chi2=ratio(max(0, abs(b - c) - 1) ** 2, n),
+        p=min(1.0, 2 * tail / 2**n), chi2=ratio(max(0, abs(b - c) - 1) ** 2, n)
     )
 
 

@@ -151,10 +151,7 @@ def _link(title: str) -> Element:
 def _section(title: str, inside: Child) -> Element:
     anchor = _anchor(title)
     return element(
-        "section",
-        element("h2", title, id=anchor),
-        inside,
-        aria_labelledby=anchor,
+        "section", element("h2", title, id=anchor), inside, aria_labelledby=anchor
     )
 
 

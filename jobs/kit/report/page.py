@@ -339,11 +339,7 @@ def settings(reported: ReportSource) -> Iterator[Element]:
     if reported.changes:
         yield html_table(
             "Settings that are not the default.",
-            [
-                Words("setting"),
-                Words("value"),
-                Words("default"),
-            ],
+            [Words("setting"), Words("value"), Words("default")],
             [
                 (name, _plain(value), _plain(default))
                 for name, (value, default) in reported.changes.items()

@@ -203,8 +203,8 @@ def test_models_are_compared_on_what_both_have_answered() -> None:
         y=Y,
     )
     results = measure_models(sheet, settings(boot_b=50))
-    gap = next(gap for gap in results.gaps if gap.metric == "auroc")
-    assert (gap.n, gap.left_only, gap.right_only) == (6, 2, 0)
+    gap = next(gap for gap in results.gaps if gap.metric.path == "auroc")
+    assert (gap.metric.overlap.n, gap.dropped) == (6, (2, 0))
     assert gap.value == 0
     other = results.models["other/m"].by_path()
     assert other["n"].value == 6

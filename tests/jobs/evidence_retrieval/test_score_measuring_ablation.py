@@ -24,11 +24,14 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
     JudgedPredictions,
     block_of,
 )
-from jobs.evidence_retrieval.metrics.paired_differences import AblationStep
+from jobs.evidence_retrieval.metrics.paired_differences import (
+    AblationStep,
+    PairedDifference,
+)
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
 from jobs.evidence_retrieval.queries import SCORED, UNSCORED
 from jobs.evidence_retrieval.score import compared, labels, score
-from jobs.kit.comparison.difference import gap
+from jobs.kit.comparison.difference import PValue, gap
 from jobs.kit.comparison.pairing import label_agreement, pair_items
 from jobs.kit.metrics.areas import delong_paired
 from jobs.kit.metrics.resampling import Resamples
@@ -64,6 +67,13 @@ def steps_of(
     }
 
 
+def decided_by(difference: PairedDifference) -> PValue:
+    """The test that decides."""
+    test = difference.metric.p_values.primary
+    assert test is not None
+    return test
+
+
 FIRST = {"lists": {"a": LISTS}, "final": "a", "k_rule": "2", "score": SCORE}
 RERANKED = {"lists": {"b": BETTER}, "final": "b", "k_rule": "2", "score": SCORE}
 DYNAMIC = {"lists": {"b": BETTER}, "final": "b", "k": [1] * len(KEYS), "score": SCORE}
@@ -77,8 +87,7 @@ def test_each_configuration_is_held_against_the_one_before() -> None:
     assert gap.value == pytest.approx(0.5)
     assert gap.interval is not None
     assert gap.interval.lo == gap.interval.hi == pytest.approx(0.5)
-    assert gap.p is not None
-    assert gap.p < 0.01
+    assert decided_by(gap).p < 0.01
     assert steps["c1", "ndcg"].metric.std == 0
 
 
@@ -86,7 +95,7 @@ def test_what_a_stage_does_not_touch_is_shown_as_equal() -> None:
     _, steps = steps_of(FIRST, RERANKED)
     gap = steps["c1", "auroc"].gap
     assert gap is not None
-    assert gap.is_equal
+    assert gap.value == 0
     assert gap.interval is not None
     assert (gap.interval.lo, gap.interval.hi) == (0.0, 0.0)
     assert "score=max_score" in steps["c1", "auroc"].metric.definition
@@ -116,12 +125,12 @@ def test_areas_of_two_configurations_have_delongs_test() -> None:
     _, steps = steps_of(FIRST, {**RERANKED, "score": other})
     gap = steps["c1", "auroc"].gap
     assert gap is not None
-    assert gap.test == "DeLong by post"
+    assert decided_by(gap).name == "DeLong by post"
     one, two = (np.array(each, dtype=np.float64) for each in (other, SCORE))
     posts = [post for post, _ in KEYS]
     known = delong_paired(Y, one, two, posts)
     assert known is not None
-    assert gap.p == pytest.approx(known.p, rel=1e-11)
+    assert decided_by(gap).p == pytest.approx(known.p, rel=1e-11)
 
 
 def test_a_criterion_with_ten_positives_has_enough() -> None:
@@ -165,10 +174,10 @@ def test_models_with_other_queries_are_compared_over_those_of_both(fewer: str) -
     (gap,) = (
         gap
         for gap in measure_models(sheet, settings(boot_b=0)).gaps
-        if gap.metric == "recall@10"
+        if gap.metric.path == "recall@10"
     )
-    assert (gap.left_value, gap.right_value) == (1.0, 1.0)
-    assert {gap.left_only, gap.right_only} == {0, 1}
+    assert (gap.metric.gap.b, gap.metric.gap.a) == (1.0, 1.0)
+    assert {*gap.dropped} == {0, 1}
 
 
 def test_holm_runs_over_the_rows_of_one_metric() -> None:
@@ -177,7 +186,7 @@ def test_holm_runs_over_the_rows_of_one_metric() -> None:
     assert gaps[0] is not None
     assert gaps[1] is not None
     assert gaps[0].family == gaps[1].family
-    assert gaps[0].p_holm == pytest.approx(2 * (gaps[0].p or 0), rel=1e-11)
+    assert gaps[0].metric.p_holm == pytest.approx(2 * decided_by(gaps[0]).p, rel=1e-11)
 
 
 def test_the_headline_stands_without_a_prefix_and_others_with_their_name() -> None:
@@ -253,8 +262,8 @@ def test_each_step_has_a_verdict_by_the_rule_of_comparisons() -> None:
     same = steps["c1", "auroc"].gap
     assert better is not None
     assert same is not None
-    assert (better.verdict, better.clusters) == ("better", 20)
-    assert same.verdict == "undecided"
+    assert (better.metric.verdict, better.metric.overlap.clusters) == ("better", 20)
+    assert same.metric.verdict == "undecided"
     strict = measure_models(
         sheet_of(
             KEYS,
@@ -265,7 +274,11 @@ def test_each_step_has_a_verdict_by_the_rule_of_comparisons() -> None:
         ),
         settings(boot_b=100, min_clusters=POSTS + 1),
     )
-    words = {step.gap.verdict for step in strict.steps if step.gap and step.gap.p}
+    words = {
+        step.gap.metric.verdict
+        for step in strict.steps
+        if step.gap and step.gap.metric.p_values.primary
+    }
     assert words == {"too few"}
 
 

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from jobs.paper_investigation.data import (
     BenchPaper,
     InvestigationDataset,
     PaperQuestion,
+    PaperTexts,
 )
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryTexts:
-    """Papers' texts held in memory; blank ones count as absent, as in files."""
-
-    held: Mapping[str, str] = field(default_factory=dict)
-
-    def __contains__(self, pmcid: str) -> bool:
-        return bool(self.held.get(pmcid, "").strip())
-
-    def text(self, pmcid: str) -> str:
-        """The text; `KeyError` where there is none."""
-        if pmcid not in self:
-            raise KeyError(pmcid)
-        return self.held[pmcid]
-
-    def title(self, pmcid: str) -> str | None:
-        """The first line, where it is a heading."""
-        first = self.held.get(pmcid, "").partition("\n")[0]
-        return first.removeprefix("# ") if first.startswith("# ") else None
 
 
 def choice(pmcid: str, variant: str, question_id: str, **changes: Any) -> PaperQuestion:
@@ -88,7 +69,10 @@ def dataset(
             BenchPaper(pmcid=pmcid, variants=tuple(variants), line=line)
             for line, (pmcid, variants) in enumerate(bench.items(), start=1)
         ),
-        papers=MemoryTexts(held=texts),
+        # blank texts count as absent, as in files
+        papers=PaperTexts(
+            {pmcid: partial(str, text) for pmcid, text in texts.items() if text.strip()}
+        ),
         questions={
             pmcid: tuple(sorted(group, key=lambda q: PIPELINES.index(q.pipeline)))
             for pmcid, group in by_paper.items()

@@ -113,6 +113,14 @@ def test_spellings_that_fold_to_one_variant_are_reported(tmp_path: Path) -> None
     assert not bench(tmp_path, *rows, variant_case="keep")[1]
 
 
+@pytest.mark.parametrize("value", ["rs1", [1], [["rs1"]]])
+def test_a_list_of_variants_holds_nothing_but_texts(
+    tmp_path: Path, value: object
+) -> None:
+    with pytest.raises(DatasetError, match=r"line 1: variants(\[0\])? is "):
+        bench(tmp_path, {"pmcid": "PMC1", "variants": value})
+
+
 def test_an_empty_bench_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"^variant_bench\.jsonl: no paper in it"):
         bench(tmp_path)
@@ -173,7 +181,24 @@ def test_a_multiple_choice_row_keeps_all_it_says(tmp_path: Path) -> None:
     assert question.variant == "rs1, rs2"
     assert question.options == ("aspirin", "warfarin", "heparin", "digoxin")
     assert (question.correct, question.is_mcq, question.line) == ("b", True, 1)
-    assert question.unknown == (("colour", "blue"),)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("  x ", "x"), (7, "7"), (0.03, "0.03"), (1e-05, "1e-05")]
+)
+def test_a_number_is_read_as_its_digits(
+    tmp_path: Path, value: object, text: str
+) -> None:
+    row = {**STUDY, "expected_answer_p_value": value}
+    assert one(tmp_path, row, "study_param").expected_p_value == text
+
+
+@pytest.mark.parametrize("value", [True, [], {}])
+def test_a_field_that_is_no_text_is_an_error_with_its_name(
+    tmp_path: Path, value: object
+) -> None:
+    with pytest.raises(DatasetError, match=r"line 1: gene is .* \(put the text in"):
+        one(tmp_path, {**STUDY, "gene": value}, "study_param")
 
 
 def test_a_study_row_keeps_its_expected_texts_as_they_stand(tmp_path: Path) -> None:
@@ -197,7 +222,7 @@ def test_any_other_key_is_an_error(tmp_path: Path, answer: str) -> None:
 @pytest.mark.parametrize("field", ["blanked_sentence", "option_a", "option_d"])
 def test_sentence_and_options_must_be_there(tmp_path: Path, field: str) -> None:
     with pytest.raises(
-        DatasetError, match=rf"^drug_mcq_options\.jsonl line 1: {field} is blank"
+        DatasetError, match=rf"^drug_mcq_options\.jsonl line 1: {field} is missing"
     ):
         one(tmp_path, {**MCQ, field: " "})
 

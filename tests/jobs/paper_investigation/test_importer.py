@@ -284,18 +284,24 @@ def test_files_of_different_work_are_refused_together(tmp_path: Path) -> None:
         ),
         (
             json.dumps({**RECORD, "variant_results": []}),
-            r"bad\.jsonl line 1: variant_results is not an object",
+            r"bad\.jsonl line 1: variant_results is a list \(an object is expected\)",
         ),
         (
             json.dumps({**RECORD, "variant_results": {"rs1": {"responses": 1}}}),
-            r"bad\.jsonl line 1: variant_results of 'rs1' has no list",
+            r"bad\.jsonl line 1: variant_results\.rs1 has no list of responses",
         ),
         (
             json.dumps({**RECORD, "variant_results": {"rs1": {"responses": ["a"]}}}),
-            r"bad\.jsonl line 1: response 1 of 'rs1' is not an object",
+            r"bad\.jsonl line 1: variant_results\.rs1\[0\] is a text \(an object",
         ),
-        (json.dumps({**RECORD, "replicate": 0.5}), r"line 1: replicate is not"),
-        (json.dumps({**VARIANTS, "raw_response": 1}), r"line 1: raw_response is not"),
+        (
+            json.dumps({**RECORD, "replicate": 0.5}),
+            r"replicate is 0\.5 \(a whole",
+        ),
+        (
+            json.dumps({**VARIANTS, "raw_response": 1}),
+            r"raw_response is a number",
+        ),
     ],
 )
 def test_faults_are_named_by_file_and_line(

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from jobs.kit.inputs.rows import InputFindings
+from jobs.paper_investigation.data import CACHED_TEXTS, PaperTexts
 from jobs.paper_investigation.inputs import (
-    CACHED_TEXTS,
     SAMPLE,
-    PaperFiles,
     inputs,
     load,
     open_papers,
@@ -162,7 +161,7 @@ def test_the_sentence_bench_is_looked_up_by_normalised_variants() -> None:
 
 def papers(
     path: Path, wanted: Iterable[str] = ("PMC1", "PMC2"), **settings: Any
-) -> tuple[PaperFiles, dict[str, Finding]]:
+) -> tuple[PaperTexts, dict[str, Finding]]:
     noticed = InputFindings()
     opened = open_papers(
         InvestigationSettings(papers=path, **settings), set(wanted), noticed

@@ -18,7 +18,6 @@ from jobs.paper_investigation.rule_sets import (
     parse_letter,
     parse_list,
     parse_study,
-    stray_answers,
 )
 from jobs.paper_investigation.settings import Rules
 from jobs.paper_investigation.variants import distinct
@@ -90,22 +89,16 @@ def test_a_number_without_an_answer_is_missing_and_not_filled_by_another() -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "stray"),
+    "text",
     [
-        ("0. a\n1. b\n2. c\n3. d\n17. a", 3),
-        (
-            """[{"n": 1, "answer": "b"}, {"n": 2, "answer": "c"},
-                {"n": 9, "answer": "a"}]""",
-            1,
-        ),
-        ("1. b\n2. c", 0),
+        "0. a\n1. b\n2. c\n3. d\n17. a",
+        """[{"n": 1, "answer": "b"}, {"n": 2, "answer": "c"},
+            {"n": 9, "answer": "a"}]""",
+        "1. b\n2. c",
     ],
 )
-def test_numbers_that_no_question_has_are_counted_and_take_nothing(
-    text: str, stray: int
-) -> None:
+def test_numbers_that_no_question_has_take_nothing(text: str) -> None:
     assert read(text, ["mcq", "mcq"]) == ["b", "c"]
-    assert stray_answers(Reply(text=text), 2, "robust") == stray
 
 
 def test_a_decimal_at_the_start_of_a_line_is_no_number_of_a_question() -> None:
@@ -157,7 +150,6 @@ def test_the_profile_reads_one_line_a_question() -> None:
         "(missing_in_batch)",
     ]
     assert read('1. {\n"p_value": "1"}', ["study"], "clinpgx-qa") == ["(no_object)"]
-    assert stray_answers(Reply(text=text), 3, "clinpgx-qa") == 1
 
 
 def test_each_kind_is_split_by_its_own_rules() -> None:

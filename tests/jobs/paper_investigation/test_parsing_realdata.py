@@ -75,7 +75,7 @@ def study_verdicts(
 ) -> tuple[bool, bool]:
     return (
         p_value_right(p_value, answer.p_value, rules, 0.05),
-        significance_right(significance, answer.significance, rules),
+        significance_right(significance, answer.significance),
     )
 
 

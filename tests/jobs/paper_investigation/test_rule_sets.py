@@ -253,9 +253,8 @@ def test_the_profile_reads_no_object_with_braces_inside(text: str) -> None:
 
 
 def test_significance_is_compared_without_case_and_outer_blanks() -> None:
-    for rules in ("robust", "clinpgx-qa"):
-        assert significance_right(" Yes", "yes ", rules)
-        assert not significance_right("not stated", "not found", rules)
+    assert significance_right(" Yes", "yes ")
+    assert not significance_right("not stated", "not found")
 
 
 def test_a_boolean_is_a_word_only_by_the_default_rules() -> None:
@@ -264,4 +263,4 @@ def test_a_boolean_is_a_word_only_by_the_default_rules() -> None:
     for rules, right in verdicts.items():
         answer = parse_study(reply, rules)
         assert isinstance(answer, StudyAnswer)
-        assert significance_right("yes", answer.significance, "robust") is right
+        assert significance_right("yes", answer.significance) is right

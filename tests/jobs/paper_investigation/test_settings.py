@@ -92,7 +92,7 @@ def test_flat_replies_may_be_cut_or_have_failed(
         ([{**EXTRACT, "pmcid": "PMC9"}], r"PMC9 is not in the bench"),
         ([EXTRACT, EXTRACT], r"line 2: lab/one answers about PMC1 on line 1 already"),
         ([{**ASKED, "question_id": 7}], r"has no extract line for PMC1"),
-        ([{**EXTRACT, "kind": "guess"}], r"kind is 'guess' \(extract or question\)"),
+        ([{**EXTRACT, "kind": "guess"}], r"kind is 'guess' \(one of extract, question"),
         (
             [EXTRACT, {**ASKED, "question_id": 7}, {**ASKED, "question_id": 7}],
             r"answers PMC1/mcq_drug:7 already",

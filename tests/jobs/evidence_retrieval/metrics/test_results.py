@@ -145,17 +145,24 @@ def test_published_cv_has_its_own_std_edges_and_states() -> None:
 
 
 def test_two_models_are_compared_on_the_same_draws(results: EvidenceResults) -> None:
-    gaps = {gap.metric: gap for gap in results.gaps}
+    gaps = {gap.metric.path: gap for gap in results.gaps}
     auroc, accuracy = gaps["auroc"], gaps["at_tau.accuracy"]
     assert auroc.interval is not None
     ends = (auroc.interval.lo, auroc.interval.hi)
     assert ends == pytest.approx((0.06776053859306257, 0.10398216096216743), rel=1e-11)
-    assert auroc.right_value == pytest.approx(0.7247741263776732, abs=1e-12)
+    assert auroc.metric.gap.a == pytest.approx(0.7247741263776732, abs=1e-12)
     assert "p 1.45991076831e-53; b=3919, c=2671; kappa" in accuracy.note
     # queries of a post are not independent: the test that decides permutes posts
-    assert accuracy.test == "sign flips by post"
-    assert accuracy.p == pytest.approx(1 / 10_001)
-    assert (auroc.test, auroc.verdict) == ("DeLong by post", "better")
+    tests = [
+        gaps[name].metric.p_values.primary for name in ("at_tau.accuracy", "auroc")
+    ]
+    assert [test and test.name for test in tests] == [
+        "sign flips by post",
+        "DeLong by post",
+    ]
+    assert tests[0] is not None
+    assert tests[0].p == pytest.approx(1 / 10_001)
+    assert auroc.metric.verdict == "better"
 
 
 def test_criteria_add_up_to_the_whole(results: EvidenceResults) -> None:

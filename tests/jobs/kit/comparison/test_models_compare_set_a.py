@@ -16,6 +16,7 @@ from jobs.kit.comparison.difference import OPPOSITE, VerdictRule
 from jobs.kit.comparison.models import (
     ComparisonOptions,
     compare_models,
+    compared_pairs,
     largest_gaps,
     model_pairs,
     p_value_words,
@@ -332,3 +333,20 @@ def test_the_models_of_a_run_have_the_p_and_the_word_of_compare() -> None:
     words = p_value_words(inside)
     assert "won 11, lost 0, tied 1: left better" in words
     assert "sign flips by paper" in words
+
+
+def test_only_the_named_pairs_are_compared_left_minus_right() -> None:
+    sides = {
+        name: {"m": (lambda share=share: means({f"p{n:02}": share for n in range(12)}))}
+        for name, share in (("retriever", 0.25), ("reranked", 0.5), ("graph", 1.0))
+    }
+    pairs = [("reranked", "retriever"), ("graph", "reranked")]
+    matches = compared_pairs(sides, pairs, InvestigationSettings())
+    assert [(match.b.model, match.a.model) for match in matches] == pairs
+    gaps = [metric.gap.value for match in matches for metric in match.compared]
+    assert gaps == [0.25, 0.5]
+    # Holm corrects over these pairs and no other
+    tests = [metric.p_values.primary for m in matches for metric in m.compared]
+    assert [metric.p_holm for m in matches for metric in m.compared] == [
+        round12(2 * test.p) for test in tests if test
+    ]

@@ -19,9 +19,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.kit.inputs.cells import Filled, InputCell, Number, Text, Texts, Whole
-from jobs.kit.inputs.files import csv_columns, read_json, read_objects, read_table
+from jobs.kit.inputs.files import (
+    csv_columns,
+    entries_in,
+    object_at,
+    read_json,
+    read_objects,
+    read_table,
+)
 from jobs.kit.inputs.rows import InputFindings, RowModel, Spelled
-from jobs.paper_investigation.rows import read_rows
 from jobs.property_extraction.papers import read_papers
 from runner import json_entries
 from runner.errors import DatasetError
@@ -56,7 +62,7 @@ class Sheet(RowModel, extra="allow"):
 READERS: dict[str, Reader] = {
     "rows": lambda path: list(read_objects(path, OneColumn, findings=InputFindings())),
     "csv": lambda path: list(read_table(path, OneColumn, findings=InputFindings())),
-    "bench": lambda path: list(read_rows(path, "strict", InputFindings())),
+    "entries": lambda path: list(entries_in(path)),
     "papers": lambda path: [read_papers(path)],
 }
 
@@ -396,3 +402,29 @@ def test_the_published_sample_has_eight_ragged_rows(realdata: Path) -> None:
         cells["has_evidence_gold"] for cells in extras if "alert_correct" in cells
     ]
     assert filled == ["1"] * 8
+
+
+def test_an_object_can_be_read_again_by_its_place(tmp_path: Path) -> None:
+    path = write(tmp_path, BOM + b'{"a": 1}\r\n\r\n{"b": "\xc3\xa9"}\r\n', "a.jsonl")
+    entries = list(entries_in(path))
+    assert [(entry.line, entry.fields) for entry in entries] == [
+        (1, {"a": 1}),
+        (3, {"b": "é"}),
+    ]
+    assert [object_at(path, entry.start, entry.size) for entry in entries] == [
+        entry.fields for entry in entries
+    ]
+
+
+def test_bytes_that_are_not_utf_8_can_be_replaced_and_are_counted(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, b'{"b": "\xff"}\n{"b": "\xfe"}\n', "a.jsonl")
+    findings = InputFindings()
+    entries = list(entries_in(path, replaced=findings))
+    assert [entry.fields["b"] for entry in entries] == ["\ufffd", "\ufffd"]
+    (finding,) = findings.findings()
+    assert (finding.code, finding.n, finding.example) == ("replaced_bytes", 2, "line 1")
+    assert "line 1: byte 8 of the line is not UTF-8 (re-save it)." in complaint(
+        lambda: list(entries_in(path, cure="re-save it"))
+    )

@@ -35,8 +35,8 @@ from runner.scorecard import (
 )
 
 SWEPT: Mapping[str, str] = {
-    "k.mean": "sentences shown, all queries",
-    "k.has_evidence.mean": "sentences shown, with evidence",
+    "k.mean": "sentences, all queries",
+    "k.has_evidence.mean": "sentences, with evidence",
     "evidence_recall@K": "evidence recall@K",
     "evidence_precision@K": "evidence precision@K",
 }

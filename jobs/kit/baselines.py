@@ -15,7 +15,7 @@ from jobs.kit.measures import Measures
 from jobs.kit.text_format import fixed
 from runner.scorecard import BASELINES, Artifact, Metric, Scorecard, Table
 from store.document import PageText, blocks_of
-from store.printable import one_line, shortened
+from store.printable import one_line, printable, shortened
 
 BASELINE_COLUMNS = ("model", "metric", "value", "baseline", "of_baseline", "adds")
 NAME_CELLS = 30
@@ -117,7 +117,7 @@ def add_baselines(
         tables=(*card.tables, table),
         artifacts=(
             *card.artifacts,
-            Artifact(name=BASELINES, text="\n".join(lines) + "\n"),
+            Artifact(name=BASELINES, text="\n".join([*map(printable, lines), ""])),
         ),
     )
 

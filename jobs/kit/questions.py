@@ -62,6 +62,7 @@ from runner.job import (
     Task,
     TaskSpec,
 )
+from runner.job_faults import guarded
 from runner.messages import ChatRequest, Message, ParseFailure, Reply, TextPart
 from runner.scorecard import Finding, Scorecard
 from store.document import Block, Fact, Heading
@@ -78,8 +79,8 @@ class QuestionSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rows: Path = Field(description="CSV file or JSON lines, one row for each question")
-    limit: int | None = Field(
-        None, ge=1, description="number of rows to use, from the first on"
+    limit: int = Field(
+        0, ge=0, description="number of rows to use, from the first on; 0: all"
     )
     max_output_tokens: int = Field(256, ge=1, description="longest reply, in tokens")
     temperature: float | None = Field(
@@ -196,10 +197,11 @@ class QuestionJob(Job):
         blocks = dict(read_blocks(request.messages[0].text))
         return self.offline({name: blocks[block_name(name)] for name in self.show})
 
+    @guarded
     def parse(
         self, dataset: object, task: object, reply: Reply
     ) -> Value | ParseFailure:
-        """The value of a reply."""
+        """The value of a reply; a failure also where `read` raises."""
         del dataset, task
         value = self.read(reply.text.strip())
         return ParseFailure(reason="no_value") if value is None else value

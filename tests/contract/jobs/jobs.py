@@ -280,7 +280,7 @@ LISTED = (
         name="treatments",
         replies=("baseline/lexical",),
         items=lambda: ("a1", "a2", "b1", "b2"),
-        readers=(),
+        readers=("tests.jobs.kit.sixth_job.Treatments.read",),
         truths={
             "drugs": lambda folder: _pair(
                 folder,

@@ -285,9 +285,14 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """Return the finding as a line, with its count and an example."""
-        example = f", such as {self.example}" if self.example else ""
-        occurrences = f" ({self.n:,}{example})" if self.n > 1 or example else ""
+        """Return the finding as a line, with its count and an example.
+
+        A message that begins with the count does not repeat it.
+        """
+        is_counted = self.n > 1 and not self.message.startswith(f"{self.n} ")
+        details = [f"{self.n:,}"] if is_counted or self.example else []
+        details += [f"such as {self.example}"] if self.example else []
+        occurrences = f" ({', '.join(details)})" if details else ""
         return f"{self.where}: {self.message}{occurrences}"
 
 

@@ -201,8 +201,8 @@ class LogShipper:
             return ended
         left = self.shipper.statistics().unshipped_bytes
         reason = (
-            f"The last {left:,} bytes of {self.folder.log} were not "
-            f"shipped to {self.address}: keep the file, and start the "
+            f"The last {left:,} bytes of {self.folder.log} "
+            f"were not shipped to {self.address}: keep the file, and start the "
             "shard again once the place is reachable."
         )
         if ended.reason is not None:

@@ -453,6 +453,6 @@ def _advice(log: Path, *, is_empty: bool) -> str:
         )
     return (
         f"see 'siftlog verify {run}', then restore the files of the log from a copy, "
-        "or go on without these events and perhaps pay for their answers again: "
+        "or continue without these events and perhaps pay for their answers again: "
         f"siftlog resume {run} --accept-loss"
     )

@@ -352,7 +352,7 @@ class Shipper:
             if self._sending.unshipped_bytes > self._most_bytes:
                 raise Unshipped(
                     f"{self._waiting()} and more may not be lost with this machine: "
-                    f"see to {self._place.address}, then go on with the run"
+                    f"check {self._place.address}, then resume the run"
                 )
 
     async def flush(self) -> bool:

@@ -102,5 +102,5 @@ def test_a_job_without_a_required_method_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     install(monkeypatch, unscored)
-    with pytest.raises(RunnerError, match=r"cannot be loaded: .*'?score'?; mend"):
+    with pytest.raises(RunnerError, match=r"cannot be loaded: .*'?score'?; fix"):
         load_job("screening")

@@ -38,7 +38,7 @@ def test_a_stopped_run_is_resumed_without_a_second_call(
     left = expected.total() // 2
     stopped = run(tmp_path, *words, name="stopped")
     assert stopped.done.code == 1
-    assert "go on with: siftlog resume stopped" in stopped.done.err
+    assert "continue with: siftlog resume stopped" in stopped.done.err
     assert calls.total() == expected.total() // 2
     left = 10**9
     resumed = stopped.command("resume", *QUIET)

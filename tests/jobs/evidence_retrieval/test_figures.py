@@ -274,7 +274,7 @@ def test_the_sweep_shows_what_each_gamma_costs_and_finds(
 ) -> None:
     panels = figures["gamma-sweep"].panels
     assert [panel.y.label for panel in panels] == [
-        *("sentences shown, all queries", "sentences shown, with evidence"),
+        *("sentences, all queries", "sentences, with evidence"),
         *("evidence recall@K", "evidence precision@K"),
     ]
     assert panels[0].x.names == ("0.7", "0.9")

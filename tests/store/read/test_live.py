@@ -91,9 +91,9 @@ def test_programs_and_people_are_told_the_same_end(busy: LiveStatus) -> None:
     assert shown["seconds"]["expected"] == pytest.approx(told.seconds.expected, abs=0.1)
     assert shown["stages"][0]["left"] == told.stages[0].left
     assert [fact.label.split()[0] for fact in forecast_facts(busy)] == [
-        "pace",
+        "rate",
         "ETA",
-        "comes",
+        "forecast",
     ]
     as_json = status_json(busy)
     assert (as_json["tasks_a_minute"], as_json["schema"]) == (40.0, 2)

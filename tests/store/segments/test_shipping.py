@@ -180,7 +180,7 @@ def test_more_may_not_wait_than_is_allowed_to_be_lost(path: Path) -> None:
             await stand.append(0, 1, 2, 3)
             async with asyncio.TaskGroup() as group:
                 group.create_task(stand.clock.look())
-                with pytest.raises(Unshipped, match=r"see to .* go on with the run"):
+                with pytest.raises(Unshipped, match=r"check .* resume the run"):
                     await stand.shipper.run()
 
     asyncio.run(main())

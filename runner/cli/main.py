@@ -162,7 +162,9 @@ def cli() -> None:
     """Long LLM jobs over scientific papers.
 
     Every paid answer is kept, a killed run resumes where it stopped, and every metric
-    is computed by replaying the log. Start with: siftlog run paper-investigation
+    is computed by replaying the log.
+
+    Start with: siftlog run paper-investigation
 
     RUN is a run's id, a prefix of one, its folder, or last. Exit codes: 0 success, 1
     error, 2 usage error, 3 finished with failed tasks, 4 budget reached, 5 interrupted

@@ -187,7 +187,8 @@ def _value(  # noqa: PLR0911 - one for each node
             return CONSTANTS[name] if name in CONSTANTS else values.get(name)
         case ast.Constant(value=value):
             return value
-    raise AssertionError(node)  # _check_nodes admits nothing else
+        case _:
+            raise AssertionError(node)  # _check_nodes admits nothing else
 
 
 def _is_null(node: ast.expr) -> bool:

@@ -24,10 +24,9 @@ from jobs.ask.prompts import WORDING, constant_prompts
 from jobs.ask.recipe import Chunking, Recipe
 from jobs.ask.settings import AskSettings, recipe_of, recipe_source
 from jobs.kit.grounding import PaperText, ground
-from jobs.kit.inputs.items import Item, read_items
+from jobs.kit.inputs.items import Item, read_items, source_files
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError, UsageError
-from runner.fingerprint import input_hashes, manifest
 from runner.job import InputFile, ModelLimits
 from runner.prompts import PromptBook
 from runner.scorecard import Finding
@@ -174,6 +173,7 @@ def fit(settings: AskSettings, limits: Mapping[str, ModelLimits]) -> AskSettings
             "recipe": None,
             "recipe_text": text,
             "recipe_name": name,
+            "recipe_sha256": hashlib.sha256(text.encode()).hexdigest(),
             "question": (),
             "type": (),
             "context_tokens": settings.context_tokens or min(known, default=None),
@@ -182,11 +182,20 @@ def fit(settings: AskSettings, limits: Mapping[str, ModelLimits]) -> AskSettings
 
 
 def sources(settings: AskSettings) -> tuple[Path, ...]:
-    """Return the folders, globs and files of the papers."""
-    if settings.papers:
-        return settings.papers
-    recipe = recipe_of(settings)
-    return () if recipe.items is None else (_relative(settings, recipe.items),)
+    """Return the folders and files of the papers; a glob as the files that match."""
+    named = settings.papers
+    if not named:
+        recipe = recipe_of(settings)
+        named = () if recipe.items is None else (_relative(settings, recipe.items),)
+    return tuple(
+        file
+        for path in named
+        for file in (
+            source_files(path, InputFindings())
+            if glob.has_magic(str(path)) and not path.exists()
+            else [path]
+        )
+    )
 
 
 def gold_file(settings: AskSettings) -> Path | None:
@@ -204,35 +213,23 @@ def _relative(settings: AskSettings, path: str) -> Path:
 
 
 def inputs(settings: AskSettings) -> tuple[InputFile, ...]:
-    """Return the papers, the recipe and the other files that `load` reads."""
-    text, name = recipe_source(settings)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    gold = gold_file(settings)
+    """Return the papers and the other files that `load` reads.
+
+    A recorded recipe is a setting; only a new file is an input.
+    """
+    files = {
+        "recipe": settings.recipe,
+        "gold": gold_file(settings),
+        "prompts": settings.prompts,
+    }
     return (
-        *(_input("papers", path) for path in sources(settings)),
-        InputFile(setting="recipe", path=settings.recipe or Path(name), sha256=digest),
-        *([] if gold is None else [InputFile(setting="gold", path=gold)]),
+        *(InputFile(setting="papers", path=path) for path in sources(settings)),
         *(
-            []
-            if settings.prompts is None
-            else [InputFile(setting="prompts", path=settings.prompts)]
+            InputFile(setting=name, path=path)
+            for name, path in files.items()
+            if path is not None
         ),
     )
-
-
-def _input(setting: str, path: Path) -> InputFile:
-    """Return a file or folder, or the files of a glob as one input."""
-    if path.exists() or not glob.has_magic(str(path)):
-        return InputFile(setting=setting, path=path)
-    matches = sorted(glob.glob(str(path), recursive=True))
-    hashes = input_hashes(
-        InputFile(setting=setting, path=Path(match))
-        for match in matches
-        if Path(match).is_file()
-    )
-    packed = manifest((known.path, known.sha256) for known in hashes)
-    digest = hashlib.sha256(packed).hexdigest()
-    return InputFile(setting=setting, path=path, sha256=digest)
 
 
 def load(settings: AskSettings) -> AskDataset:

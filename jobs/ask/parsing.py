@@ -67,7 +67,7 @@ class FieldAnswer:
     without a failure); unparsed (`failure`).
     """
 
-    value: Value | None = None
+    value: Value = None
     """str, int, float or bool; an ISO date (`2021`, `2021-05`, `2021-05-17`) for type
     date; a tuple for lists; a dict of parts for objects."""
     quotes: tuple[Quote, ...] = ()
@@ -105,7 +105,7 @@ class ParsedReply:
     fields: Mapping[str, FieldAnswer]
     reasoning: str = ""  #: empty unless the recipe says `explain = true`
 
-    def values(self) -> dict[str, Value | None]:
+    def values(self) -> dict[str, Value]:
         """Return the plain values, for conditions."""
         return {name: answer.value for name, answer in self.fields.items()}
 

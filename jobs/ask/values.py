@@ -20,7 +20,7 @@ from jobs.kit.replies import wellformed
 Scalar: TypeAlias = str | int | float | bool
 
 Value: TypeAlias = Any
-"""A `Scalar`, a tuple of them, a dict of parts, or a tuple of such dicts."""
+"""A `Scalar`, a tuple of them, a dict of parts, or a tuple of such dicts; or None."""
 
 NOTHING: Final = frozenset(
     {"", "null", "n/a", "not reported", "not stated", "not available"}
@@ -60,7 +60,7 @@ class Unparsed(Exception):
 
 def read_value(
     raw: object, spec: FieldSpec | PartSpec, unit: str | None = None
-) -> tuple[Value | None, str]:
+) -> tuple[Value, str]:
     """Read a value, or one element of a list; None means "not reported".
 
     Returns:

@@ -107,8 +107,8 @@ def _answer(field: PromptField, sentences: list[str], pool: Bm25) -> object:
     kind = field.type.removeprefix("list of ")
     value: object = None
     sentence: str | None = None
-    asked = " ".join((field.ask, *_listed(kind)))
-    for candidate in _ranked(asked, sentences, pool):
+    query = " ".join((field.ask, *_listed(kind)))
+    for candidate in _ranked(query, sentences, pool):
         if field.parts:
             value = _parts(field, candidate)
         else:

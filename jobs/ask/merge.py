@@ -141,7 +141,7 @@ def merged_item(recipe: Recipe, answers: Sequence[Answer], parse: Parse) -> Item
     failed: dict[str, str] = {}
     reasoning = ""
     for number, of_request in sorted(requests.items()):
-        specs = recipe.asked(number) if number <= len(recipe.then) else {}
+        specs = recipe.requested(number) if number <= len(recipe.then) else {}
         parsed = [parse(answer) for answer in of_request]
         replies = [reply for reply in parsed if isinstance(reply, ParsedReply)]
         if replies:

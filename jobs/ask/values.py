@@ -205,7 +205,8 @@ def _object(raw: object, spec: FieldSpec | PartSpec) -> dict[str, Scalar | None]
         raise Unparsed("not_an_object")
     read = {}
     for name, part in parts.items():
-        value, unit = raw.get(name), None
+        value: Any = raw.get(name)
+        unit = None
         if isinstance(value, Mapping) and part.unit:
             value, unit = value.get("value"), value.get("unit")
         read[name], _ = read_value(value, part, unit if isinstance(unit, str) else None)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from jobs.ask.chunks import Chunk, split
-from jobs.ask.parsing import Quote
+from jobs.ask.parsing import AnswerQuote
 from jobs.ask.prompts import WORDING, constant_prompts
 from jobs.ask.recipe import Chunking, Recipe
 from jobs.ask.settings import AskSettings, recipe_of, recipe_source
@@ -116,13 +116,13 @@ class AskDataset:
             return Chunking(tokens=tokens, overlap=tokens // 10)
         return self.recipe.chunk
 
-    def located(self, key: str, quote: Quote) -> Quote:
+    def located(self, key: str, quote: AnswerQuote) -> AnswerQuote:
         """Return a quote with its place in an item's text."""
         match = ground(self.paper(key), quote.text)
         if match.start is None:
-            return Quote(text=quote.text, level=match.level)
+            return AnswerQuote(text=quote.text, level=match.level)
         place = self.items[key].document.place(match.start)
-        return Quote(
+        return AnswerQuote(
             text=quote.text,
             level=match.level,
             start=match.start,

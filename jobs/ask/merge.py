@@ -21,7 +21,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, TypeAlias
 
-from jobs.ask.parsing import FieldAnswer, FieldCheck, ParsedCheck, ParsedReply, Quote
+from jobs.ask.parsing import (
+    FieldAnswer,
+    FieldCheck,
+    ParsedCheck,
+    ParsedReply,
+    AnswerQuote,
+)
 from jobs.ask.recipe import FieldSpec, Recipe
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure
@@ -208,7 +214,7 @@ def _merged(answers: Sequence[FieldAnswer], spec: FieldSpec) -> FieldAnswer:
 def _union(answers: Sequence[FieldAnswer]) -> FieldAnswer:
     """Join lists; a quote stays with its element where there is one for each."""
     values: dict[str, object] = {}
-    quotes: dict[str, Quote | None] = {}
+    quotes: dict[str, AnswerQuote | None] = {}
     for answer in answers:
         is_paired = len(answer.quotes) == len(answer.value)
         for number, value in enumerate(answer.value):

@@ -36,7 +36,7 @@ Failure: TypeAlias = str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class AnswerQuote:
     """A quote and where it stands in the item's text."""
 
     text: str  #: as the model wrote it
@@ -70,7 +70,7 @@ class FieldAnswer:
     value: Value = None
     """str, int, float or bool; an ISO date (`2021`, `2021-05`, `2021-05-17`) for type
     date; a tuple for lists; a dict of parts for objects."""
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[AnswerQuote, ...] = ()
     """One for a single value or object, at most one per element for a list; empty if
     the field asks for none or the reply has none."""
     failure: Failure = ""  #: why the value is unparsed; "": it is not
@@ -205,7 +205,7 @@ def _one(raw: object, spec: FieldSpec) -> FieldAnswer:
     if read is None:
         return FieldAnswer(failure="required") if spec.required else NOT_REPORTED
     has_quote = spec.quote and isinstance(quote, str) and quote.strip()
-    quotes = (Quote(text=wellformed(str(quote)).strip()),) if has_quote else ()
+    quotes = (AnswerQuote(text=wellformed(str(quote)).strip()),) if has_quote else ()
     return FieldAnswer(value=read, quotes=quotes, detail=note)
 
 

@@ -251,16 +251,36 @@ def _items(
     named = sources(settings)
     if not named:
         require(settings)
+    template = settings.text or recipe.text
     items = (
-        item
+        _checked(item, recipe, template)
         for source in named
         for item in read_items(
             source,
             id=settings.id or recipe.id,
-            text=settings.text or recipe.text,
+            text=template,
             document=settings.document or recipe.document,
             max_pages=settings.max_pages,
             findings=findings,
         )
     )
     return islice(items, settings.limit or None)
+
+
+def _checked(item: Item, recipe: Recipe, template: str | None) -> Item:
+    """Refuse fields that could be confused with columns, and prompts with gold."""
+    if item.row is None:
+        return item
+    for name, spec in recipe.every_field.items():
+        if spec.gold is None and name in item.fields and name != "file":
+            raise DatasetError(
+                f"{item.file}: the field {name!r} has the name of a column (rename the "
+                f"field, or write gold = {name!r} if the column has its right values)."
+            )
+        column = spec.gold
+        if column and template and (f"{{{column}}}" in template or column == template):
+            raise DatasetError(
+                f"{item.file}: the text shows the column {column!r}, which has the "
+                f"right values of the field {name!r} (remove it from text)."
+            )
+    return item

@@ -22,11 +22,11 @@ from itertools import groupby
 from typing import Final, TypeAlias
 
 from jobs.ask.parsing import (
+    AnswerQuote,
     FieldAnswer,
     FieldCheck,
     ParsedCheck,
     ParsedReply,
-    AnswerQuote,
 )
 from jobs.ask.recipe import FieldSpec, Recipe
 from runner.job import Answer, Answers, Task

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from jobs.kit.explain import closest, pages_text, unknown_item
+from jobs.kit.grounding import ground
 from jobs.kit.quotes import in_context
 from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.explain_property import group_blocks
-from jobs.property_extraction.grounding import ground
 from jobs.property_extraction.parsing import ParsedExtraction
 from jobs.property_extraction.predictions import RunPredictions, run_predictions
 from jobs.property_extraction.results import (

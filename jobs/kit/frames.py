@@ -34,7 +34,7 @@ def tasks(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(export.tasks(reader, last_seq(reader)))
+        return frame(export.tasks(reader, last_seq(reader)))
 
 
 def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
@@ -48,7 +48,7 @@ def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(export.answers(reader, last_seq(reader)))
+        return frame(export.answers(reader, last_seq(reader)))
 
 
 def scores(
@@ -78,13 +78,14 @@ def scores(
         recorded = chosen(folder.run_id, scorings(reader), scoring)
     before = f"scores/{recorded.number}/"
     with scored(folder, recorded) as tables:
-        return {table.name.removeprefix(before): _frame(table) for table in tables}
+        return {table.name.removeprefix(before): frame(table) for table in tables}
 
 
-def _frame(table: ExportTable) -> pd.DataFrame:
+def frame(table: ExportTable) -> pd.DataFrame:
+    """Return a table as a data frame."""
     import pandas as pd  # noqa: PLC0415 - half a second that most of siftlog does without
     import pyarrow as pa  # noqa: PLC0415 - likewise
 
     types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-    frame: pd.DataFrame = arrow_table(table).to_pandas(types_mapper=types.get)
-    return frame
+    typed: pd.DataFrame = arrow_table(table).to_pandas(types_mapper=types.get)
+    return typed

@@ -106,8 +106,6 @@ _HOMES: Final = {
 }
 """The module of each name."""
 
-_PACKAGES: Final = ("store", "runner", "jobs", "tui")
-
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - of any name
     """Import a public name when it is first used."""
@@ -133,15 +131,18 @@ def _check_packages() -> None:
         ImportError: names the folder or file.
     """
     home = Path(__file__).resolve().parent
-    for package in _PACKAGES:
-        spec = find_spec(package)
-        origin = None if spec is None else spec.origin
-        if origin is not None and Path(origin).resolve().parent != home / package:
-            hiding = Path(origin).parent if origin.endswith("__init__.py") else origin
-            raise ImportError(
-                f"{hiding} hides the package {package!r} of siftlog: rename it, or "
-                "start Python in another folder."
-            )
+    try:
+        from store.shadowing import hidden_package  # noqa: PLC0415 - it may be missing
+    except ImportError as error:
+        spec = find_spec("store")
+        places = () if spec is None else (spec.submodule_search_locations or ())
+        place = next(iter(places), "store.py")
+        raise ImportError(
+            f"{place} hides the package 'store' of siftlog: rename it, or start in "
+            "another folder."
+        ) from error
+    if sentence := hidden_package(home):
+        raise ImportError(sentence)
 
 
 _check_packages()

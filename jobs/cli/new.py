@@ -71,13 +71,13 @@ def recipe_text(source: str | None, folder: Path) -> str:
         return _recipe('items = "papers/"', [])
     from jobs.kit.inputs.items import columns, is_table
 
-    shown = columns(source)
+    source_columns = columns(source)
     path = os.path.relpath(source, folder)
     lines = [f"items = {_quoted(path)}"]
     if is_table(source):
-        lines += _table_keys(shown)
-        lines += [_column_line(column) for column in shown]
-        return _recipe("\n".join(lines), [c for c in shown if _is_label(c)])
+        lines += _table_keys(source_columns)
+        lines += [_column_line(column) for column in source_columns]
+        return _recipe("\n".join(lines), [c for c in source_columns if _is_label(c)])
     return _recipe("\n".join(lines), [])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from jobs.ask.recipe import FieldSpec
@@ -215,23 +215,6 @@ EXCERPT_CHARS: Final = 200
 def _excerpt(value: object) -> str:
     text = wellformed(str(value))
     return re.sub(r"\s+", " ", text)[:EXCERPT_CHARS]
-
-
-def with_places(
-    parsed: ParsedReply, locate: Mapping[str, Quote], chunk: int = 0
-) -> ParsedReply:
-    """Return the reply with its quotes replaced by located ones, by text."""
-    return replace(
-        parsed,
-        fields={
-            name: replace(
-                answer,
-                quotes=tuple(locate.get(q.text, q) for q in answer.quotes),
-                chunk=chunk,
-            )
-            for name, answer in parsed.fields.items()
-        },
-    )
 
 
 def read_check(reply: Reply, names: Iterable[str]) -> ParsedCheck | ParseFailure:

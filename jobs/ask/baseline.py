@@ -24,7 +24,8 @@ _LINE: Final = re.compile(
     r"\((?P<type>[^\n]*?)(?P<quote>, with quote)?\): (?P<ask>.*)$",
     re.MULTILINE,
 )
-_SENTENCE: Final = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
+_PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=#)|(?<=[.!?:])\n")
+_SENTENCE: Final = re.compile(r"[^.!?]+(?:[.!?](?!\s|$)[^.!?]*)*[.!?]?")
 _NUMBER: Final = re.compile(
     r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])-?\d+(?:\.\d+)?"
 )
@@ -36,6 +37,10 @@ _PROPER: Final = re.compile(r"\b(?:[A-Z][\w-]+|\w*\d\w*)(?: (?:[A-Z][\w-]+|\d\w*
 
 BEST_SENTENCES: Final = 5
 """Sentences that are searched for a value, best first."""
+
+
+SHORTEST: Final = 4
+"""Words of a sentence; fewer are a heading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +86,17 @@ def baseline(request: ChatRequest) -> str:
     blocks = dict(read_blocks(request.messages[-1].text))
     if "values" in blocks:
         return _verdicts(blocks["values"])
-    sentences = [m[0].strip() for m in _SENTENCE.finditer(blocks.get("text", ""))]
-    sentences = [sentence for sentence in sentences if sentence]
+    sentences = [
+        match[0].strip()
+        for paragraph in _PARAGRAPH.split(blocks.get("text", ""))
+        for match in _SENTENCE.finditer(paragraph)
+        if len(match[0].split()) >= SHORTEST
+    ]
     pool = Bm25(sentences)
     outside = text_outside_blocks(prompt)
     reply: dict[str, Any] = {}
     if f'"{REASONING}"' in outside:
-        reply[REASONING] = (
-            "Values are taken from the sentences nearest to the question."
-        )
+        reply[REASONING] = "Values from the sentences nearest to each question."
     for field in fields_of(outside):
         reply[field.name] = _answer(field, sentences, pool)
     return json.dumps(reply, ensure_ascii=False)
@@ -98,8 +105,10 @@ def baseline(request: ChatRequest) -> str:
 def _answer(field: PromptField, sentences: list[str], pool: Bm25) -> object:
     is_list = field.type.startswith("list of ")
     kind = field.type.removeprefix("list of ")
-    value, sentence = None, None
-    for candidate in _ranked(field.ask, sentences, pool):
+    value: object = None
+    sentence: str | None = None
+    query = " ".join((field.ask, *_listed(kind)))
+    for candidate in _ranked(query, sentences, pool):
         if field.parts:
             value = _parts(field, candidate)
         else:
@@ -154,14 +163,18 @@ def _values(kind: str, ask: str, sentence: str) -> Iterator[object]:
     else:
         known = set(tokens(ask))
         names = [m[0] for m in _PROPER.finditer(sentence) if m.start() > 0]
-        yield from (name for name in names if not set(tokens(name)) <= known)
+        yield from (n for n in names if content_words(n) and n.lower() not in known)
         yield sentence
 
 
+def _listed(kind: str) -> list[str]:
+    """Return the options of a one-of."""
+    return re.findall(r'"((?:[^"\\]|\\.)*)"', kind)
+
+
 def _options(kind: str, sentence: str) -> Iterator[str]:
-    options = re.findall(r'"((?:[^"\\]|\\.)*)"', kind)
     words = set(tokens(sentence))
-    for option in options:
+    for option in _listed(kind):
         if set(tokens(option)) <= words:
             yield option
 
@@ -175,12 +188,13 @@ def _numbers(kind: str, ask: str, sentence: str) -> Iterator[int | float]:
         if set(content_words(match[0])) & set(content_words(ask))
     ]
 
-    def distance(match: re.Match[str]) -> tuple[bool, int, int]:
+    def distance(match: re.Match[str]) -> tuple[bool, bool, int, int]:
         after = sentence[match.end() :].lstrip().casefold()
         has_unit = bool(unit) and after.startswith(unit)
         is_share = after.startswith("%") and unit != "%"
+        is_year = _DATE.fullmatch(match[0]) is not None
         steps = min((abs(match.start() - place) for place in near), default=0)
-        return not has_unit or is_share, steps, match.start()
+        return not has_unit or is_share, is_year, steps, match.start()
 
     for match in sorted(_NUMBER.finditer(sentence), key=distance):
         value = float(match[0].replace(",", ""))

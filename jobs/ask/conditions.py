@@ -51,7 +51,7 @@ class ConditionError(ValueError):
     """A condition cannot be parsed, or does not fit the fields."""
 
 
-class Asked(Protocol):
+class ConditionField(Protocol):
     """The part of a field's declaration that conditions depend on."""
 
     @property
@@ -92,7 +92,7 @@ class Condition:
             )
         )
 
-    def check(self, fields: Mapping[str, Asked]) -> None:
+    def check(self, fields: Mapping[str, ConditionField]) -> None:
         """Raise `ConditionError` for an unknown field or an impossible comparison."""
         for name in self.names():
             if name not in fields:
@@ -138,7 +138,7 @@ def _check_nodes(node: ast.AST) -> None:
             )
 
 
-def _check_options(node: ast.Compare, fields: Mapping[str, Asked]) -> None:
+def _check_options(node: ast.Compare, fields: Mapping[str, ConditionField]) -> None:
     """Refuse a one-of compared with a text that is not among its options."""
     sides = [node.left, *node.comparators]
     options = [
@@ -187,7 +187,8 @@ def _value(  # noqa: PLR0911 - one for each node
             return CONSTANTS[name] if name in CONSTANTS else values.get(name)
         case ast.Constant(value=value):
             return value
-    raise AssertionError(node)  # _check_nodes admits nothing else
+        case _:
+            raise AssertionError(node)  # _check_nodes admits nothing else
 
 
 def _is_null(node: ast.expr) -> bool:

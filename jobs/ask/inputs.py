@@ -19,15 +19,14 @@ from pathlib import Path
 from typing import Final
 
 from jobs.ask.chunks import Chunk, split
-from jobs.ask.parsing import Quote
+from jobs.ask.parsing import AnswerQuote
 from jobs.ask.prompts import WORDING, constant_prompts
 from jobs.ask.recipe import Chunking, Recipe
 from jobs.ask.settings import AskSettings, recipe_of, recipe_source
 from jobs.kit.grounding import PaperText, ground
-from jobs.kit.inputs.items import Item, read_items
+from jobs.kit.inputs.items import Item, read_items, source_files
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError, UsageError
-from runner.fingerprint import input_hashes, manifest
 from runner.job import InputFile, ModelLimits
 from runner.prompts import PromptBook
 from runner.scorecard import Finding
@@ -117,13 +116,13 @@ class AskDataset:
             return Chunking(tokens=tokens, overlap=tokens // 10)
         return self.recipe.chunk
 
-    def located(self, key: str, quote: Quote) -> Quote:
+    def located(self, key: str, quote: AnswerQuote) -> AnswerQuote:
         """Return a quote with its place in an item's text."""
         match = ground(self.paper(key), quote.text)
         if match.start is None:
-            return Quote(text=quote.text, level=match.level)
+            return AnswerQuote(text=quote.text, level=match.level)
         place = self.items[key].document.place(match.start)
-        return Quote(
+        return AnswerQuote(
             text=quote.text,
             level=match.level,
             start=match.start,
@@ -174,6 +173,7 @@ def fit(settings: AskSettings, limits: Mapping[str, ModelLimits]) -> AskSettings
             "recipe": None,
             "recipe_text": text,
             "recipe_name": name,
+            "recipe_sha256": hashlib.sha256(text.encode()).hexdigest(),
             "question": (),
             "type": (),
             "context_tokens": settings.context_tokens or min(known, default=None),
@@ -182,11 +182,20 @@ def fit(settings: AskSettings, limits: Mapping[str, ModelLimits]) -> AskSettings
 
 
 def sources(settings: AskSettings) -> tuple[Path, ...]:
-    """Return the folders, globs and files of the papers."""
-    if settings.papers:
-        return settings.papers
-    recipe = recipe_of(settings)
-    return () if recipe.items is None else (_relative(settings, recipe.items),)
+    """Return the folders and files of the papers; a glob as the files that match."""
+    named = settings.papers
+    if not named:
+        recipe = recipe_of(settings)
+        named = () if recipe.items is None else (_relative(settings, recipe.items),)
+    return tuple(
+        file
+        for path in named
+        for file in (
+            source_files(path, InputFindings())
+            if glob.has_magic(str(path)) and not path.exists()
+            else [path]
+        )
+    )
 
 
 def gold_file(settings: AskSettings) -> Path | None:
@@ -204,35 +213,23 @@ def _relative(settings: AskSettings, path: str) -> Path:
 
 
 def inputs(settings: AskSettings) -> tuple[InputFile, ...]:
-    """Return the papers, the recipe and the other files that `load` reads."""
-    text, name = recipe_source(settings)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    gold = gold_file(settings)
+    """Return the papers and the other files that `load` reads.
+
+    A recorded recipe is a setting; only a new file is an input.
+    """
+    files = {
+        "recipe": settings.recipe,
+        "gold": gold_file(settings),
+        "prompts": settings.prompts,
+    }
     return (
-        *(_input("papers", path) for path in sources(settings)),
-        InputFile(setting="recipe", path=settings.recipe or Path(name), sha256=digest),
-        *([] if gold is None else [InputFile(setting="gold", path=gold)]),
+        *(InputFile(setting="papers", path=path) for path in sources(settings)),
         *(
-            []
-            if settings.prompts is None
-            else [InputFile(setting="prompts", path=settings.prompts)]
+            InputFile(setting=name, path=path)
+            for name, path in files.items()
+            if path is not None
         ),
     )
-
-
-def _input(setting: str, path: Path) -> InputFile:
-    """Return a file or folder, or the files of a glob as one input."""
-    if path.exists() or not glob.has_magic(str(path)):
-        return InputFile(setting=setting, path=path)
-    matches = sorted(glob.glob(str(path), recursive=True))
-    hashes = input_hashes(
-        InputFile(setting=setting, path=Path(match))
-        for match in matches
-        if Path(match).is_file()
-    )
-    packed = manifest((known.path, known.sha256) for known in hashes)
-    digest = hashlib.sha256(packed).hexdigest()
-    return InputFile(setting=setting, path=path, sha256=digest)
 
 
 def load(settings: AskSettings) -> AskDataset:
@@ -254,16 +251,36 @@ def _items(
     named = sources(settings)
     if not named:
         require(settings)
+    template = settings.text or recipe.text
     items = (
-        item
+        _checked(item, recipe, template)
         for source in named
         for item in read_items(
             source,
             id=settings.id or recipe.id,
-            text=settings.text or recipe.text,
+            text=template,
             document=settings.document or recipe.document,
             max_pages=settings.max_pages,
             findings=findings,
         )
     )
     return islice(items, settings.limit or None)
+
+
+def _checked(item: Item, recipe: Recipe, template: str | None) -> Item:
+    """Refuse fields that could be confused with columns, and prompts with gold."""
+    if item.row is None:
+        return item
+    for name, spec in recipe.every_field.items():
+        if spec.gold is None and name in item.fields and name != "file":
+            raise DatasetError(
+                f"{item.file}: the field {name!r} has the name of a column (rename the "
+                f"field, or write gold = {name!r} if the column has its right values)."
+            )
+        column = spec.gold
+        if column and template and (f"{{{column}}}" in template or column == template):
+            raise DatasetError(
+                f"{item.file}: the text shows the column {column!r}, which has the "
+                f"right values of the field {name!r} (remove it from text)."
+            )
+    return item

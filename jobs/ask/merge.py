@@ -21,7 +21,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, TypeAlias
 
-from jobs.ask.parsing import FieldAnswer, FieldCheck, ParsedCheck, ParsedReply, Quote
+from jobs.ask.parsing import (
+    AnswerQuote,
+    FieldAnswer,
+    FieldCheck,
+    ParsedCheck,
+    ParsedReply,
+)
 from jobs.ask.recipe import FieldSpec, Recipe
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure
@@ -88,7 +94,7 @@ class ItemAnswer:
     fields: Mapping[str, FieldAnswer]
     failed: Mapping[str, str] = field(default_factory=dict)
     """Why fields have no answer at all: reason of a reply that could not be read, class
-    of a call's error, or `skipped`."""
+    of a call's error, or reason of a skip (`no_text`)."""
     checks: Mapping[str, tuple[FieldCheck, ...]] = field(default_factory=dict)
     """Verdicts on values, by field, in the order of the recipe's checks."""
     reasoning: str = ""  #: of the first request
@@ -141,7 +147,7 @@ def merged_item(recipe: Recipe, answers: Sequence[Answer], parse: Parse) -> Item
     failed: dict[str, str] = {}
     reasoning = ""
     for number, of_request in sorted(requests.items()):
-        specs = recipe.asked(number) if number <= len(recipe.then) else {}
+        specs = recipe.requested(number) if number <= len(recipe.then) else {}
         parsed = [parse(answer) for answer in of_request]
         replies = [reply for reply in parsed if isinstance(reply, ParsedReply)]
         if replies:
@@ -171,7 +177,7 @@ def _failure(answers: Sequence[Answer], parsed: Sequence[object]) -> str:
         if isinstance(result, ParseFailure):
             return result.reason
         if answer.error or answer.skip:
-            return answer.error or "skipped"
+            return answer.error or answer.skip or ""
     return ""
 
 
@@ -208,7 +214,7 @@ def _merged(answers: Sequence[FieldAnswer], spec: FieldSpec) -> FieldAnswer:
 def _union(answers: Sequence[FieldAnswer]) -> FieldAnswer:
     """Join lists; a quote stays with its element where there is one for each."""
     values: dict[str, object] = {}
-    quotes: dict[str, Quote | None] = {}
+    quotes: dict[str, AnswerQuote | None] = {}
     for answer in answers:
         is_paired = len(answer.quotes) == len(answer.value)
         for number, value in enumerate(answer.value):

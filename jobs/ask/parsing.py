@@ -36,7 +36,7 @@ Failure: TypeAlias = str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class AnswerQuote:
     """A quote and where it stands in the item's text."""
 
     text: str  #: as the model wrote it
@@ -67,10 +67,10 @@ class FieldAnswer:
     without a failure); unparsed (`failure`).
     """
 
-    value: Value | None = None
+    value: Value = None
     """str, int, float or bool; an ISO date (`2021`, `2021-05`, `2021-05-17`) for type
     date; a tuple for lists; a dict of parts for objects."""
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[AnswerQuote, ...] = ()
     """One for a single value or object, at most one per element for a list; empty if
     the field asks for none or the reply has none."""
     failure: Failure = ""  #: why the value is unparsed; "": it is not
@@ -105,7 +105,7 @@ class ParsedReply:
     fields: Mapping[str, FieldAnswer]
     reasoning: str = ""  #: empty unless the recipe says `explain = true`
 
-    def values(self) -> dict[str, Value | None]:
+    def values(self) -> dict[str, Value]:
         """Return the plain values, for conditions."""
         return {name: answer.value for name, answer in self.fields.items()}
 
@@ -205,7 +205,7 @@ def _one(raw: object, spec: FieldSpec) -> FieldAnswer:
     if read is None:
         return FieldAnswer(failure="required") if spec.required else NOT_REPORTED
     has_quote = spec.quote and isinstance(quote, str) and quote.strip()
-    quotes = (Quote(text=wellformed(str(quote)).strip()),) if has_quote else ()
+    quotes = (AnswerQuote(text=wellformed(str(quote)).strip()),) if has_quote else ()
     return FieldAnswer(value=read, quotes=quotes, detail=note)
 
 

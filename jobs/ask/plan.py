@@ -149,7 +149,7 @@ def parsed(
     if place.check:
         return read_check(reply, json.loads(task.context or "{}"))
     recipe = dataset.recipe
-    specs = recipe.asked(place.then) if place.then <= len(recipe.then) else {}
+    specs = recipe.requested(place.then) if place.then <= len(recipe.then) else {}
     read = read_fields(reply, specs)
     if isinstance(read, ParseFailure) or place.item not in dataset.items:
         return read
@@ -198,7 +198,7 @@ def follow_up(dataset: AskDataset, group: tuple[Answer, ...]) -> Iterator[TaskSp
     replies = [a.parsed for a in group if isinstance(a.parsed, ParsedReply)]
     if place.check or place.item not in dataset.items or not replies:
         return
-    fields = merged_fields(replies, dataset.recipe.asked(place.then))
+    fields = merged_fields(replies, dataset.recipe.requested(place.then))
     if not place.then:
         yield from _thens(dataset, place.item, fields)
     yield from _checks(dataset, replace(place, chunk=0), fields)

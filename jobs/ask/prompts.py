@@ -89,7 +89,7 @@ def constant_prompts(recipe: Recipe) -> tuple[AskPrompt, ...]:
 
 
 def _constant(recipe: Recipe, number: int) -> AskPrompt:
-    specs = recipe.asked(number)
+    specs = recipe.requested(number)
     instructions = recipe.instructions
     if number and recipe.then[number - 1].instructions:
         instructions = recipe.then[number - 1].instructions

@@ -259,9 +259,9 @@ class Recipe(_Table):
             **{name: spec for then in self.then for name, spec in then.fields.items()},
         }
 
-    def asked(self, stage: int) -> Mapping[str, FieldSpec]:
+    def requested(self, number: int) -> Mapping[str, FieldSpec]:
         """Return the fields of one request: 0 for the first, then of each follow-up."""
-        return self.then[stage - 1].fields if stage else self.fields
+        return self.then[number - 1].fields if number else self.fields
 
     def checked(self, check: Check) -> tuple[str, ...]:
         """Return the fields that a check verifies."""
@@ -379,8 +379,8 @@ def _sentence(error: ValidationError, text: str, name: str) -> str:
             hint = near_hint(str(first["input"]), options)
             return f"{where}: {key} = {first['input']!r} in {table} is unknown{hint}."
         case _:
-            shown = f"{key} in {table}" if key else "the recipe"
-            return f"{where}: {shown}: {first['msg']} (correct it)."
+            subject = f"{key} in {table}" if key else "the recipe"
+            return f"{where}: {subject}: {first['msg']} (correct it)."
 
 
 _MODELS: Final[Mapping[str, type[BaseModel]]] = {

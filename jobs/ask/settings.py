@@ -64,6 +64,7 @@ class AskSettings(BaseModel):
     recipe_name: str = Field(
         "", description="file of that text, recorded by a run (not for users)"
     )
+    recipe_sha256: str = Field("", description="hash of that text (not for users)")
     id: str | None = Field(None, description="column of a table that names the paper")
     text: str | None = Field(
         None, description="column with the text, or template such as {title} {abstract}"

@@ -20,7 +20,7 @@ from jobs.kit.replies import wellformed
 Scalar: TypeAlias = str | int | float | bool
 
 Value: TypeAlias = Any
-"""A `Scalar`, a tuple of them, a dict of parts, or a tuple of such dicts."""
+"""A `Scalar`, a tuple of them, a dict of parts, or a tuple of such dicts; or None."""
 
 NOTHING: Final = frozenset(
     {"", "null", "n/a", "not reported", "not stated", "not available"}
@@ -60,7 +60,7 @@ class Unparsed(Exception):
 
 def read_value(
     raw: object, spec: FieldSpec | PartSpec, unit: str | None = None
-) -> tuple[Value | None, str]:
+) -> tuple[Value, str]:
     """Read a value, or one element of a list; None means "not reported".
 
     Returns:
@@ -205,7 +205,8 @@ def _object(raw: object, spec: FieldSpec | PartSpec) -> dict[str, Scalar | None]
         raise Unparsed("not_an_object")
     read = {}
     for name, part in parts.items():
-        value, unit = raw.get(name), None
+        value: Any = raw.get(name)
+        unit = None
         if isinstance(value, Mapping) and part.unit:
             value, unit = value.get("value"), value.get("unit")
         read[name], _ = read_value(value, part, unit if isinstance(unit, str) else None)

@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from jobs.ask.inputs import AskDataset
 from jobs.ask.merge import ItemAnswer, item_answers
-from jobs.ask.parsing import NOT_REPORTED, FieldAnswer, Quote
+from jobs.ask.parsing import NOT_REPORTED, AnswerQuote, FieldAnswer
 from jobs.ask.plan import parser_of
 from jobs.ask.recipe import FieldSpec
 from runner.job import Answers
@@ -62,7 +62,7 @@ class FieldResult:
         return " [...] ".join(quote.text for quote in self.answer.quotes) or None
 
     @property
-    def place(self) -> Quote | None:
+    def place(self) -> AnswerQuote | None:
         """Return the first quote that is in the text."""
         return next((q for q in self.answer.quotes if q.is_located), None)
 
@@ -198,7 +198,7 @@ def merged_answer(answers: Sequence[FieldAnswer], spec: FieldSpec) -> FieldAnswe
 
 def _common_elements(answers: Sequence[FieldAnswer]) -> FieldAnswer:
     votes: Counter[str] = Counter()
-    elements: dict[str, tuple[Any, Quote | None]] = {}
+    elements: dict[str, tuple[Any, AnswerQuote | None]] = {}
     for answer in answers:
         values = answer.value or ()
         is_paired = len(answer.quotes) == len(values)

@@ -85,7 +85,7 @@ def _of_items(dataset: AskDataset) -> Iterator[tuple[str, GoldRow]]:
     if not declared:
         return
     for key, item in dataset.items.items():
-        row = {}
+        row: dict[str, Value | None] = {}
         for name, spec in declared.items():
             column = spec.gold or name
             if column not in item.fields:
@@ -142,7 +142,7 @@ def _of_file(dataset: AskDataset, path: Path) -> Iterator[tuple[str, GoldRow]]:
 def _id_column(dataset: AskDataset, row: ItemRow) -> str:
     """Return the column of the ids: as in the items, or a usual name."""
     named = dataset.settings.id or dataset.recipe.id
-    lower = {name.lower(): name for name in reversed(row.cells)}
+    lower = {name.lower(): name for name in reversed([*row.cells])}
     for name in filter(None, (named, *KEYS, "item")):
         if name in row.cells or name.lower() in lower:
             return name if name in row.cells else lower[name.lower()]

@@ -204,7 +204,7 @@ ELEMENTS: Mapping[str, RateMeasure[JudgedField]] = {
     ),
 }
 
-MACRO = RateMeasure[JudgedField](
+MACRO: RateMeasure[JudgedField] = RateMeasure(
     "Accuracy",
     "Mean of the fields' accuracies",
     "higher",
@@ -279,8 +279,8 @@ def _over_fields(judged: Mapping[str, JudgedField]) -> Iterator[Measurement]:
     if not judged:
         return
     rates = [_rate(each.right, each.judged) for each in judged.values()]
-    right = np.sum([rate.numerators for rate in rates], axis=0)
-    known = np.sum([rate.denominators for rate in rates], axis=0)
+    right = np.sum([each.right for each in judged.values()], axis=0)
+    known = np.sum([each.judged for each in judged.values()], axis=0)
     accuracy = ACCURACY["accuracy"]
     yield accuracy.measurement(
         "accuracy",

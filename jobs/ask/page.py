@@ -8,7 +8,7 @@ from jobs.ask.answers import FieldResult
 from jobs.ask.gold import gold_text
 from jobs.ask.inputs import AskDataset
 from jobs.ask.measures import Judge
-from jobs.ask.parsing import Quote
+from jobs.ask.parsing import AnswerQuote
 from jobs.ask.tables import JudgedRow
 from jobs.kit.report import answer_page
 from jobs.kit.report.answer_page import QuoteInContext, ShownValue
@@ -68,7 +68,7 @@ def page_row(dataset: AskDataset, row: JudgedRow, differing: Collection[str]) ->
     )
 
 
-def in_context(dataset: AskDataset, key: str, quote: Quote) -> QuoteInContext:
+def in_context(dataset: AskDataset, key: str, quote: AnswerQuote) -> QuoteInContext:
     """Return a quote with the text around it."""
     if quote.start is None or quote.end is None:
         return QuoteInContext(quote=quote.text, is_located=False)
@@ -76,7 +76,7 @@ def in_context(dataset: AskDataset, key: str, quote: Quote) -> QuoteInContext:
     return QuoteInContext.of(text, quote.start, quote.end, place_text(quote))
 
 
-def place_text(quote: Quote) -> str:
+def place_text(quote: AnswerQuote) -> str:
     """Return page and section of a quote."""
     page = f"page {quote.page}" if quote.page else ""
     return ", ".join(filter(None, (page, quote.section)))

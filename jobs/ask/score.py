@@ -270,7 +270,7 @@ def _comparable(
     paths = {"micro.accuracy": judged} if judged else {}
     paths |= {f"field.{name}.accuracy": [name] for name in judged}
     for path, names in paths.items():
-        metric = ItemMetric[_Judged](
+        metric: ItemMetric[_Judged] = ItemMetric(
             path, _Judged.frame, lambda source: source.right, definition="accuracy@1"
         )
         values[path] = partial(_values, metric, of_model, items, names)

@@ -13,7 +13,7 @@ from jobs.ask.tables import FieldCounts
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import plural, with_ends
 from runner.scorecard import Finding, Metric
-from store.document import Block, Heading, Numbers, PageText, TableBlock, Words
+from store.document import Block, Column, Heading, Numbers, PageText, TableBlock, Words
 from store.printable import one_line
 
 MOST_ITEMS = 5
@@ -101,7 +101,7 @@ def _quote(result: FieldResult) -> str:
 
 def _counts(counts: Sequence[FieldCounts]) -> TableBlock:
     has_checks = any(row.tally.checks for row in counts)
-    columns = [
+    columns: list[Column] = [
         Words("model", 20, keeps_end=True),
         Words("field", 18),
         Numbers("answered"),

@@ -160,7 +160,11 @@ def answer_line(row: JudgedRow) -> str:
             entry["gold"] = row.gold[name]
             entry["right"] = row.scores[name].is_right if name in row.scores else None
         fields[name] = entry
-    whole = {"id": row.row.item, "model": row.row.model, "fields": fields}
+    whole: dict[str, Any] = {
+        "id": row.row.item,
+        "model": row.row.model,
+        "fields": fields,
+    }
     whole |= {"cost_usd": row.row.cost_usd, "error": row.row.error}
     return json.dumps(whole, ensure_ascii=False) + "\n"
 

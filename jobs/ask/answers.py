@@ -56,6 +56,10 @@ class FieldResult:
         """Return the value as a table shows it; None: there is none."""
         return None if self.state != "answered" else value_text(self.answer.value)
 
+    def text_with(self, unit: str | None) -> str | None:
+        """Return the value with its unit."""
+        return self.text if self.text is None or not unit else f"{self.text} {unit}"
+
     @property
     def quote(self) -> str | None:
         """Return the quotes as one text; None: there is none."""
@@ -238,7 +242,9 @@ def value_text(value: object) -> str:
         return "; ".join(map(value_text, value)) if is_plain else _json(value)
     if isinstance(value, str):
         return value
-    return _json(value)
+    return _json(
+        int(value) if isinstance(value, float) and value.is_integer() else value
+    )
 
 
 def _json(value: object) -> str:

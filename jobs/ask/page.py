@@ -48,7 +48,7 @@ def page_row(dataset: AskDataset, row: JudgedRow, differing: Collection[str]) ->
         row: the answers.
         differing: fields that differ between models or replicates.
     """
-    item = dataset.items[row.row.item]
+    item, fields = dataset.items[row.row.item], dataset.recipe.every_field
     return answer_page.page_row(
         item.key,
         item.fields.get("title") or item.where,
@@ -56,7 +56,7 @@ def page_row(dataset: AskDataset, row: JudgedRow, differing: Collection[str]) ->
         [
             ShownValue(
                 field=name,
-                value=result.text,
+                value=result.text_with(fields[name].unit),
                 state=result.failure or result.state,
                 flags=[*_flags(name, row, differing)],
                 quotes=[in_context(dataset, item.key, q) for q in result.answer.quotes],
@@ -77,9 +77,9 @@ def in_context(dataset: AskDataset, key: str, quote: AnswerQuote) -> QuoteInCont
 
 
 def place_text(quote: AnswerQuote) -> str:
-    """Return page and section of a quote."""
+    """Return page and innermost section of a quote."""
     page = f"page {quote.page}" if quote.page else ""
-    return ", ".join(filter(None, (page, quote.section)))
+    return ", ".join(filter(None, (page, quote.section.rpartition(" > ")[2])))
 
 
 def _flags(name: str, row: JudgedRow, differing: Collection[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from jobs.ask.answers import FieldResult, ItemResult
 from jobs.ask.inputs import AskDataset
 from jobs.ask.page import place_text
+from jobs.ask.recipe import FieldSpec
 from jobs.ask.tables import FieldCounts
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import plural, with_ends
@@ -19,7 +20,7 @@ from store.printable import one_line
 MOST_ITEMS = 5
 """Items of a run up to which the summary lists every answer."""
 
-VALUE_CHARS, QUOTE_CHARS, QUOTE_LINES = 22, 40, 4
+VALUE_CHARS, QUOTE_CHARS, QUOTE_LINES = 22, 38, 4
 """Widths of the columns, which fit 80 columns, and lines of a quote."""
 
 
@@ -45,7 +46,7 @@ def run_text(
     blocks: list[Block] = []
     if len(items) <= MOST_ITEMS:
         for item in items:
-            blocks += _item(item)
+            blocks += _item(dataset, item)
         blocks.append("")
     n = len(dataset.items)
     fields = plural(len(dataset.recipe.every_field), "field")
@@ -60,7 +61,7 @@ def run_text(
     return summary_text(blocks)
 
 
-def _item(item: ItemResult) -> Iterator[Block]:
+def _item(dataset: AskDataset, item: ItemResult) -> Iterator[Block]:
     """Yield the answers about one item, each next to its quote."""
     yield Heading(item.item)
     for row in item.rows:
@@ -68,16 +69,18 @@ def _item(item: ItemResult) -> Iterator[Block]:
             yield f"  {one_line(row.model)}"
         rows: list[tuple[str, str, str]] = []
         for name, result in row.fields.items():
-            rows += _lines(name, result)
+            rows += _lines(name, dataset.recipe.every_field[name], result)
         yield TableBlock(
             [Words("", 14), Words("", VALUE_CHARS), Words("", QUOTE_CHARS)], rows
         )
 
 
-def _lines(name: str, result: FieldResult) -> Iterator[tuple[str, str, str]]:
+def _lines(
+    name: str, spec: FieldSpec, result: FieldResult
+) -> Iterator[tuple[str, str, str]]:
     """Yield a field's name, value and quote in wrapped lines."""
-    value = result.text or result.failure or result.state
-    values = textwrap.wrap(one_line(value), VALUE_CHARS) or [""]
+    value = result.text_with(spec.unit) or result.failure or result.state
+    values = textwrap.wrap(value, VALUE_CHARS) or [""]
     quotes = textwrap.wrap(_quote(result), QUOTE_CHARS)
     if len(quotes) > QUOTE_LINES:
         last = f"{quotes[QUOTE_LINES - 1][: QUOTE_CHARS - 2]} …"
@@ -96,7 +99,7 @@ def _quote(result: FieldResult) -> str:
     if result.quote is None:
         return ""
     place = place_text(result.place) if result.place else "not in the text"
-    return f'"{one_line(result.quote)}"' + (f" ({place})" if place else "")
+    return f'"{result.quote}"' + (f" ({place})" if place else "")
 
 
 def _counts(counts: Sequence[FieldCounts]) -> TableBlock:

@@ -11,6 +11,7 @@ import hashlib
 import os
 import pickle
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -42,6 +43,7 @@ class ItemStore(Mapping[str, Item]):
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._file = tempfile.TemporaryFile(buffering=1 << 20)  # noqa: SIM115 - as long as the data set
+        weakref.finalize(self, self._file.close)
         self._places: dict[str, tuple[int, int]] = {}
         for item in items:
             if item.key in self._places:

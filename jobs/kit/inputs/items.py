@@ -396,6 +396,11 @@ class ItemColumn:
         return self.distinct[:COLUMN_EXAMPLES]
 
 
+def is_table(source: str | Path) -> bool:
+    """Returns whether the first file of a source is a table, a row for each item."""
+    return table_suffix(source_files(source, InputFindings())[0]) in TABLES
+
+
 def columns(
     source: str | Path, findings: InputFindings | None = None
 ) -> tuple[ItemColumn, ...]:

@@ -360,7 +360,11 @@ def score_without_truth(
         EXTRACTED.streamed(lambda: _variant_rows(dataset, answers)),
         PAPERS.streamed(lambda: _paper_variants(dataset, answers)),
     )
-    tables = [VARIANTS.table(row for each in lists.values() for row in each.named())]
+    tables = [
+        VARIANTS.table(
+            row for model_lists in lists.values() for row in model_lists.named()
+        )
+    ]
     if pairs:
         tables.append(AGREEMENT.table(pairs))
         tables.append(
@@ -368,7 +372,8 @@ def score_without_truth(
         )
     all_findings = (no_truth(OPTION, CONTENT), *findings)
     metrics = {
-        model: (*_metrics(dataset, counted, each),) for model, each in lists.items()
+        model: (*_metrics(dataset, counted, model_lists),)
+        for model, model_lists in lists.items()
     }
     replies = [tally.replies for tally in counted.by_model.values()]
     card = Scorecard(
@@ -376,22 +381,24 @@ def score_without_truth(
         summary=summary_text(_summary(lists, metrics, all_findings)),
         headline=HEADLINE if dataset.settings.grounding else "listed",
         worth_explaining=_least_grounded(lists.values()),
-        tables=(*tables, *(each.table for each in streamed)),
+        tables=(*tables, *(table.table for table in streamed)),
         findings=all_findings,
         details=StreamedDetails(files=streamed, verdicts=verdicts),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
-        missing=sum(each.unasked for each in replies),
-        stale=sum(each.stale for each in replies),
+        missing=sum(counts.unasked for counts in replies),
+        stale=sum(counts.stale for counts in replies),
     )
     models = {
         model: ModelScores(
             metrics=metrics[model],
             comparable=comparable(
-                COMPARED, each, {metric.path: metric for metric in metrics[model]}
+                COMPARED,
+                model_lists,
+                {metric.path: metric for metric in metrics[model]},
             ),
-            units={"paper": each.papers},
+            units={"paper": model_lists.papers},
         )
-        for model, each in lists.items()
+        for model, model_lists in lists.items()
     }
     return with_models(card, models, WORDS)
 
@@ -421,12 +428,12 @@ def _summary(
 ) -> Iterator[Block]:
     yield "Variant extraction"
     rows = []
-    for model, each in lists.items():
+    for model, model_lists in lists.items():
         values = {metric.path: metric.value for metric in metrics[model]}
         per_paper, grounded = values["listed.per_paper"], values["listed.grounded"]
-        papers = f"{len(each.lists):,} of {each.papers:,}"
+        papers = f"{len(model_lists.lists):,} of {model_lists.papers:,}"
         rows.append(
-            [model, papers, f"{each.total:,}", fixed(per_paper), fixed(grounded)]
+            [model, papers, f"{model_lists.total:,}", fixed(per_paper), fixed(grounded)]
         )
     names = ["model", "papers with a list", "variants", "per paper", "in the text"]
     yield wide_table(names, rows)
@@ -437,9 +444,9 @@ def _summary(
 def _least_grounded(models: Iterable[ModelLists]) -> str:
     """Return a paper to look at first: one with a variant that its text lacks."""
     first = ""
-    for each in models:
-        for pmcid in each.lists:
-            if each.found[pmcid] < each.judged[pmcid]:
+    for model_lists in models:
+        for pmcid in model_lists.lists:
+            if model_lists.found[pmcid] < model_lists.judged[pmcid]:
                 return pmcid
             first = first or pmcid
     return first

@@ -240,16 +240,16 @@ def _reviews(
         if settings.truth is None:
             raise UsageError("Name the folder of published reviews: --truth DIR.")
         return published
-    asked = (
+    questions = (
         (typed_question(settings.question, settings.inclusion, settings.exclusion),)
         if settings.questions is None
         else read_questions(settings.questions)
     )
     if settings.truth is None:
-        return asked
-    answered = with_answers(asked, published, settings.truth)
+        return questions
+    answered = with_answers(questions, published, settings.truth)
     known_ids = {review.id for review in answered}
-    for question in asked:
+    for question in questions:
         if question.id not in known_ids:
             findings.add(
                 "question_without_truth",

@@ -265,12 +265,14 @@ class AgentWork:
         """Return the decisions as labels of papers."""
         decisions = self.decisions
         labels = [
-            NO_LABEL if each.candidate.score is None else int(each.candidate.included)
-            for each in decisions
+            NO_LABEL
+            if decision.candidate.score is None
+            else int(decision.candidate.included)
+            for decision in decisions
         ]
         return ItemFrame.of(
-            [each.key for each in decisions],
-            [each.rebuilt.review for each in decisions],
+            [decision.key for decision in decisions],
+            [decision.rebuilt.review for decision in decisions],
             cluster="question",
             label=np.array(labels, np.int64),
             categories=DECISIONS,
@@ -477,7 +479,9 @@ def _findings(work: AgentWork, dataset: ReviewDataset) -> Iterator[Finding]:
         if any(search.search_hits.cut for search in rebuilt.searches)
     ]
     unscored = [
-        each.key for each in work.decisions if each.candidate.outcome != "scored"
+        decision.key
+        for decision in work.decisions
+        if decision.candidate.outcome != "scored"
     ]
     for code, severe, message, cases in (
         ("question_not_done", True, "Questions have no search yet.", missing),
@@ -496,8 +500,7 @@ def _findings(work: AgentWork, dataset: ReviewDataset) -> Iterator[Finding]:
         (
             "unscored",
             True,
-            "Candidates have no score and are decided by unscored="
-            f"{dataset.settings.unscored}.",
+            f"Candidates have no score; unscored={dataset.settings.unscored} decides.",
             unscored,
         ),
     ):
@@ -524,7 +527,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
         no_truth(OPTION, CONTENT),
         *dataset.findings,
         *predictions.findings,
-        *(each for work in works.values() for each in _findings(work, dataset)),
+        *(finding for work in works.values() for finding in _findings(work, dataset)),
     )
     streamed: tuple[StreamedTable, ...] = (
         CANDIDATES.streamed(lambda: _decisions(predictions)),
@@ -532,9 +535,11 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     )
     rebuilt_reviews = predictions.rebuilt
     tables = [
-        CONCLUSIONS.table(_ConclusionRow(dataset, each) for each in rebuilt_reviews),
+        CONCLUSIONS.table(
+            _ConclusionRow(dataset, rebuilt) for rebuilt in rebuilt_reviews
+        ),
         INCLUDED.table(
-            study for each in rebuilt_reviews for study in included_studies(each)
+            study for rebuilt in rebuilt_reviews for study in included_studies(rebuilt)
         ),
     ]
     if pairs:
@@ -543,8 +548,8 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
         models={},
         summary=summary_text(_summary(dataset, works, findings)),
         headline="included",
-        worth_explaining=next((each.review for each in rebuilt_reviews), ""),
-        tables=(*tables, *(each.table for each in streamed)),
+        worth_explaining=next((rebuilt.review for rebuilt in rebuilt_reviews), ""),
+        tables=(*tables, *(table.table for table in streamed)),
         findings=findings,
         artifacts=tuple(_pages(dataset, predictions)),
         details=StreamedDetails(
@@ -564,9 +569,9 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     return with_models(card, models, MEASURES)
 
 
-SHOWN_STUDIES = 10
+LISTED_STUDIES = 10
 """Included studies that a terminal shows of a question; included.csv has all."""
-SHOWN_QUESTIONS = 5
+LISTED_QUESTIONS = 5
 
 
 def _summary(
@@ -574,29 +579,29 @@ def _summary(
     works: Mapping[str, AgentWork],
     findings: Sequence[Finding],
 ) -> Iterator[Block]:
-    shown = [rebuilt for work in works.values() for rebuilt in work.reviews]
-    for rebuilt in shown[:SHOWN_QUESTIONS]:
+    answered = [rebuilt for work in works.values() for rebuilt in work.reviews]
+    for rebuilt in answered[:LISTED_QUESTIONS]:
         review = dataset.review(rebuilt.review)
         yield f"{review.id}: {one_line(review.question)}"
         yield f"  {one_line(rebuilt.model)}: {_flow(rebuilt)}"
         studies = included_studies(rebuilt)
-        for place, study in enumerate(studies[:SHOWN_STUDIES], start=1):
+        for place, study in enumerate(studies[:LISTED_STUDIES], start=1):
             score = fixed(study.candidate.score, "g")
             label = f"[{place}]"
             line = f"{reference(study.paper)} (score {score})"
             yield Fact(label, line, indent=2, width=len(label) + 1)
-        if studies[SHOWN_STUDIES:]:
-            yield f"  and {len(studies) - SHOWN_STUDIES:,} more in included.csv"
+        if studies[LISTED_STUDIES:]:
+            yield f"  and {len(studies) - LISTED_STUDIES:,} more in included.csv"
         concluded = rebuilt.concluded
         stated = f" ({concluded.direction}, certainty {concluded.certainty})"
         failure = _ConclusionRow(dataset, rebuilt).failure
         conclusion = f"none: {failure}" if failure else concluded.text + stated
         yield Fact("conclusion: ", one_line(conclusion), indent=2, width=0)
         yield ""
-    if shown[SHOWN_QUESTIONS:]:
-        more = plural(len(shown) - SHOWN_QUESTIONS, "more answer")
+    if answered[LISTED_QUESTIONS:]:
+        more = plural(len(answered) - LISTED_QUESTIONS, "more answer")
         yield f"{more} in conclusions.csv"
-    if len(shown) > 1:
+    if len(answered) > 1:
         rows = [
             [
                 model,

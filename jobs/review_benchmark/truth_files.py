@@ -87,7 +87,7 @@ def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
     return tuple(reviews[key][0] for key in sorted(reviews))
 
 
-ASKED = "Q1"
+TYPED_ID = "Q1"
 """The id of a question that is given as text."""
 
 _ANSWERS = (
@@ -102,7 +102,7 @@ def typed_question(
 ) -> Review:
     """The question that is given as text, as a review without studies."""
     return Review(
-        id=ASKED,
+        id=TYPED_ID,
         title="",
         question=question.strip(),
         studies=(),
@@ -121,8 +121,8 @@ def read_questions(path: Path) -> tuple[Review, ...]:
     """
     reviews: dict[str, tuple[Review, str]] = {}
     for file in _files(path, "*.json", "--questions"):
-        given = {k: v for k, v in _fields(file).items() if k not in _ANSWERS}
-        fields = {"title": "", **given}
+        question_fields = {k: v for k, v in _fields(file).items() if k not in _ANSWERS}
+        fields = {"title": "", **question_fields}
         _refuse_missing(fields, ("cochrane_id", "research_question"), file.name)
         if str(fields["cochrane_id"]).strip() == TEMPLATE:
             continue

@@ -396,9 +396,9 @@ class ItemColumn:
         return self.distinct[:COLUMN_EXAMPLES]
 
 
-def is_table(source: str | Path) -> bool:
+def holds_table(source: str | Path) -> bool:
     """Returns whether the first file of a source is a table, a row for each item."""
-    return table_suffix(source_files(source, InputFindings())[0]) in TABLES
+    return is_table(source_files(source, InputFindings())[0])
 
 
 def columns(

@@ -25,9 +25,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from jobs.ask.inputs import AskDataset
 from jobs.ask.merge import ItemAnswer, item_answers
-from jobs.ask.parsing import NOT_REPORTED, AnswerQuote, FieldAnswer
 from jobs.ask.plan import parser_of
-from jobs.ask.recipe import FieldSpec
+from jobs.kit.fields.parsing import NOT_REPORTED, AnswerQuote, FieldAnswer
+from jobs.kit.fields.spec import FieldSpec
 from runner.job import Answers
 
 State: TypeAlias = Literal[

@@ -16,12 +16,13 @@ from typing import Final, TypeAlias
 
 from jobs.ask.answers import value_text
 from jobs.ask.inputs import AskDataset, gold_file
-from jobs.ask.recipe import FieldSpec, near_hint
-from jobs.ask.values import Unparsed, Value, read_value
+from jobs.kit.fields.spec import FieldSpec
+from jobs.kit.fields.values import Unparsed, Value, read_value
 from jobs.kit.inputs.cells import quote
 from jobs.kit.inputs.column_map import nearest
 from jobs.kit.inputs.item_rows import TABLES, ItemRow, table_rows, table_suffix
 from jobs.kit.inputs.items import KEYS
+from jobs.kit.inputs.toml_tables import near_hint
 from jobs.kit.value_scores import (
     EXACT,
     ValueKind,

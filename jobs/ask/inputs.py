@@ -19,12 +19,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from jobs.ask.chunks import Chunk, split
-from jobs.ask.parsing import AnswerQuote
 from jobs.ask.prompts import WORDING, constant_prompts
-from jobs.ask.recipe import Chunking, Recipe
+from jobs.ask.recipe import Recipe
 from jobs.ask.settings import AskSettings, recipe_of, recipe_source
+from jobs.kit.fields.parsing import AnswerQuote
 from jobs.kit.grounding import PaperText, ground
+from jobs.kit.inputs.chunks import Chunk, Chunking, split
 from jobs.kit.inputs.items import Item, read_items, source_files
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError, UsageError

@@ -13,9 +13,9 @@ import numpy as np
 
 from jobs.ask.answers import FieldResult, ResultRow, answer_key
 from jobs.ask.gold import Gold, rule_of, score_value
-from jobs.ask.parsing import FieldAnswer
-from jobs.ask.recipe import FieldSpec
 from jobs.kit.baselines import TrivialBaseline
+from jobs.kit.fields.parsing import FieldAnswer
+from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.measurements import MeasuredValue, Measurement, count, share
 from jobs.kit.measures import (
     BASELINE_FORMS,

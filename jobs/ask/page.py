@@ -8,8 +8,8 @@ from jobs.ask.answers import FieldResult
 from jobs.ask.gold import gold_text
 from jobs.ask.inputs import AskDataset
 from jobs.ask.measures import Judge
-from jobs.ask.parsing import AnswerQuote
 from jobs.ask.tables import JudgedRow
+from jobs.kit.fields.parsing import AnswerQuote
 from jobs.kit.report import answer_page
 from jobs.kit.report.answer_page import QuoteInContext, ShownValue
 

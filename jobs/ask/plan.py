@@ -14,32 +14,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from jobs.ask.conditions import Condition
 from jobs.ask.inputs import AskDataset
-from jobs.ask.merge import (
-    ASK,
-    CHECK,
-    CHUNK,
-    JUDGE,
-    THEN,
-    Parse,
-    TaskPlace,
-    merged_fields,
-    place_of,
-)
-from jobs.ask.parsing import (
+from jobs.ask.merge import ASK, CHECK, CHUNK, JUDGE, THEN, Parse, TaskPlace, place_of
+from jobs.kit.chat import chat_request, data_block, is_longer_than
+from jobs.kit.fields.conditions import Condition
+from jobs.kit.fields.merge import merged_fields
+from jobs.kit.fields.parsing import (
     FieldAnswer,
     ParsedCheck,
     ParsedReply,
     read_check,
     read_fields,
 )
-from jobs.ask.prompts import (
-    check_form,
-    check_schema,
-    json_text,
-)
-from jobs.kit.chat import chat_request, data_block, is_longer_than
+from jobs.kit.fields.prompts import check_form, check_schema, json_text
 from jobs.kit.grounding import GroundingLevel
 from runner.errors import DatasetError
 from runner.job import Answer, Stage, Task, TaskSpec

@@ -23,7 +23,6 @@ from jobs.ask.inputs import AskDataset
 from jobs.ask.measures import MEASURES, FieldTally, Judge, ModelTally
 from jobs.ask.merge import ASK
 from jobs.ask.page import PAGE, page_row, page_start
-from jobs.ask.recipe import FieldSpec
 from jobs.ask.summary import MOST_ITEMS, run_text
 from jobs.ask.tables import (
     CONFUSION,
@@ -38,6 +37,7 @@ from jobs.ask.tables import (
     answer_table,
     disagreements,
 )
+from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.measurements import with_intervals
 from jobs.kit.metrics import Resamples
 from jobs.kit.report.answer_page import page_end

@@ -15,8 +15,10 @@ from typing import Final, Literal, get_args
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.ask.recipe import FieldType, Recipe, near_hint, read_recipe
+from jobs.ask.recipe import Recipe, read_recipe
+from jobs.kit.fields.spec import FieldType
 from jobs.kit.inputs.files import read_text
+from jobs.kit.inputs.toml_tables import near_hint
 from runner.errors import UsageError
 
 EVERYDAY: Final = (

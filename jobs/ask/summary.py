@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from jobs.ask.answers import FieldResult, ItemResult
 from jobs.ask.inputs import AskDataset
 from jobs.ask.page import place_text
-from jobs.ask.recipe import FieldSpec
 from jobs.ask.tables import FieldCounts
+from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import plural, with_ends
 from runner.scorecard import Finding, Metric

@@ -22,7 +22,7 @@ from jobs.ask.answers import (
 from jobs.ask.gold import gold_text
 from jobs.ask.inputs import AskDataset
 from jobs.ask.measures import FieldTally, Judge
-from jobs.ask.recipe import FieldSpec
+from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.tables import Columns, TableOf, column, count, flag, number, text
 from jobs.kit.value_scores import ValueScore
 from runner.scorecard import Cell

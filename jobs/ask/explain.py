@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.ask.answers import FieldResult, ResultRow, item_results, replicate_result
-from jobs.ask.gold import gold_text, read_gold
+from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
-from jobs.ask.measures import Judge
 from jobs.ask.merge import place_of
 from jobs.ask.page import in_context
 from jobs.kit.explain import closest, pages_text, select
+from jobs.kit.fields.gold import gold_text
+from jobs.kit.fields.measures import Judge
+from jobs.kit.fields.results import FieldResult, ResultRow, replicate_result
 from jobs.kit.replies import AnswerSubset
 from runner.job import Answers
 from store.document import Block, Fact, Heading, Quote
@@ -34,8 +35,8 @@ def explain(
         wanted = AnswerSubset.matching(
             answers, lambda task: place_of(task).item in chosen
         )
-        rows = {result.item: result.rows for result in item_results(dataset, wanted)}
-    gold = read_gold(dataset)
+        rows = {result.item: result.rows for result in results(dataset, wanted)}
+    gold = dataset.gold
     judge = Judge(gold=gold, fields=dataset.recipe.every_field) if gold else None
     return pages_text(_page(dataset, key, rows.get(key, ()), judge) for key in chosen)
 

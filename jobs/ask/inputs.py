@@ -22,6 +22,7 @@ from typing import Final
 from jobs.ask.prompts import WORDING, constant_prompts
 from jobs.ask.recipe import Recipe
 from jobs.ask.settings import AskSettings, recipe_of, recipe_source
+from jobs.kit.fields.gold import Gold, read_gold
 from jobs.kit.fields.parsing import AnswerQuote
 from jobs.kit.grounding import PaperText, ground
 from jobs.kit.inputs.chunks import Chunk, Chunking, split
@@ -85,12 +86,14 @@ class AskDataset:
         recipe: Recipe,
         items: Mapping[str, Item],
         prompts: PromptBook,
+        gold: Gold | None = None,
         findings: tuple[Finding, ...] = (),
     ) -> None:
         self.settings = settings
         self.recipe = recipe
         self.items = items  #: by key, in the order of the papers
         self.prompts = prompts
+        self.gold = gold  #: None: no gold values are given
         self.findings = findings
         self.constants = constant_prompts(recipe)  #: by number of the request
         self._papers = lru_cache(CACHED_ITEMS)(self._paper)
@@ -235,13 +238,22 @@ def inputs(settings: AskSettings) -> tuple[InputFile, ...]:
 
 
 def load(settings: AskSettings) -> AskDataset:
-    """Read the recipe and all items."""
+    """Read the recipe, all items and their gold values."""
     recipe = recipe_of(settings)
     findings = InputFindings()
+    items = ItemStore(_items(settings, recipe, findings))
+    gold = read_gold(
+        items,
+        recipe.every_field,
+        gold_file(settings),
+        id_column=settings.id or recipe.id,
+        is_part=settings.limit > 0,
+    )
     return AskDataset(
         settings=settings,
         recipe=recipe,
-        items=ItemStore(_items(settings, recipe, findings)),
+        items=items,
+        gold=gold,
         prompts=WORDING.book(settings.prompts),
         findings=findings.findings(),
     )

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TypeAlias
 
 from jobs.ask.recipe import Recipe
 from jobs.kit.fields.merge import merged_fields
 from jobs.kit.fields.parsing import FieldAnswer, FieldCheck, ParsedCheck, ParsedReply
+from jobs.kit.fields.results import ItemAnswer
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure
 
@@ -63,31 +64,6 @@ def place_of(task: Task) -> TaskPlace:
     groups = match.groupdict("0").items()
     numbers = {name: int(text) for name, text in groups if name != "item"}
     return TaskPlace(item=match["item"], **numbers)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemAnswer:
-    """All that one model answered about one item in one replicate, merged.
-
-    Every field of the recipe is in exactly one of `fields` (its request was answered),
-    `failed` (a reply or call failed) and neither (a follow-up whose condition did not
-    hold, or an unfinished task).
-    """
-
-    item: str
-    model: str
-    replicate: int
-    fields: Mapping[str, FieldAnswer]
-    failed: Mapping[str, str] = field(default_factory=dict)
-    """Why fields have no answer at all: reason of a reply that could not be read, class
-    of a call's error, or reason of a skip (`no_text`)."""
-    checks: Mapping[str, tuple[FieldCheck, ...]] = field(default_factory=dict)
-    """Verdicts on values, by field, in the order of the recipe's checks."""
-    reasoning: str = ""  #: of the first request
-    chunks: int = 1  #: number of requests about the text
-    is_open: bool = False  #: whether a task has no outcome yet
-    cost_usd: float | None = None  #: of all its tasks, as far as known
-    tasks: tuple[int, ...] = ()  #: numbers of its tasks
 
 
 Parse: TypeAlias = Callable[[Answer], ParsedReply | ParsedCheck | ParseFailure | None]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from jobs.ask.answers import FieldResult
-from jobs.ask.gold import gold_text
 from jobs.ask.inputs import AskDataset
-from jobs.ask.measures import Judge
-from jobs.ask.tables import JudgedRow
+from jobs.kit.fields.gold import gold_text
+from jobs.kit.fields.measures import Judge
 from jobs.kit.fields.parsing import AnswerQuote
+from jobs.kit.fields.results import FieldResult
+from jobs.kit.fields.tables import JudgedRow
 from jobs.kit.report import answer_page
 from jobs.kit.report.answer_page import QuoteInContext, ShownValue
 

@@ -11,20 +11,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jobs.ask.answers import (
-    ItemResult,
-    ResultRow,
-    item_results,
-    replicate_result,
-)
-from jobs.ask.figures import figures
-from jobs.ask.gold import gold_text, read_gold, rule_of
+from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
-from jobs.ask.measures import MEASURES, FieldTally, Judge, ModelTally
 from jobs.ask.merge import ASK
 from jobs.ask.page import PAGE, page_row, page_start
 from jobs.ask.summary import MOST_ITEMS, run_text
-from jobs.ask.tables import (
+from jobs.kit.charts import bootstrap_note
+from jobs.kit.fields.figures import figures
+from jobs.kit.fields.gold import gold_text
+from jobs.kit.fields.measures import MEASURES, FieldTally, Judge, ModelTally
+from jobs.kit.fields.results import (
+    ItemResult,
+    ResultRow,
+    replicate_result,
+)
+from jobs.kit.fields.spec import FieldSpec
+from jobs.kit.fields.tables import (
     CONFUSION,
     DISAGREEMENTS,
     FIELDS,
@@ -37,11 +39,11 @@ from jobs.ask.tables import (
     answer_table,
     disagreements,
 )
-from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.measurements import with_intervals
 from jobs.kit.metrics import Resamples
 from jobs.kit.report.answer_page import page_end
 from jobs.kit.score import ItemFrame, ItemMetric, ModelScores, with_models
+from jobs.kit.truth import no_truth
 from runner.job import Answers
 from runner.scorecard import (
     Artifact,
@@ -82,7 +84,7 @@ def count_answers(
     first: list[ItemResult] = []
     disagreeing: Counter[str] = Counter()
     is_open = False
-    for result in item_results(dataset, answers):
+    for result in results(dataset, answers):
         if len(first) <= MOST_ITEMS:
             first.append(result)
         for row in result.rows:
@@ -104,10 +106,14 @@ def count_answers(
 
 def score(dataset: AskDataset, answers: Answers) -> Scorecard:
     """Return the tables and metrics of a run."""
-    settings, fields = dataset.settings, dataset.recipe.every_field
-    gold = read_gold(dataset)
+    settings, recipe = dataset.settings, dataset.recipe
+    fields = recipe.every_field
+    gold = dataset.gold
     judge = Judge(gold=gold, fields=fields) if gold else None
     tally = count_answers(dataset, answers, judge)
+    note = bootstrap_note(
+        settings.level, "item", f"{len(tally.items):,} items", settings.boot_b
+    )
     draws = Resamples(
         tally.items,
         settings.boot_b,
@@ -121,13 +127,20 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
         )
         for model, counts in tally.models.items()
     }
-    table = answer_table(dataset, answers.replicates, judge)
+    table = answer_table(
+        fields,
+        checked={name for check in recipe.check for name in recipe.checked(check)},
+        replicates=answers.replicates,
+        has_reasoning=recipe.explain,
+        judge=judge,
+    )
     counts = [
         FieldCounts(model=model, field=name, tally=of_field)
         for model, of_model in tally.models.items()
         for name, of_field in of_model.fields.items()
     ]
-    findings = (*dataset.findings, *_findings(counts))
+    truth = () if judge else (no_truth("--gold FILE", "gold values"),)
+    findings = (*dataset.findings, *truth, *_findings(counts))
     card = Scorecard(
         models={},
         summary=run_text(
@@ -148,7 +161,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
         ),
         findings=findings,
         artifacts=(Artifact(name=LINES), Artifact(name=PAGE)),
-        figures=figures(counts, metrics, settings, len(tally.items)),
+        figures=figures(counts, metrics, note),
         details=_Details(dataset, answers, judge, table),
         settings=settings.model_dump(mode="json", exclude={*NOT_SHOWN}),
         not_available=tuple(_not_available(dataset, judge)),
@@ -178,7 +191,7 @@ def _long(table: AnswerTable) -> Table:
 
 
 def _headline(dataset: AskDataset, judge: Judge | None) -> str:
-    if judge and any(rule_of(judge.fields[name]) for name in judge.gold.fields):
+    if judge and judge.gold.fields:
         return "micro.accuracy"
     has_quotes = any(spec.quote for spec in dataset.recipe.every_field.values())
     return "all.grounded" if has_quotes else "all.answered"
@@ -210,7 +223,7 @@ def _findings(counts: Sequence[FieldCounts]) -> Iterator[Finding]:
                 severity="warn",
                 where=model,
                 message=f"{n:,} values have a quote that is not in the text word for "
-                "word: column NAME_grounded of answers.csv",
+                "word (columns _grounded of answers.csv)",
                 n=n,
             )
 
@@ -223,14 +236,10 @@ def _confused(tally: RunTally) -> Iterator[Confused]:
 
 
 def _not_available(dataset: AskDataset, judge: Judge | None) -> Iterator[str]:
-    if judge is None:
-        yield "accuracy: no gold values are given (siftlog score RUN --gold FILE)"
-        return
-    for name in judge.gold.fields:
-        if rule_of(judge.fields[name]) is None:
-            yield f"accuracy of {name}: its rule is judge, which needs a model"
-    for name in dataset.recipe.every_field:
-        if name not in judge.gold.fields:
+    if not set(FORMATS) & {"parquet"}:
+        yield "answers.parquet: it needs pyarrow (pip install 'siftlog[parquet]')"
+    for name in dataset.recipe.every_field if judge else ():
+        if judge and name not in judge.gold.fields:
             yield f"accuracy of {name}: it has no gold values"
 
 
@@ -299,7 +308,7 @@ class _Details:
         all_fields = self.dataset.recipe.every_field
         models = self.answers.models
         yield _line(page_start(self.dataset, models, self.judge))
-        for result in item_results(self.dataset, self.answers):
+        for result in results(self.dataset, self.answers):
             rows = [JudgedRow.of(row, self.judge) for row in result.rows]
             differing = list(disagreements(result))
             yield from self.table.details(rows)

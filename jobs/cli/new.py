@@ -69,12 +69,12 @@ def recipe_text(source: str | None, folder: Path) -> str:
     """
     if source is None:
         return _recipe('items = "papers/"', [])
-    from jobs.kit.inputs.items import columns, is_table
+    from jobs.kit.inputs.items import columns, holds_table
 
     source_columns = columns(source)
     path = os.path.relpath(source, folder)
     lines = [f"items = {_quoted(path)}"]
-    if is_table(source):
+    if holds_table(source):
         lines += _table_keys(source_columns)
         lines += [_column_line(column) for column in source_columns]
         return _recipe("\n".join(lines), [c for c in source_columns if _is_label(c)])

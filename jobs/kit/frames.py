@@ -9,8 +9,9 @@ column without any value is `object`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner import export
 from runner.scorecard import Cell
@@ -86,7 +87,7 @@ def frame(table: ExportTable) -> pd.DataFrame:
     """Returns a table as a frame; does without pyarrow."""
     import pandas as pd  # noqa: PLC0415 - half a second that most of siftlog does without
 
-    types = {
+    types: Mapping[Kind, Any] = {
         Kind.NOTHING: "object",
         Kind.BOOLEAN: pd.BooleanDtype(),
         Kind.INTEGER: pd.Int64Dtype(),

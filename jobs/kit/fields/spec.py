@@ -81,7 +81,7 @@ class ScoreRule(TomlTable):
     "tolerance", relative = 0.05}`). Without a rule the field's type decides.
     """
 
-    method: Literal["exact", "tolerance", "fuzzy", "set", "judge"]
+    method: Literal["exact", "tolerance", "fuzzy", "set"]
     absolute: float = Field(0.0, ge=0.0)  #: tolerance in the unit of the field
     relative: float = Field(0.0, ge=0.0)  #: tolerance as a share of the gold value
     threshold: float = Field(90.0, ge=0.0, le=100.0)

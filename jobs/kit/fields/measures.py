@@ -1,4 +1,4 @@
-"""Defines the metrics of ask: counts without gold values, accuracy with them.
+"""Defines the metrics of typed fields: counts without gold values, accuracy with them.
 
 Without gold values no metric says whether an answer is right.
 """
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jobs.ask.answers import FieldResult, ResultRow, answer_key
-from jobs.ask.gold import Gold, rule_of, score_value
 from jobs.kit.baselines import TrivialBaseline
+from jobs.kit.fields.gold import Gold, rule_of, score_value
 from jobs.kit.fields.parsing import FieldAnswer
+from jobs.kit.fields.results import FieldResult, ResultRow, answer_key
 from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.measurements import MeasuredValue, Measurement, count, share
 from jobs.kit.measures import (
@@ -226,6 +226,8 @@ MEASURES = Measures(
     },
     forms=BASELINE_FORMS,
     headlines=("micro.accuracy", "macro.accuracy", "all.answered", "all.grounded"),
+    operational=tuple(f"all.{name}" for name in COUNTS)
+    + tuple(f"field.{{field}}.{name}" for name in COUNTS),
 )
 
 
@@ -354,10 +356,10 @@ class Judge:
         that the gold value expects.
         """
         row = self.gold.rows.get(item, {})
-        rule = rule_of(self.fields[name])
-        if name not in row or rule is None or result.state == "open":
+        if name not in row or result.state == "open":
             return None
-        score = score_value(result.answer.value, row[name], self.fields[name], rule)
+        spec = self.fields[name]
+        score = score_value(result.answer.value, row[name], spec, rule_of(spec))
         is_wrong = result.failure and score.is_right
         return ValueScore(0, 1, score.expected) if is_wrong else score
 
@@ -365,7 +367,7 @@ class Judge:
         """Yield the accuracy of always giving a field's most frequent gold value."""
         spec, rule = self.fields[name], rule_of(self.fields[name])
         golds = [row[name] for row in self.gold.rows.values() if name in row]
-        if rule is None or not golds:
+        if not golds:
             return
         common: Counter[str] = Counter()
         values = {}

@@ -1,14 +1,13 @@
-"""Declares the figures of ask: outcomes by field, accuracy, confusion."""
+"""Declares the figures of typed fields: outcomes by field, accuracy, confusion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from jobs.ask.settings import AskSettings
-from jobs.ask.tables import FieldCounts
 from jobs.kit import charts
-from jobs.kit.charts import Chart, ChartFigures, bootstrap_note, stack
+from jobs.kit.charts import Chart, ChartFigures, stack
+from jobs.kit.fields.tables import FieldCounts
 from runner.scorecard import Axis, Metric, Panel
 
 Data: TypeAlias = tuple[Sequence[FieldCounts], Mapping[str, Metric]]
@@ -79,11 +78,9 @@ CHARTS: tuple[Chart[None, Data], ...] = (
 def figures(
     counts: Sequence[FieldCounts],
     metrics: Mapping[str, Sequence[Metric]],
-    settings: AskSettings,
-    items: int,
+    intervals: str,
 ) -> ChartFigures[None, Data]:
-    """Return the figures of a scoring."""
-    note = bootstrap_note(settings.level, "item", f"{items:,} items", settings.boot_b)
+    """Return the figures of a scoring; *intervals* says how they were computed."""
 
     def plot() -> Plot:
         data = {
@@ -93,6 +90,6 @@ def figures(
             )
             for model, listed in metrics.items()
         }
-        return charts.Plot.of(None, data, note)
+        return charts.Plot.of(None, data, intervals)
 
     return ChartFigures(CHARTS, plot)

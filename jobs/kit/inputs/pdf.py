@@ -1,4 +1,4 @@
-"""Reads the text of a PDF by page, in a separate process with limits.
+"""Reads text and images of a PDF by page, in a separate process with limits.
 
 A process that hangs, crashes or needs too much memory is ended, and the error names
 the file.
@@ -11,11 +11,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError
+from runner.messages import IMAGE_URI, ImagePart
 
 READER: Final = Path(__file__).with_name("pdf_pages.py")
 
@@ -120,6 +122,54 @@ def paper_pages(
             n=thin,
         )
     return pages
+
+
+DPI: Final = 120
+"""Resolution of page images: a letter of 10 points is 16 pixels high, and an A4 page of
+992 x 1403 pixels is shown to most models unscaled."""
+
+MOST_PIXELS: Final = 40_000_000
+"""Pixels of one image; A0 at the usual resolution has 22 million."""
+
+CACHED_PAPERS: Final = 4
+"""Papers whose images are held, for consecutive requests about one paper."""
+
+
+def page_images(
+    path: Path, *, first: int = 1, last: int | None = None, dpi: int = DPI
+) -> tuple[ImagePart, ...]:
+    """Returns pages of a PDF as images for a model that sees, in order.
+
+    Args:
+        path: of the PDF.
+        first: number of the first page, from 1.
+        last: number of the last page; None: that of the file.
+        dpi: resolution.
+
+    Raises:
+        DatasetError: the file is encrypted, broken, or beyond a limit.
+    """
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror} (check the path).") from error
+    end = PDF_LIMITS.pages if last is None else last
+    return _rendered(path, stat.st_mtime_ns, first, end, dpi)
+
+
+@lru_cache(maxsize=CACHED_PAPERS)
+def _rendered(
+    path: Path, changed_ns: int, first: int, last: int, dpi: int
+) -> tuple[ImagePart, ...]:
+    del changed_ns  # part of the key: a file that has changed is rendered again
+    output = _output_of_reader(
+        path, PDF_LIMITS, "images", MOST_PIXELS, dpi, first, last
+    )
+    _refuse(path, output, PDF_LIMITS, "lower the resolution, or leave the page out")
+    return tuple(
+        ImagePart(uri=f"{IMAGE_URI}{png}", width=width, height=height)
+        for _, width, height, png in output["images"]
+    )
 
 
 def _thin(pages: Sequence[str]) -> int:

@@ -19,10 +19,10 @@ from jobs.ask.summary import MOST_ITEMS, run_text
 from jobs.kit.charts import bootstrap_note
 from jobs.kit.fields.figures import figures
 from jobs.kit.fields.gold import gold_text
-from jobs.kit.fields.measures import MEASURES, FieldTally, Judge, ModelTally
+from jobs.kit.fields.measures import MEASURES, FieldTally, Judge, ModelOutcomes
 from jobs.kit.fields.results import (
     ItemResult,
-    ResultRow,
+    ModelResult,
     replicate_result,
 )
 from jobs.kit.fields.spec import FieldSpec
@@ -33,7 +33,7 @@ from jobs.kit.fields.tables import (
     FORMATS,
     AnswerTable,
     Confused,
-    FieldCounts,
+    FieldOutcomes,
     JudgedRow,
     answer_line,
     answer_table,
@@ -61,11 +61,11 @@ LINES = "answers.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunTally:
+class AnswerCounts:
     """The counts of a run."""
 
     items: Sequence[str]  #: that have a row, in the order of the run
-    models: Mapping[str, ModelTally]
+    models: Mapping[str, ModelOutcomes]
     first: tuple[ItemResult, ...]  #: the first items, for the summary
     disagreeing: Counter[str]  #: fields that differ between models, by field
     is_open: bool  #: whether any task has no outcome yet
@@ -73,11 +73,11 @@ class RunTally:
 
 def count_answers(
     dataset: AskDataset, answers: Answers, judge: Judge | None
-) -> RunTally:
+) -> AnswerCounts:
     """Count the answers of a run in one pass."""
     fields = dataset.recipe.every_field
     models = {
-        model: ModelTally(fields={name: FieldTally() for name in fields})
+        model: ModelOutcomes(fields={name: FieldTally() for name in fields})
         for model in answers.models
     }
     items: list[str] = []
@@ -95,7 +95,7 @@ def count_answers(
             {line.field for line in disagreements(result) if line.between == "models"}
         )
         items.append(result.item)
-    return RunTally(
+    return AnswerCounts(
         items=items,
         models=models,
         first=tuple(first),
@@ -135,7 +135,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
         judge=judge,
     )
     counts = [
-        FieldCounts(model=model, field=name, tally=of_field)
+        FieldOutcomes(model=model, field=name, tally=of_field)
         for model, of_model in tally.models.items()
         for name, of_field in of_model.fields.items()
     ]
@@ -163,7 +163,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
         artifacts=(Artifact(name=LINES), Artifact(name=PAGE)),
         figures=figures(counts, metrics, note),
         details=_Details(dataset, answers, judge, table),
-        settings=settings.model_dump(mode="json", exclude={*NOT_SHOWN}),
+        settings=settings.model_dump(mode="json", exclude={*INPUTS}),
         not_available=tuple(_not_available(dataset, judge)),
     )
     models = {
@@ -182,7 +182,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
     return with_models(card, models, MEASURES)
 
 
-NOT_SHOWN = ("papers", "gold", "recipe", "recipe_text", "prompts")
+INPUTS = ("papers", "gold", "recipe", "recipe_text", "prompts")
 """Settings that are inputs: the log has their hashes."""
 
 
@@ -197,7 +197,7 @@ def _headline(dataset: AskDataset, judge: Judge | None) -> str:
     return "all.grounded" if has_quotes else "all.answered"
 
 
-def _worst(tally: RunTally) -> str:
+def _worst(tally: AnswerCounts) -> str:
     """Return the item with the most wrong answers of the first model, or the first."""
     for of_model in tally.models.values():
         wrong = Counter(
@@ -211,7 +211,7 @@ def _worst(tally: RunTally) -> str:
     return tally.items[0] if tally.items else ""
 
 
-def _findings(counts: Sequence[FieldCounts]) -> Iterator[Finding]:
+def _findings(counts: Sequence[FieldOutcomes]) -> Iterator[Finding]:
     """Yield a finding for each model with quotes that are not in the texts."""
     absent: Counter[str] = Counter()
     for row in counts:
@@ -228,7 +228,7 @@ def _findings(counts: Sequence[FieldCounts]) -> Iterator[Finding]:
             )
 
 
-def _confused(tally: RunTally) -> Iterator[Confused]:
+def _confused(tally: AnswerCounts) -> Iterator[Confused]:
     for model, of_model in tally.models.items():
         for name, of_field in of_model.fields.items():
             for (gold, answer), n in sorted(of_field.confusion.items()):
@@ -253,7 +253,7 @@ class _Judged:
 
     @classmethod
     def of(
-        cls, of_model: ModelTally, items: Sequence[str], names: Sequence[str]
+        cls, of_model: ModelOutcomes, items: Sequence[str], names: Sequence[str]
     ) -> _Judged:
         rows = [
             (f"{items[at]} {name}", items[at], float(value_score.is_right))
@@ -271,7 +271,7 @@ class _Judged:
 
 
 def _comparable(
-    of_model: ModelTally, items: Sequence[str], fields: Mapping[str, object]
+    of_model: ModelOutcomes, items: Sequence[str], fields: Mapping[str, object]
 ) -> Comparable:
     """Return the values of the accuracies, which `compare` pairs by item."""
     judged = [name for name in fields if of_model.fields[name].judged]
@@ -288,7 +288,7 @@ def _comparable(
 
 def _values(
     metric: ItemMetric[_Judged],
-    of_model: ModelTally,
+    of_model: ModelOutcomes,
     items: Sequence[str],
     names: Sequence[str],
 ) -> ItemValues:
@@ -326,7 +326,7 @@ def _line(text: str) -> StreamedLine:
 
 
 def _verdicts(
-    fields: Mapping[str, FieldSpec], row: ResultRow, judge: Judge | None
+    fields: Mapping[str, FieldSpec], row: ModelResult, judge: Judge | None
 ) -> Iterator[Verdict]:
     """Yield a verdict per field and replicate, on the first task of the item."""
     for replicate in row.replicates:

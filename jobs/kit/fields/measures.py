@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jobs.kit.baselines import TrivialBaseline
-from jobs.kit.fields.gold import Gold, rule_of, score_value
+from jobs.kit.fields.gold import GoldValues, rule_of, score_value
 from jobs.kit.fields.parsing import FieldAnswer
-from jobs.kit.fields.results import FieldResult, ResultRow, answer_key
+from jobs.kit.fields.results import FieldResult, ModelResult, answer_key
 from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.measurements import MeasuredValue, Measurement, count, share
 from jobs.kit.measures import (
@@ -57,7 +57,7 @@ class FieldTally:
             self.agreements.append(result.agreement)
 
     @property
-    def asked(self) -> int:
+    def outcomes(self) -> int:
         """Return the number of items that have an outcome."""
         return sum(n for s, n in self.states.items() if s not in {"not asked", "open"})
 
@@ -86,25 +86,25 @@ COUNTS: Mapping[str, ValueMeasure[FieldTally]] = {
     "asked": ValueMeasure(
         "Asked",
         "Number of answers that have an outcome: an item and a field of one model",
-        of=lambda tally: count(tally.asked),
+        of=lambda tally: count(tally.outcomes),
     ),
     "answered": ValueMeasure(
         "Answered",
         "Share of answers with a value",
-        of=lambda tally: share(tally.answered, tally.asked),
+        of=lambda tally: share(tally.answered, tally.outcomes),
         definition="answered@1(values / answers with an outcome)",
     ),
     "not_reported": ValueMeasure(
         "Not reported",
         "Share of answers which say that the text does not report the field",
-        of=lambda tally: share(tally.states["not reported"], tally.asked),
+        of=lambda tally: share(tally.states["not reported"], tally.outcomes),
         definition="not reported@1(null answers / answers with an outcome)",
     ),
     "unparsed": ValueMeasure(
         "Unparsed",
         "Share of answers that could not be read as the field's type",
         "lower",
-        of=lambda tally: share(tally.unread, tally.asked),
+        of=lambda tally: share(tally.unread, tally.outcomes),
         definition="unparsed@1(unread or failed / answers with an outcome)",
     ),
     "grounded": ValueMeasure(
@@ -232,13 +232,13 @@ MEASURES = Measures(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelTally:
+class ModelOutcomes:
     """Everything that is counted of one model."""
 
     fields: Mapping[str, FieldTally]
     units: Counter[str] = field(default_factory=Counter)
 
-    def add(self, row: ResultRow, number: int, judge: Judge | None) -> None:
+    def add(self, row: ModelResult, number: int, judge: Judge | None) -> None:
         """Count one row; *number* is that of its item in the run."""
         self.units["item"] += 1
         for name, result in row.fields.items():
@@ -280,9 +280,9 @@ def _over_fields(judged: Mapping[str, JudgedField]) -> Iterator[Measurement]:
     """Yield the accuracy over all values, and the mean over fields."""
     if not judged:
         return
-    rates = [_rate(each.right, each.judged) for each in judged.values()]
-    right = np.sum([each.right for each in judged.values()], axis=0)
-    known = np.sum([each.judged for each in judged.values()], axis=0)
+    rates = [_rate(f.right, f.judged) for f in judged.values()]
+    right = np.sum([field_scores.right for field_scores in judged.values()], axis=0)
+    known = np.sum([field_scores.judged for field_scores in judged.values()], axis=0)
     accuracy = ACCURACY["accuracy"]
     yield accuracy.measurement(
         "accuracy",
@@ -340,7 +340,7 @@ def _label(value: object) -> str:
 class Judge:
     """Compares results with their gold values."""
 
-    gold: Gold
+    gold: GoldValues
     fields: Mapping[str, FieldSpec]
 
     @property

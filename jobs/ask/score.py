@@ -19,7 +19,13 @@ from jobs.ask.summary import MOST_ITEMS, run_text
 from jobs.kit.charts import bootstrap_note
 from jobs.kit.fields.figures import figures
 from jobs.kit.fields.gold import gold_text
-from jobs.kit.fields.measures import MEASURES, FieldTally, Judge, ModelOutcomes
+from jobs.kit.fields.measures import (
+    MEASURES,
+    FieldTally,
+    Judge,
+    ModelOutcomes,
+    is_categorical,
+)
 from jobs.kit.fields.results import (
     ItemResult,
     ModelResult,
@@ -40,7 +46,7 @@ from jobs.kit.fields.tables import (
     disagreements,
 )
 from jobs.kit.measurements import with_intervals
-from jobs.kit.metrics import Resamples
+from jobs.kit.metrics import Resamples, without_interval
 from jobs.kit.report.answer_page import page_end
 from jobs.kit.score import ItemFrame, ItemMetric, ModelScores, with_models
 from jobs.kit.truth import no_truth
@@ -51,6 +57,7 @@ from runner.scorecard import (
     Detail,
     Finding,
     ItemValues,
+    Metric,
     Scorecard,
     StreamedLine,
     Table,
@@ -77,7 +84,9 @@ def count_answers(
     """Count the answers of a run in one pass."""
     fields = dataset.recipe.every_field
     models = {
-        model: ModelOutcomes(fields={name: FieldTally() for name in fields})
+        model: ModelOutcomes(
+            fields={n: FieldTally(is_categorical(s)) for n, s in fields.items()}
+        )
         for model in answers.models
     }
     items: list[str] = []
@@ -127,6 +136,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
         )
         for model, counts in tally.models.items()
     }
+    is_labelled = any(map(is_categorical, fields.values()))
     table = answer_table(
         fields,
         checked={name for check in recipe.check for name in recipe.checked(check)},
@@ -157,7 +167,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
             FIELDS.table(counts),
             _long(table),
             DISAGREEMENTS.table(),
-            *([CONFUSION.table(_confused(tally))] if judge and judge.labelled else []),
+            *([CONFUSION.table(_confused(tally))] if judge and is_labelled else []),
         ),
         findings=findings,
         artifacts=(Artifact(name=LINES), Artifact(name=PAGE)),
@@ -169,7 +179,10 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
     models = {
         model: ModelScores(
             metrics=metrics[model],
-            comparable=_comparable(of_model, tally.items, fields),
+            comparable=_comparable(of_model, tally.items, metrics[model]),
+            labels=partial(of_model.labels, fields, tally.items)
+            if is_labelled
+            else None,
             units=of_model.units,
             baselines=[
                 baseline
@@ -271,16 +284,20 @@ class _Judged:
 
 
 def _comparable(
-    of_model: ModelOutcomes, items: Sequence[str], fields: Mapping[str, object]
+    of_model: ModelOutcomes, items: Sequence[str], metrics: Sequence[Metric]
 ) -> Comparable:
     """Return the values of the accuracies, which `compare` pairs by item."""
-    judged = [name for name in fields if of_model.fields[name].judged]
+    judged = [name for name, tally in of_model.fields.items() if tally.judged]
+    definitions = {m.path: without_interval(m.definition) for m in metrics}
     values: dict[str, Callable[[], ItemValues]] = {}
     paths = {"micro.accuracy": judged} if judged else {}
     paths |= {f"field.{name}.accuracy": [name] for name in judged}
     for path, names in paths.items():
         metric: ItemMetric[_Judged] = ItemMetric(
-            path, _Judged.frame, lambda source: source.right, definition="accuracy@1"
+            path,
+            _Judged.frame,
+            lambda source: source.right,
+            definition=definitions[path],
         )
         values[path] = partial(_values, metric, of_model, items, names)
     return values

@@ -243,6 +243,14 @@ def rule_of(spec: FieldSpec) -> ValueRule:
     )
 
 
+def rule_words(spec: FieldSpec) -> str:
+    """Return a field's rule for the definition of its metrics; "": it has none."""
+    if spec.score is None:
+        return ""
+    rule = spec.score.model_dump(exclude_defaults=True)
+    return ", " + ", ".join(f"{name} {value}" for name, value in rule.items())
+
+
 def score_value(
     value: Value | None, gold: Value | None, spec: FieldSpec, rule: ValueRule
 ) -> ValueScore:

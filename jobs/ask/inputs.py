@@ -22,7 +22,7 @@ from typing import Final
 from jobs.ask.prompts import WORDING, constant_prompts
 from jobs.ask.recipe import Recipe
 from jobs.ask.settings import AskSettings, recipe_of, recipe_source
-from jobs.kit.fields.gold import Gold, read_gold
+from jobs.kit.fields.gold import GoldValues, read_gold
 from jobs.kit.fields.parsing import AnswerQuote
 from jobs.kit.grounding import PaperText, ground
 from jobs.kit.inputs.chunks import Chunk, Chunking, split
@@ -86,7 +86,7 @@ class AskDataset:
         recipe: Recipe,
         items: Mapping[str, Item],
         prompts: PromptBook,
-        gold: Gold | None = None,
+        gold: GoldValues | None = None,
         findings: tuple[Finding, ...] = (),
     ) -> None:
         self.settings = settings

@@ -10,7 +10,7 @@ from jobs.ask.inputs import AskDataset
 from jobs.ask.page import place_text
 from jobs.kit.fields.results import FieldResult, ItemResult
 from jobs.kit.fields.spec import FieldSpec
-from jobs.kit.fields.tables import FieldCounts
+from jobs.kit.fields.tables import FieldOutcomes
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import plural, with_ends
 from jobs.kit.truth import NO_TRUTH
@@ -28,7 +28,7 @@ VALUE_CHARS, QUOTE_CHARS, QUOTE_LINES = 22, 38, 4
 def run_text(
     dataset: AskDataset,
     items: Sequence[ItemResult],
-    counts: Sequence[FieldCounts],
+    counts: Sequence[FieldOutcomes],
     metrics: Mapping[str, Sequence[Metric]],
     *,
     disagreeing: Counter[str],
@@ -104,7 +104,7 @@ def _quote(result: FieldResult) -> str:
     return f'"{result.quote}"' + (f" ({place})" if place else "")
 
 
-def _counts(counts: Sequence[FieldCounts]) -> TableBlock:
+def _counts(counts: Sequence[FieldOutcomes]) -> TableBlock:
     has_checks = any(row.tally.checks for row in counts)
     columns: list[Column] = [
         Words("model", 20, keeps_end=True),

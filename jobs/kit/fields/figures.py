@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from jobs.kit import charts
 from jobs.kit.charts import Chart, ChartFigures, stack
-from jobs.kit.fields.tables import FieldCounts
+from jobs.kit.fields.tables import FieldOutcomes
 from runner.scorecard import Axis, Metric, Panel
 
-Data: TypeAlias = tuple[Sequence[FieldCounts], Mapping[str, Metric]]
+Data: TypeAlias = tuple[Sequence[FieldOutcomes], Mapping[str, Metric]]
 """The counts of a model, and its metrics by path."""
 
 Plot: TypeAlias = charts.Plot[None, Data]
@@ -18,7 +18,7 @@ Plot: TypeAlias = charts.Plot[None, Data]
 
 def _outcomes(plot: Plot) -> Iterator[Panel]:
     for model in plot.models:
-        rows = [row for row in model.data[0] if row.tally.asked]
+        rows = [row for row in model.data[0] if row.tally.outcomes]
         if not rows:
             continue
         ungrounded = [row.tally.quoted - row.tally.grounded for row in rows]
@@ -76,7 +76,7 @@ CHARTS: tuple[Chart[None, Data], ...] = (
 
 
 def figures(
-    counts: Sequence[FieldCounts],
+    counts: Sequence[FieldOutcomes],
     metrics: Mapping[str, Sequence[Metric]],
     intervals: str,
 ) -> ChartFigures[None, Data]:

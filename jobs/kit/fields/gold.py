@@ -58,7 +58,7 @@ _KINDS: Final[Mapping[str, ValueKind]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gold:
+class GoldValues:
     """The gold values of a run's items."""
 
     rows: Mapping[str, GoldRow]  #: by item
@@ -72,7 +72,7 @@ def read_gold(
     *,
     id_column: str | None = None,
     is_part: bool = False,
-) -> Gold | None:
+) -> GoldValues | None:
     """Read the gold values; None: there are none.
 
     Args:
@@ -94,7 +94,7 @@ def read_gold(
             _of_file(items, fields, path, (*named, *KEYS, "item"), is_part=is_part)
         )
     judged = tuple(name for name in fields if any(name in row for row in rows.values()))
-    return Gold(rows=rows, fields=judged) if judged or path is not None else None
+    return GoldValues(rows=rows, fields=judged) if judged or path is not None else None
 
 
 def _of_items(
@@ -241,6 +241,14 @@ def rule_of(spec: FieldSpec) -> ValueRule:
         threshold=rule.threshold,
         key=rule.key,
     )
+
+
+def rule_words(spec: FieldSpec) -> str:
+    """Return a field's rule for the definition of its metrics; "": it has none."""
+    if spec.score is None:
+        return ""
+    rule = spec.score.model_dump(exclude_defaults=True)
+    return ", " + ", ".join(f"{name} {value}" for name, value in rule.items())
 
 
 def score_value(

@@ -93,7 +93,7 @@ class FieldResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResultRow:
+class ModelResult:
     """The answers of one model about one item: a row of the table of answers."""
 
     item: str
@@ -124,7 +124,7 @@ class ItemResult:
     """The answers of all models about one item."""
 
     item: str
-    rows: tuple[ResultRow, ...]  #: by model, in the run's order
+    rows: tuple[ModelResult, ...]  #: by model, in the run's order
 
 
 def item_results(
@@ -149,8 +149,8 @@ def _row(
     model: str,
     replicates: tuple[ItemAnswer, ...],
     fields: Mapping[str, FieldSpec],
-) -> ResultRow:
-    return ResultRow(
+) -> ModelResult:
+    return ModelResult(
         item=key,
         model=model,
         fields={name: _merged(name, spec, replicates) for name, spec in fields.items()},
@@ -161,10 +161,10 @@ def _row(
 def _merged(
     name: str, spec: FieldSpec, replicates: Sequence[ItemAnswer]
 ) -> FieldResult:
-    given = [r.fields[name] for r in replicates if name in r.fields]
-    readable = [answer for answer in given if not answer.is_unparsed]
+    read_answers = [r.fields[name] for r in replicates if name in r.fields]
+    readable = [answer for answer in read_answers if not answer.is_unparsed]
     if not readable:
-        return _unread(name, given, replicates)
+        return _unread(name, read_answers, replicates)
     answer = merged_answer(readable, spec)
     same = sum(answer_key(a) == answer_key(answer) for a in readable)
     return FieldResult(
@@ -181,10 +181,10 @@ def replicate_result(name: str, spec: FieldSpec, replicate: ItemAnswer) -> Field
 
 
 def _unread(
-    name: str, given: Sequence[FieldAnswer], replicates: Sequence[ItemAnswer]
+    name: str, read_answers: Sequence[FieldAnswer], replicates: Sequence[ItemAnswer]
 ) -> FieldResult:
-    if given:
-        first = given[0]
+    if read_answers:
+        first = read_answers[0]
         return FieldResult(state="unparsed", answer=first, failure=first.failure)
     for replicate in replicates:
         if name in replicate.failed:

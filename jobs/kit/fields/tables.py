@@ -18,7 +18,7 @@ from jobs.kit.fields.measures import FieldTally, Judge
 from jobs.kit.fields.results import (
     FieldResult,
     ItemResult,
-    ResultRow,
+    ModelResult,
     answer_key,
 )
 from jobs.kit.fields.spec import FieldSpec
@@ -31,12 +31,12 @@ from runner.scorecard import Cell
 class JudgedRow:
     """A row of the table of answers with its gold values."""
 
-    row: ResultRow
+    row: ModelResult
     scores: Mapping[str, ValueScore]  #: by field, of those with a gold value
     gold: Mapping[str, Any]
 
     @classmethod
-    def of(cls, row: ResultRow, judge: Judge | None) -> JudgedRow:
+    def of(cls, row: ModelResult, judge: Judge | None) -> JudgedRow:
         """Return a row with the scores of its fields."""
         scores = {
             name: score
@@ -226,7 +226,7 @@ def disagreements(item: ItemResult) -> Iterator[Disagreement]:
             yield from _of_replicates(row, name)
 
 
-def _of_replicates(row: ResultRow, name: str) -> Iterator[Disagreement]:
+def _of_replicates(row: ModelResult, name: str) -> Iterator[Disagreement]:
     answers = {
         replicate.replicate: replicate.fields[name]
         for replicate in row.replicates
@@ -263,7 +263,7 @@ def _disagreement(  # noqa: PLR0917 - one per column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FieldCounts:
+class FieldOutcomes:
     """The counts of one model and field."""
 
     model: str
@@ -277,12 +277,12 @@ class FieldCounts:
         return sum(score.is_right for _, score in judged) if judged else None
 
 
-FIELDS = TableOf[FieldCounts](
+FIELDS = TableOf[FieldOutcomes](
     name="fields",
     columns=(
         text("model", lambda row: row.model),
         text("field", lambda row: row.field),
-        count("asked", lambda row: row.tally.asked, "items with an outcome"),
+        count("asked", lambda row: row.tally.outcomes, "items with an outcome"),
         count("answered", lambda row: row.tally.answered),
         count("not_reported", lambda row: row.tally.states["not reported"]),
         count("unparsed", lambda row: row.tally.unread, "unread and failed"),

@@ -6,14 +6,21 @@ the file.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Final
+
+import zstandard
+from platformdirs import user_cache_path
 
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError
@@ -87,7 +94,7 @@ def paper_pages(
             text and no model sees them.
     """
     limits = replace(PDF_LIMITS, pages=max_pages)
-    output = _text_of_reader(
+    output = _cached_text(
         path, limits, "raise max_pages, or keep only the pages to be read"
     )
     pages: list[str] = output["pages"]
@@ -174,6 +181,39 @@ def _rendered(
 
 def _thin(pages: Sequence[str]) -> int:
     return sum(len(page.strip()) < SCANNED_CHARS for page in pages)
+
+
+def _cached_text(path: Path, limits: PdfLimits, cure: str) -> dict[str, Any]:
+    """Returns the text of a PDF, from the cache if the same bytes were read before.
+
+    A run is resumed and scored from the same papers, and a paper of 15 pages takes 0.2
+    s to read.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror} (check the path).") from error
+    facts = content, READER.read_bytes(), version("pypdfium2").encode()
+    name = hashlib.sha256(b"".join(hashlib.sha256(it).digest() for it in facts))
+    file = user_cache_path("siftlog", appauthor=False) / "pdf" / f"{name.hexdigest()}"
+    try:
+        cached: dict[str, Any] = json.loads(zstandard.decompress(file.read_bytes()))
+    except (OSError, ValueError, zstandard.ZstdError):
+        output = _text_of_reader(path, limits, cure)
+        _keep(file, zstandard.compress(json.dumps(output).encode()))
+        return output
+    if (n := len(cached["pages"])) > limits.pages:
+        _refuse(path, {"error": "pages", "n": n}, limits, cure)
+    return cached
+
+
+def _keep(file: Path, data: bytes) -> None:
+    """Writes a file of the cache; without one, papers are only read again."""
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with NamedTemporaryFile(dir=file.parent, delete=False) as written:
+            written.write(data)
+        Path(written.name).replace(file)
 
 
 def _text_of_reader(path: Path, limits: PdfLimits, cure: str) -> dict[str, Any]:

@@ -503,6 +503,11 @@ class ItemColumn:
         return self.distinct[:COLUMN_EXAMPLES]
 
 
+def holds_table(source: str | Path) -> bool:
+    """Returns whether the first file of a source is a table, a row for each item."""
+    return is_table(source_files(source, InputFindings())[0])
+
+
 def columns(
     source: str | Path, findings: InputFindings | None = None
 ) -> tuple[ItemColumn, ...]:

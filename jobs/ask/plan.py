@@ -43,8 +43,8 @@ def plan(dataset: AskDataset) -> Iterator[TaskSpec]:
     for key in dataset.items:
         chunks = dataset.chunks(key) if dataset.chunking else ()
         if len(chunks) < 2:  # noqa: PLR2004 - one chunk is the whole text
-            is_blank = not dataset.items[key].document.text.strip()
-            yield TaskSpec(stage=ASK, key=key, skip="no_text" if is_blank else None)
+            skip = "no_text" if dataset.is_blank(key) else None
+            yield TaskSpec(stage=ASK, key=key, skip=skip)
             continue
         for chunk in chunks:
             place = TaskPlace(item=key, chunk=chunk.number)
@@ -77,7 +77,7 @@ def request(dataset: AskDataset, task: Task) -> ChatRequest:
 
 
 def _field_request(dataset: AskDataset, place: TaskPlace) -> ChatRequest:
-    text = dataset.items[place.item].document.text
+    text, span = dataset.items[place.item].document.text, None
     if place.chunk:
         span = dataset.chunks(place.item)[place.chunk - 1].span
         text = text[span.start : span.end]
@@ -85,6 +85,9 @@ def _field_request(dataset: AskDataset, place: TaskPlace) -> ChatRequest:
     messages = dataset.prompts.messages(
         "ask", text=data_block("text", text, seed=place.key), **prompt.values
     )
+    if images := dataset.images(place.item, span):
+        *before, user = messages
+        messages = (*before, replace(user, parts=(*user.parts, *images)))
     return chat_request(dataset.settings, messages, prompt.schema)
 
 

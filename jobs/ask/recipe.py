@@ -62,6 +62,7 @@ class Recipe(TomlTable):
     text: str | None = None  #: column, or template such as "{title}\n\n{abstract}"
     document: str | None = None  #: column that names a file with the text
     instructions: str = ""
+    vision: bool = False  #: show pages of PDF files as images too
     explain: bool = False  #: ask for a reasoning before the values
     replicates: int = Field(1, ge=1, le=100)
     chunk: Chunking | None = None

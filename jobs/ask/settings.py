@@ -83,6 +83,9 @@ class AskSettings(BaseModel):
     chunk: int | None = Field(
         None, ge=50, description="split longer texts into chunks of this many tokens"
     )
+    vision: bool = Field(
+        default=False, description="show pages of PDF files as images too"
+    )
     context_tokens: int | None = Field(
         None, ge=1, description="longest prompt; default: of the models, if known"
     )

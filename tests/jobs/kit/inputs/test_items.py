@@ -37,6 +37,18 @@ PUBMED = """<?xml version="1.0"?><PubmedArticleSet><PubmedArticle><MedlineCitati
 Wet moss grows.</AbstractText></Abstract></Article></MedlineCitation></PubmedArticle>
 </PubmedArticleSet>"""
 
+NBIB = """
+PMID- 7
+TI  - Moss
+AB  - Wet moss
+      grows.
+FAU - Birch, A
+
+PMID- 8
+TI  - Lichen
+LID - 10.5555/lichen [doi]
+"""
+
 ENCRYPTED = assembled(
     [b"<< /Type /Catalog >>"],
     trailer=b"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O (%s) /U (%s)"
@@ -76,6 +88,7 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
         ("a.ris", RIS, ["k1", "10.5555/lichen"]),
         ("a.bib", BIBTEX, ["k1", "k2"]),
         ("a.xml", PUBMED, ["7"]),
+        ("a.nbib", NBIB, ["7", "8"]),
     ],
 )
 def test_a_table_gives_an_item_per_row_with_title_and_abstract_as_text(

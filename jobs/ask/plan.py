@@ -167,18 +167,19 @@ def _located(dataset: AskDataset, place: TaskPlace, answer: FieldAnswer) -> Fiel
     return replace(answer, quotes=quotes, chunk=place.chunk)
 
 
+_parse = guarded(parsed)
+
+
 def parser_of(dataset: AskDataset) -> Parse:
     """Return the parser of a data set, for `merge.item_answers`."""
 
     def parse(answer: Answer) -> ParsedReply | ParsedCheck | ParseFailure | None:
         if answer.chat is None:
             return None
-        return parsed(dataset, answer.task, answer.chat)
+        return _parse(dataset, answer.task, answer.chat)
 
     return parse
 
-
-_parse = guarded(parsed)
 
 STAGES = (
     Stage(name=ASK, parse=_parse),

@@ -14,7 +14,6 @@ from jobs.kit.fields.results import FieldResult, ItemResult, ModelResult
 from jobs.kit.fields.tables import FieldOutcomes
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import plural, with_ends
-from jobs.kit.truth import NO_TRUTH
 from runner.scorecard import Finding, Metric
 from store.document import Block, Column, Heading, Numbers, PageText, TableBlock, Words
 from store.printable import one_line
@@ -61,7 +60,6 @@ def run_text(
         blocks.append(f"Models differ: {listed}. See disagreements.csv.")
     blocks += _accuracy(metrics)
     blocks += finding_lines(findings)
-    blocks += [f.message for f in findings if f.code == NO_TRUTH]
     blocks.append("answers.html shows each value with its quote in context.")
     return summary_text(blocks)
 

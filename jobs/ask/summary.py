@@ -6,13 +6,14 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.ask.answers import FieldResult, ItemResult
 from jobs.ask.inputs import AskDataset
 from jobs.ask.page import place_text
-from jobs.ask.recipe import FieldSpec
-from jobs.ask.tables import FieldCounts
+from jobs.kit.fields.results import FieldResult, ItemResult
+from jobs.kit.fields.spec import FieldSpec
+from jobs.kit.fields.tables import FieldOutcomes
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import plural, with_ends
+from jobs.kit.truth import NO_TRUTH
 from runner.scorecard import Finding, Metric
 from store.document import Block, Column, Heading, Numbers, PageText, TableBlock, Words
 from store.printable import one_line
@@ -27,7 +28,7 @@ VALUE_CHARS, QUOTE_CHARS, QUOTE_LINES = 22, 38, 4
 def run_text(
     dataset: AskDataset,
     items: Sequence[ItemResult],
-    counts: Sequence[FieldCounts],
+    counts: Sequence[FieldOutcomes],
     metrics: Mapping[str, Sequence[Metric]],
     *,
     disagreeing: Counter[str],
@@ -57,6 +58,7 @@ def run_text(
         blocks.append(f"Models differ: {listed}. See disagreements.csv.")
     blocks += _accuracy(metrics)
     blocks += finding_lines(findings)
+    blocks += [f.message for f in findings if f.code == NO_TRUTH]
     blocks.append("answers.html shows each value with its quote in context.")
     return summary_text(blocks)
 
@@ -102,7 +104,7 @@ def _quote(result: FieldResult) -> str:
     return f'"{result.quote}"' + (f" ({place})" if place else "")
 
 
-def _counts(counts: Sequence[FieldCounts]) -> TableBlock:
+def _counts(counts: Sequence[FieldOutcomes]) -> TableBlock:
     has_checks = any(row.tally.checks for row in counts)
     columns: list[Column] = [
         Words("model", 20, keeps_end=True),

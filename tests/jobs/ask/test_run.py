@@ -203,6 +203,24 @@ def test_a_quote_has_page_and_section(tmp_path: Path) -> None:
     assert quote.section.endswith("Methods")
 
 
+def test_pages_are_shown_to_a_model_that_sees(tmp_path: Path) -> None:
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "scan.pdf").write_bytes(pdf("", "", ""))
+    (papers / "text.pdf").write_bytes(pdf(*PAPERS["iron-runners.pdf"]))
+    settings = AskSettings(papers=(papers,), question=("Why?",), vision=True)
+    dataset = load(settings)
+    assert [spec.skip for spec in job.plan(dataset)] == [None, None]
+    for spec in job.plan(dataset):
+        task = Task(number=1, stage="ask", key=spec.key, model="m", replicate=1)
+        assert len(job.request(dataset, task).messages[-1].images) == 2
+    chunked = load(settings.model_copy(update={"chunk": 60}))
+    *_, last = (spec for spec in job.plan(chunked) if spec.group == "text")
+    task = Task(number=1, stage="chunk", key=last.key, model="m", replicate=1)
+    # only the pages of the chunk
+    assert len(job.request(chunked, task).messages[-1].images) == 1
+
+
 def test_the_sample_has_the_pdf_files_of_its_generator() -> None:
     for name, content in PAPERS.items():
         assert (SAMPLE / "papers" / name).read_bytes() == pdf(*content)
@@ -234,7 +252,11 @@ ASK = '[fields.n]\nask = "How many?"\n'
             "no column 'abstrct' (the nearest is abstract)",
         ),
         (f'items = "t.csv"\nid = "pmdi"\n{ASK}', (), "t.csv: column 'pmdi' is missing"),
-        (f'items = "empty"\n{ASK}', (), "empty: no paper in this folder"),
+        (
+            f'items = "empty"\n{ASK}',
+            (),
+            "empty: there is no paper in this folder (put files in it",
+        ),
         (
             f'items = "papers"\n{ASK}',
             ("--context-tokens", 310),

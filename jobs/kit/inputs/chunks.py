@@ -8,16 +8,31 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
-from jobs.ask.recipe import Chunking
+from pydantic import Field, model_validator
+
 from jobs.kit.inputs.documents import TextSpan
+from jobs.kit.inputs.toml_tables import TomlTable
 from runner.money.tokens import text_tokens
 
 _PIECE: Final = re.compile(r"[^\n.!?]*(?:[.!?]+(?=\s)|[.!?](?!\s)|\n|$)\s*")
 
 PIECE_CHARS: Final = 400
 """Longest piece that is never split; most sentences are shorter."""
+
+
+class Chunking(TomlTable):
+    """How a long text is split: each chunk is asked, and the answers are merged."""
+
+    tokens: int = Field(ge=50)  #: longest chunk
+    overlap: int = Field(0, ge=0)  #: tokens that a chunk repeats of the one before
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.overlap * 2 > self.tokens:
+            raise ValueError("'overlap' is more than half of 'tokens'")
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -301,6 +301,7 @@ def _items(
             id=settings.id or recipe.id,
             text=template,
             document=settings.document or recipe.document,
+            limit=settings.limit or None,
             max_pages=settings.max_pages,
             vision=settings.vision or recipe.vision,
             findings=findings,

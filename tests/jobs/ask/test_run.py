@@ -14,9 +14,9 @@ from jobs.ask.inputs import SAMPLE, load
 from jobs.ask.job import job
 from jobs.ask.merge import ItemAnswer, item_answers, place_of
 from jobs.ask.plan import parser_of
-from jobs.ask.settings import AskSettings
+from jobs.ask.settings import AskSettings, recipe_of
 from jobs.kit.testing import MemoryAnswers
-from runner.job import Task
+from runner.job import ModelLimits, Task
 from store.database import open_reader
 from store.read.status import run_started
 from tests.commands import Done, siftlog
@@ -224,6 +224,46 @@ def test_pages_are_shown_to_a_model_that_sees(tmp_path: Path) -> None:
 def test_the_sample_has_the_pdf_files_of_its_generator() -> None:
     for name, content in PAPERS.items():
         assert (SAMPLE / "papers" / name).read_bytes() == pdf(*content)
+
+
+def test_a_run_records_the_shortest_context_of_its_models(folder: Path) -> None:
+    settings = AskSettings(papers=(folder / "papers",), question=("Why?",))
+    limits = {
+        "m": ModelLimits(context_tokens=8000),
+        "n": ModelLimits(context_tokens=4000),
+        "o": ModelLimits(),
+    }
+    fitted = job.fit(settings, limits)
+    assert fitted.context_tokens == 4000
+    assert recipe_of(fitted).fields["answer"].ask == "Why?"
+    chosen = settings.model_copy(update={"context_tokens": 9000})
+    assert job.fit(chosen, limits).context_tokens == 9000
+
+
+def test_examples_and_reasoning_are_in_the_prompt(folder: Path) -> None:
+    (folder / "r.toml").write_text(
+        """items = "papers"
+        explain = true
+        instructions = "Count adults."
+        [fields.n]
+        ask = "How many?"
+        type = "number"
+        unit = "mg"
+        quote = true
+        [[examples]]
+        text = "They took 3 mg."
+        answers = { n = 3 }
+        quotes = { n = "3 mg" }
+        """
+    )
+    dataset = load(AskSettings(recipe=folder / "r.toml"))
+    task = Task(number=1, stage="ask", key="a", model="m", replicate=1)
+    request = job.request(dataset, task)
+    system = request.messages[0].text
+    assert "Count adults." in system
+    example = {"quote": "3 mg", "value": 3, "unit": "mg"}
+    assert json.dumps({"reasoning": "...", "n": example}) in system
+    assert list(json.loads(request.schema.json)["properties"]) == ["reasoning", "n"]
 
 
 TABLE = "id,title,abstract,design\n1,A,We enrolled 12 men.,RCT\n"

@@ -302,8 +302,8 @@ class Run:
         with open_reader(self._folder.log) as reader:
             scored = scorings(reader)
         for model, value in chain(*(one.reached.items() for one in scored[-1:])):
-            shown = "n/a" if value is None else f"{value:.3f}"
-            rows[f"{scored[-1].headline}, {model}"] = shown
+            text = "n/a" if value is None else f"{value:.3f}"
+            rows[f"{scored[-1].headline}, {model}"] = text
         report = self._folder.scores / str(len(scored)) / "report.html"
         if report.exists():
             rows["report"] = str(report)

@@ -73,6 +73,19 @@ class Answer:
         return self.reply if isinstance(self.reply, Reply) else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotedPassage:
+    """A quote that supports an answer, and where it is in the item's text."""
+
+    quote: str  #: as the model wrote it
+    label: str = ""  #: what it supports, such as a field and its value
+    match: str = ""  #: how well the text matches it, such as `exact` or `absent`
+    place: str = ""  #: such as `page 3` or `sentence 4 of 12`
+    before: str = ""  #: text around the passage, shortened
+    passage: str | None = None  #: the passage in the text; None: not found
+    after: str = ""
+
+
 Dataset: TypeAlias = Any
 """The result of a job's `load`; only the job reads it."""
 
@@ -426,6 +439,14 @@ class Job(ABC):
         """
         del dataset, answers, items
         raise UsageError(f"{self.name} has no explain.")
+
+    def quotes(self, dataset: Dataset, answer: Answer, /) -> Iterator[QuotedPassage]:
+        """Yield the quotes of a parsed answer in their context; default: none.
+
+        `siftlog show` prints them. `answer.parsed` is the parser's result.
+        """
+        del dataset, answer
+        return iter(())
 
     def causes(
         self, names: frozenset[str], before: AnyBookable, after: AnyBookable, /

@@ -150,6 +150,9 @@ def _name(job: Job, key: str) -> str:
 def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
     """Convert a setting's texts to its field's type: lists by commas or repetition."""
     if _is_list(field.annotation):
+        extra = field.json_schema_extra
+        if isinstance(extra, dict) and extra.get("commas") is False:
+            return list(texts)  # sentences: only repetition makes several
         return [part.strip() for text in texts for part in text.split(",") if part]
     text, kinds = texts[-1], get_args(field.annotation)
     for choice in _choices(field.annotation):

@@ -62,6 +62,9 @@ COMMANDS = {
     "explain": CommandEntry(
         "runner.cli.explain", "explain", "Explain how items were judged."
     ),
+    "show": CommandEntry(
+        "runner.cli.show", "show", "Show a task, or all tasks of an item."
+    ),
     "runs": CommandEntry("runner.cli.runs", "runs", "List the runs."),
     "status": CommandEntry("runner.cli.status", "status", "Show the status of a run."),
     "tasks": CommandEntry("runner.cli.runs", "tasks", "List a run's tasks."),

@@ -118,6 +118,10 @@ class Stage:
     its follow-ups are sent in every replicate."""
 
 
+JOB_FILE = "job"
+"""The name under which a log records the file of a job, among the inputs."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
     """A file or folder that `load` read: part of the run's identity."""
@@ -291,6 +295,9 @@ class Job(ABC):
     profiles: Mapping[str, Mapping[str, Any]] = {}
     """Named groups of settings, such as the conventions of a published program,
     selected by the setting `profile`. `siftlog jobs JOB --all` lists their values."""
+
+    file: Path | None = None
+    """The file that the job was loaded from by its path. None: an installed job."""
 
     prompts: PromptCatalog | None = None
     """The job's prompts, which a setting `prompts` may replace."""

@@ -32,12 +32,14 @@ from it, and `pages_text` puts the pages together:
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+from jobs.kit.report.answer_page import QuoteInContext
 from runner.errors import UsageError
-from runner.job import Answer
+from runner.job import Answer, QuotedPassage
 from runner.messages import ParseFailure
 from store.document import Block, Fact, PageText, Quote, as_text
 from store.printable import clip
@@ -173,3 +175,39 @@ def reply_blocks(
 def failure_text(failure: ParseFailure) -> str:
     """Says why a reply could not be read, with the detail if there is one."""
     return f"{failure.reason}: {failure.detail}" if failure.detail else failure.reason
+
+
+def passage_of(
+    text: str,
+    quote: str,
+    span: tuple[int, int] | None,
+    *,
+    label: str = "",
+    match: str = "",
+    place: str = "",
+) -> QuotedPassage:
+    """Returns a quote with the text around it, on one line.
+
+    Args:
+        text: of the item.
+        quote: as the model wrote it.
+        span: offsets of the passage in the text; None: it was not found.
+        label: what the quote supports.
+        match: how well the passage matches it.
+        place: such as a page.
+    """
+    if span is None:
+        return QuotedPassage(quote=quote, label=label, match=match, place=place)
+    context = QuoteInContext.of(text, *span)
+    return QuotedPassage(
+        quote=quote,
+        label=label,
+        match=match,
+        place=place,
+        before=_BLANKS.sub(" ", context.before),
+        passage=_BLANKS.sub(" ", context.quote),
+        after=_BLANKS.sub(" ", context.after),
+    )
+
+
+_BLANKS = re.compile(r"\s+")

@@ -36,7 +36,7 @@ def tasks(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(export.tasks(reader, last_seq(reader)))
+        return frame(export.tasks(reader, last_seq(reader)))
 
 
 def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
@@ -50,7 +50,7 @@ def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(export.answers(reader, last_seq(reader)))
+        return frame(export.answers(reader, last_seq(reader)))
 
 
 def scores(
@@ -80,10 +80,10 @@ def scores(
         recorded = chosen(folder.run_id, scorings(reader), scoring)
     before = f"scores/{recorded.number}/"
     with scored(folder, recorded) as tables:
-        return {table.name.removeprefix(before): _frame(table) for table in tables}
+        return {table.name.removeprefix(before): frame(table) for table in tables}
 
 
-def _frame(table: ExportTable) -> pd.DataFrame:
+def frame(table: ExportTable) -> pd.DataFrame:
     """Returns a table as a frame; does without pyarrow."""
     import pandas as pd  # noqa: PLC0415 - half a second that most of siftlog does without
 

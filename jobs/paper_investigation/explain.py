@@ -146,6 +146,13 @@ def list_blocks(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[B
         yield Quote(record.reply.text)
     if paper.predicted is None:
         return
+    if not (dataset.has_truth or paper.truth):
+        yield "  variants"
+        grounded = _grounded(record.pmcid, paper.predicted, dataset)
+        for name, spelling in paper.predicted.items():
+            place = _IN_TEXT[grounded.get(name)]
+            yield f"    {spelling}  {naming.variant_class(name)}  {place}".rstrip()
+        return
     yield f"  recalled   {len(paper.recalled)} of {len(paper.truth)}"
     for name in paper.recalled:
         predicted_spelling, true_spelling = paper.predicted[name], paper.truth[name]
@@ -341,17 +348,21 @@ def _case(
 def _paper_summary(case: ExplainedPaper, dataset: InvestigationDataset) -> Fact:
     """Shows the size of the truth, and what each model recalled and answered."""
     variants = len(naming.distinct(case.truth, dataset.settings.variant_case))
+    has_truth = dataset.has_truth or bool(case.truth)
     answers = [
-        ItemAnswer(model=_name(paper, case), text=_paper_answer(paper))
+        ItemAnswer(
+            model=_name(paper, case), text=_paper_answer(paper, has_truth=has_truth)
+        )
         for paper in case.papers
     ]
     n = len(case.questions)
-    return summary_fact(
-        f"{plural(variants, 'variant')}, {plural(n, 'question')}", answers
-    )
+    truth = f"{plural(variants, 'variant')}, {plural(n, 'question')}"
+    return summary_fact(truth if has_truth else None, answers)
 
 
-def _paper_answer(paper: GradedPaper) -> str:
+def _paper_answer(paper: GradedPaper, *, has_truth: bool) -> str:
+    if not has_truth:
+        return plural(len(paper.predicted or ()), "variant")
     if paper.skip:
         return f"skipped, {paper.skip}"
     accuracy = f"question accuracy {fixed(paper.question_accuracy)}"
@@ -378,7 +389,7 @@ def _question_summary(
                         is_right=None if judgement is None else judgement.right,
                     )
                 )
-    return summary_fact(expected(question), answers)
+    return summary_fact(expected(question) or None, answers)
 
 
 def _name(paper: GradedPaper, case: ExplainedPaper) -> str:
@@ -397,12 +408,13 @@ def _page(
         yield _question_summary(questions[0], case, dataset)
     else:
         yield _paper_summary(case, dataset)
-    yield from truth_blocks(case, dataset)
+    if dataset.has_truth or case.truth:
+        yield from truth_blocks(case, dataset)
     for paper in case.papers:
         if paper.record.mode != "questions":
             yield ""
             yield from list_blocks(paper, dataset)
-    if not questions:
+    if not questions and (dataset.has_truth or case.truth):
         yield ""
         yield "no question matches the item"
     for question in questions:

@@ -21,6 +21,7 @@ from jobs.kit.explain import (
 from jobs.kit.metrics.columns import Bools
 from jobs.kit.text_format import plural
 from jobs.screening.data import (
+    UNLABELLED,
     ArticleText,
     ScreeningJudgement,
     ScreeningRecord,
@@ -188,6 +189,8 @@ def _truth(run: ExplainedScreening, key: str, at: int) -> str:
         text = f"near miss, unjudged{_relations(record)}"
     elif kind == "true-excluded":
         text = f"excluded by the review{_reason_text(record)}"
+    elif kind == "unlabelled":
+        text = "not known: the record has no label"
     elif kind == "random":
         text = "random: neither the review nor a related one includes it"
     else:
@@ -230,6 +233,8 @@ def _decision(view: DecisionView, at: int) -> str:
     if call == UNDECIDED:
         return f"{outcome}, p {number(p, 2)}{stage}{code_text}: undecided"
     counts = "" if outcome.startswith(CALLS[call]) else f", counted as {CALLS[call]}"
+    if view.records.label[at] == UNLABELLED:
+        return f"{outcome}, p {number(p, 2)}{stage}{code_text}{counts}"
     worth = "right" if call == view.records.label[at] else "wrong"
     return f"{outcome}, p {number(p, 2)}{stage}{code_text}{counts}: {worth}"
 
@@ -240,8 +245,11 @@ def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> 
     rank = int(np.flatnonzero(ranked.rows == at)[0]) + 1
     hits = int(ranked.label[:rank].sum())
     stand_in = f", by {view.score[at]:g}: it has no p" if view.imputed[at] else ""
+    place = f"{rank:,} of {len(ranked.rows):,}{stand_in}"
+    if not view.records.is_labelled[ranked.rows].any():
+        return place
     return (
-        f"{rank:,} of {len(ranked.rows):,}{stand_in}; {hits:,} of "
+        f"{place}; {hits:,} of "
         f"{int(ranked.label.sum()):,} included papers found by there"
     )
 
@@ -301,14 +309,21 @@ def _of_model(
     counts = [f"{outcomes.count(name):,} {name}" for name in OUTCOMES]
     counts_text = ", ".join(count for count in counts if not count.startswith("0 "))
     yield Fact("decisions", counts_text, indent=2)
-    calls = view.call[ranked.rows]
+    calls, known = view.call[ranked.rows], view.records.is_labelled[ranked.rows]
+    if not known.all():
+        first = _positions(~known)
+        yield _fact("no label", f"{plural(len(first), 'record')}, in reading order")
+        yield from _table(run, view, ranked, first)
+    if not known.any():
+        return
     positives = plural(int(ranked.label.sum()), "included paper")
     # what ranks lowest was excluded most surely
     missed = _positions(ranked.label & (calls == 0))[::-1]
     yield _fact("missed", f"{len(missed):,} of {positives}{_order(missed)}")
     yield from _table(run, view, ranked, missed)
-    negatives = plural(int((~ranked.label).sum()), "negative")
-    wrong = _positions(~ranked.label & (calls == 1))
+    negative = ~ranked.label & known
+    negatives = plural(int(negative.sum()), "negative")
+    wrong = _positions(negative & (calls == 1))
     yield _fact("included", f"wrongly {len(wrong):,} of {negatives}{_order(wrong)}")
     yield from _table(run, view, ranked, wrong)
 
@@ -342,7 +357,7 @@ def _table(
                 paper,
                 float(decisions.p[at]),
                 position + 1,
-                None if records.label[at] else kind,
+                None if records.label[at] == 1 else kind,
                 decisions.stages[decisions.stage[at]] if is_staged else None,
                 (decisions.reason_code[at] or None) if decisions.reason_code else None,
                 run.paper(paper).title or None,

@@ -7,6 +7,7 @@ import difflib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias, assert_never
@@ -46,7 +47,7 @@ from runner.options import (
     read_toml,
     unknown_option,
 )
-from runner.registry import job_names
+from runner.registry import choose_job, job_names
 from runner.roles import fitted
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
@@ -96,6 +97,12 @@ def _sentences(job: Job) -> Iterator[str]:
 
 
 CLOCK = SystemClock()
+
+
+def chosen_job(word: str, source: SettingsSource) -> tuple[Job, SettingsSource]:
+    """Load the job that a command was given; add the settings that its word implies."""
+    choice = choose_job(word)
+    return choice.job, replace(source, sets=(*choice.sets, *source.sets))
 
 
 def configuration(source: SettingsSource, job: Job) -> dict[str, Any]:
@@ -265,6 +272,20 @@ def print_findings(work: Workload) -> None:
             print_note(f"{finding.severity}: {finding.line}")
 
 
+async def score_ended(
+    folder: RunFolder, work: Workload, ended: RunOutcome, *, report: bool
+) -> Scoring | None:
+    """Score a run that ended, if it is complete enough.
+
+    Paid answers are scored, even if others are missing.
+    """
+    if ended.outcome not in {"finished", "budget", "decided"}:
+        return None
+    return await score_run(
+        work.job, folder, work.settings, clock=CLOCK, record=True, report=report
+    )
+
+
 def end(
     folder: RunFolder,
     work: Workload,
@@ -289,20 +310,14 @@ def end(
     if ended.reason is not None:
         print_note(ended.reason)
     _say_refused(folder)
-    # paid answers are scored; missing ones were just reported
-    if scores and ended.outcome in {"finished", "budget", "decided"}:
+    if scores:
         try:
             scoring = asyncio.run(
-                score_run(
-                    work.job,
-                    folder,
-                    work.settings,
-                    clock=CLOCK,
-                    record=True,
-                    report=not output.no_report,
-                )
+                score_ended(folder, work, ended, report=not output.no_report)
             )
-            if shows:
+            for finding in () if scoring is None else scoring.findings:
+                print_note(f"{finding.severity}: {finding.line}")
+            if shows and scoring is not None:
                 show_scoring(folder, scoring, output)
         except (RunnerError, StoreError) as error:
             unscored = error

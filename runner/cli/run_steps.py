@@ -55,6 +55,7 @@ from runner.score.render import REPORT, overview, print_tables
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import LIMITS, Scorecard
 from runner.shards.lease_protocol import VARIABLE
+from runner.table_files import has_parquet
 from runner.table_rendering import typeset
 from runner.workload import ENVIRONMENT, Workload, load_workload, resolve
 from store.clock import SystemClock
@@ -412,6 +413,13 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
             _set_aside(scoring.folder, output.output_dir, built)
         names = scoring.artifacts if built is None else built
         _copy(scoring.folder, output.output_dir, names)
+    if scoring.folder is not None and not has_parquet():
+        for table in scoring.scorecard.tables:
+            if "parquet" in table.further_formats:
+                print_note(
+                    f"{table.name}.parquet was not written: it needs pyarrow (pip "
+                    "install 'siftlog[parquet]')."
+                )
     if output.as_json:
         return
     if output.form != "text":

@@ -26,7 +26,7 @@ from runner.errors import DatasetError
 Tags: TypeAlias = tuple[tuple[str, str], ...]
 """RIS tags with their values, in order; without the last one, `ER`."""
 
-_Found: TypeAlias = tuple[str, Tags]
+_PlacedTags: TypeAlias = tuple[str, Tags]
 """The place of a record in its file, such as "line 12", and its tags."""
 
 
@@ -163,7 +163,7 @@ _RIS = re.compile(r"([A-Z][A-Z0-9]) {1,2}-(?: (.*)|\s*)")
 
 def _ris(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
-) -> Iterator[_Found]:
+) -> Iterator[_PlacedTags]:
     """The records of a RIS file, from `TY` to `ER` each."""
     del findings, renamed
     tags: list[tuple[str, str]] | None = None
@@ -223,7 +223,7 @@ _DOI = re.compile(r"(.+) \[doi\]")
 
 def _nbib(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
-) -> Iterator[_Found]:
+) -> Iterator[_PlacedTags]:
     """The records of a file in PubMed's text format, each of which begins with PMID."""
     del findings, renamed
     fields: list[tuple[str, str]] = []
@@ -283,7 +283,7 @@ _XML_TAGS: Final[tuple[tuple[str, str], ...]] = (
 
 def _pubmed_xml(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
-) -> Iterator[_Found]:
+) -> Iterator[_PlacedTags]:
     """The records of a PubMed XML file; entities of its own are refused."""
     del findings, renamed
     # brings a parser, and other formats need none
@@ -364,7 +364,8 @@ class _TableRow(RowModel):
             ("ID", self.id),
             ("TI", self.title),
             *(("AU", author) for author in authors),
-            ("PY", self.year),
+            # tables with gaps write whole numbers as 1999.0
+            ("PY", self.year.removesuffix(".0")),
             ("T2", self.journal),
             ("VL", self.volume),
             ("IS", self.issue),
@@ -408,7 +409,7 @@ lower case. The first that a file has counts; `--map` names another one."""
 
 def _table(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
-) -> Iterator[_Found]:
+) -> Iterator[_PlacedTags]:
     """The rows of a CSV or TSV file, or of one of JSON objects."""
     rows = read_table(
         path,
@@ -442,7 +443,7 @@ def _known_columns(path: Path, mapped: Collection[str]) -> dict[str, str]:
 _READERS: Final[
     Mapping[
         str,
-        Callable[[Path, InputFindings, Mapping[str, str]], Iterator[_Found]],
+        Callable[[Path, InputFindings, Mapping[str, str]], Iterator[_PlacedTags]],
     ]
 ] = {
     ".ris": _ris,
@@ -461,7 +462,7 @@ def suffix_of(path: Path) -> str:
 
 def _reader(
     path: Path,
-) -> Callable[[Path, InputFindings, Mapping[str, str]], Iterator[_Found]]:
+) -> Callable[[Path, InputFindings, Mapping[str, str]], Iterator[_PlacedTags]]:
     """The reader of a file, by its name, or by its first line where that is `.txt`."""
     suffix = suffix_of(path)
     if suffix == ".txt":

@@ -10,7 +10,7 @@ The prompt texts are never offered: truth variants, keys, expected values,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -193,8 +193,11 @@ ReadText: TypeAlias = Callable[[], str]
 class PaperTexts:
     """Texts by paper id; holds places, and the last few texts that were asked for."""
 
-    def __init__(self, readers: Mapping[str, ReadText]) -> None:
+    def __init__(
+        self, readers: Mapping[str, ReadText], blank: Iterable[str] = ()
+    ) -> None:
         self._readers = readers
+        self.blank = tuple(blank)  #: ids of papers whose text is blank
         self._text = lru_cache(maxsize=CACHED_TEXTS)(self._read)
 
     def __contains__(self, pmcid: str) -> bool:
@@ -233,6 +236,7 @@ class InvestigationDataset:
     sentences: Mapping[tuple[str, str], tuple[str, ...]]
     """Of the sentence bench, by (pmcid, normalised variant)."""
     prompts: PromptBook = field(default_factory=WORDING.shipped)
+    has_truth: bool = True  #: of a bench, or of the files of an import
     findings: tuple[Finding, ...] = ()
     """What loading noticed: missing files, repeats, ids that disagree, ..."""
 

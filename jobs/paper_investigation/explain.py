@@ -146,6 +146,13 @@ def list_blocks(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[B
         yield Quote(record.reply.text)
     if paper.predicted is None:
         return
+    if not (dataset.has_truth or paper.truth):
+        yield "  variants"
+        grounded = _grounded(record.pmcid, paper.predicted, dataset)
+        for name, spelling in paper.predicted.items():
+            place = _IN_TEXT[grounded.get(name)]
+            yield f"    {spelling}  {naming.variant_class(name)}  {place}".rstrip()
+        return
     yield f"  recalled   {len(paper.recalled)} of {len(paper.truth)}"
     for name in paper.recalled:
         predicted_spelling, true_spelling = paper.predicted[name], paper.truth[name]
@@ -343,12 +350,13 @@ def _page(
 ) -> Iterator[Block]:
     questions = chosen_questions(selection, case, dataset)
     yield f"{case.pmcid}  {case.title or '(no title)'}"
-    yield from truth_blocks(case, dataset)
+    if dataset.has_truth or case.truth:
+        yield from truth_blocks(case, dataset)
     for paper in case.papers:
         if paper.record.mode != "questions":
             yield ""
             yield from list_blocks(paper, dataset)
-    if not questions:
+    if not questions and (dataset.has_truth or case.truth):
         yield ""
         yield "no question matches the item"
     for question in questions:

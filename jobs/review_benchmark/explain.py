@@ -35,6 +35,7 @@ from jobs.review_benchmark.matching import match_papers
 from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper
 from jobs.review_benchmark.results import measure_agents
+from jobs.review_benchmark.score_without_truth import question_page
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
@@ -170,6 +171,8 @@ def ranked_blocks(
 
 
 def _studies(explained: ExplainedReview, document: str) -> Iterator[Block]:
+    if not explained.dataset.has_truth:
+        return
     matches = [match for match in explained.matches if match.document == document]
     for match in matches:
         study = f"{match.index} ({match.paper.name})"
@@ -236,6 +239,10 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Blo
     review = chosen.review
     yield from review_facts(review, dataset.settings)
     search = planned_search(dataset, review)
+    if not dataset.has_truth:
+        yield Heading("search")
+        yield from search_blocks(search)
+        return
     stock = review_stocks(dataset, [review])[review.id]
     records = _records(dataset, stock)
     offered = frozenset(search.search.search_hits.candidates)
@@ -270,6 +277,10 @@ def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Bloc
     review = chosen.review
     paper = stock_facts(dataset, review, chosen.paper)
     yield from paper_facts(paper)
+    if not dataset.has_truth:
+        yield Heading("search")
+        yield from ranked_blocks(planned_search(dataset, review), paper)
+        return
     records = _records(dataset, review_stocks(dataset, [review])[review.id])
     studies = [
         f"{at} ({study.name})"
@@ -327,16 +338,22 @@ def _after(
     # nothing is fitted over reviews, so that the others play no part
     alone = replace(dataset, reviews=(review,))
     about = AnswerSubset.matching(answers, lambda task: task.key == review.id)
-    results = measure_agents(alone, collect_predictions(alone, about))
-    for model, column in results.columns.items():
+    predictions = collect_predictions(alone, about)
+    columns = measure_agents(alone, predictions).columns if dataset.has_truth else {}
+    by_model = {rebuilt.model: rebuilt for rebuilt in predictions.rebuilt}
+    for model in predictions.models:
         head = _head(chosen, model)
-        if review.id not in column.rebuilt:
+        if model not in by_model:
             yield head, UNASKED
+            continue
+        if not (dataset.has_truth or chosen.paper):
+            yield [head, *question_page(dataset, by_model[model])]
             continue
         explained = ExplainedReview(
             dataset=alone,
             review=review,
-            column=column,
+            rebuilt=by_model[model],
+            column=columns.get(model),
             families=tuple(f for f in about.held if f[0].task.model == model),
             has_search=not answers.imported,
         )

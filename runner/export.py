@@ -291,7 +291,7 @@ def _answers(
             answered.latency_ms,
             answered.cost_usd,
             answered.cached,
-            _reply_cell(reply),
+            reply_text(reply),
             answered.tokens_reasoning,
             answered.charged_usd,
             served.model,
@@ -319,7 +319,7 @@ def _hash(reader: sqlite3.Connection, task: int) -> str | None:
     return None if last_attempt is None else last_attempt[1].request_sha256
 
 
-def _reply_cell(reply: AnyReply) -> str:
+def reply_text(reply: AnyReply) -> str:
     """Return a reply as one cell: its text, or its numbers as JSON."""
     match reply:
         case Reply():

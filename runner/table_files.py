@@ -10,12 +10,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TextIO
 
 import msgspec
 
+from runner.errors import UsageError
 from runner.scorecard import Cell
 
 if TYPE_CHECKING:
@@ -192,6 +194,21 @@ def _storable(cell: Cell) -> Cell:
     return repr(cell) if is_huge else cell
 
 
+def require_parquet(what: str) -> None:
+    """Check that Parquet can be written and read, which takes the extra `parquet`.
+
+    Args:
+        what: begins the error's sentence, such as `--format parquet`.
+
+    Raises:
+        UsageError: pyarrow is not installed.
+    """
+    if find_spec("pyarrow") is None:
+        raise UsageError(
+            f"{what} needs pyarrow: install it with pip install 'siftlog[parquet]'."
+        )
+
+
 def schema(table: ExportTable) -> pa.Schema:
     """Return the columns with their types, which do not depend on the rows."""
     import pyarrow as pa  # noqa: PLC0415 - 0.2 s that most commands do without
@@ -217,13 +234,6 @@ def arrow_chunks(table: ExportTable) -> Iterator[pa.RecordBatch]:
             [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)],
             schema=fields,
         )
-
-
-def arrow_table(table: ExportTable) -> pa.Table:
-    """Return all rows at once."""
-    import pyarrow as pa  # noqa: PLC0415 - likewise
-
-    return pa.Table.from_batches(arrow_chunks(table), schema=schema(table))
 
 
 def write_jsonl(path: Path, table: ExportTable) -> int:

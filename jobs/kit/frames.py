@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import export
-from runner.table_files import ExportTable, arrow_table
+from runner.scorecard import Cell
+from runner.table_files import ExportTable, Kind
 from store.database import open_reader
 from store.read.status import scorings
 from store.runs import resolve
@@ -82,9 +83,23 @@ def scores(
 
 
 def _frame(table: ExportTable) -> pd.DataFrame:
+    """Returns a table as a frame; does without pyarrow."""
     import pandas as pd  # noqa: PLC0415 - half a second that most of siftlog does without
-    import pyarrow as pa  # noqa: PLC0415 - likewise
 
-    types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-    frame: pd.DataFrame = arrow_table(table).to_pandas(types_mapper=types.get)
-    return frame
+    types = {
+        Kind.NOTHING: "object",
+        Kind.BOOLEAN: pd.BooleanDtype(),
+        Kind.INTEGER: pd.Int64Dtype(),
+        Kind.NUMBER: "float64",
+        Kind.TEXT: pd.Series([""]).dtype,  # object before pandas 3
+    }
+    cells: list[list[Cell]] = [[] for _ in table.columns]
+    for chunk in table.chunks():
+        for values, column in zip(cells, zip(*chunk, strict=True), strict=True):
+            values.extend(column)
+    return pd.DataFrame(
+        {
+            column.name: pd.Series(values, dtype=types[column.kind])
+            for column, values in zip(table.columns, cells, strict=True)
+        }
+    )

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from jobs.kit.grounding import GroundingLevel
 from jobs.kit.inputs.column_map import near_words
 from jobs.kit.text_format import plural
-from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.predictions import PaperState
 from jobs.property_extraction.rates import FEW
 from jobs.property_extraction.results import PropertyResults, ScoredModel

@@ -11,11 +11,14 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from jobs.kit.explain import closest, pages_text, unknown_item
+from jobs.kit.grounding import ground
+from jobs.kit.quotes import in_context
 from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.explain_property import group_blocks
+from jobs.property_extraction.parsing import ParsedExtraction
 from jobs.property_extraction.predictions import RunPredictions, run_predictions
 from jobs.property_extraction.results import (
     PropertyResults,
@@ -23,7 +26,8 @@ from jobs.property_extraction.results import (
     measure_run,
 )
 from jobs.property_extraction.row_outcomes import COUNTED, RowOutcome, RowOutcomes
-from runner.job import Answers
+from jobs.property_extraction.tasks import paper_of
+from runner.job import Answer, Answers, QuotedPassage
 from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
 
 
@@ -310,3 +314,22 @@ def _names(results: PropertyResults) -> frozenset[str]:
     for entry in results.dataset.aliases.entries:
         names.update(entry.names)
     return frozenset(names)
+
+
+def quotes(dataset: PropertyDataset, answer: Answer, /) -> Iterator[QuotedPassage]:
+    """Yields the quotes of an extraction, each with the value that it supports."""
+    if not isinstance(answer.parsed, ParsedExtraction):
+        return
+    paper = dataset.papers.paper(paper_of(answer.task.key)[0])
+    for row in answer.parsed.rows:
+        if row.quote:
+            found = ground(paper, row.quote)
+            value = " ".join(filter(None, (row.value, row.unit)))
+            yield in_context(
+                paper.text,
+                row.quote,
+                found.start,
+                found.end,
+                label=f"{row.name}: {value}",
+                match=found.level.value,
+            )

@@ -18,9 +18,9 @@ from jobs.kit.charts import (
     loss_panel,
     stack,
 )
+from jobs.kit.grounding import GroundingLevel
 from jobs.kit.text_format import plural
 from jobs.property_extraction.caveats import ExcludedRows
-from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.rates import WORDS, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome

@@ -71,6 +71,7 @@ class PropertyExtraction(Job):
         ),
         Deferred("jobs.property_extraction.explain:explain"),
     )
+    quotes = Deferred("jobs.property_extraction.explain:quotes")
     causes = Deferred("jobs.property_extraction.aliases.differences:booked_on_aliases")
     prepare: Mapping[str, Deferred] = {
         "aliases": Deferred(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from jobs.kit.grounding import QuoteMatch
 from jobs.kit.grouping import grouped
 from jobs.kit.tables import (
     Columns,
@@ -15,7 +16,6 @@ from jobs.kit.tables import (
     group,
     text,
 )
-from jobs.property_extraction.grounding import QuoteMatch
 from jobs.property_extraction.predictions import PaperState, ReplicatePredictions
 from jobs.property_extraction.results import (
     PropertyResults,

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jobs.kit.grounding import GROUNDED, GroundingLevel
 from jobs.kit.grouping import grouped
 from jobs.kit.metrics import Ratio, ratio
 from jobs.kit.score import ItemFrame, ItemMetric, ModelScores, comparable, with_models
@@ -34,7 +35,6 @@ from jobs.property_extraction.aliases.alias_set import AliasSet, Renaming
 from jobs.property_extraction.caveats import findings
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.figures import figures
-from jobs.property_extraction.grounding import GROUNDED, GroundingLevel
 from jobs.property_extraction.measures import MEASURES
 from jobs.property_extraction.predictions import run_predictions
 from jobs.property_extraction.results import (

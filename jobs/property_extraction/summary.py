@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from jobs.kit.grounding import GroundingLevel
 from jobs.kit.summary import summary_text
 from jobs.kit.text_format import UNDEFINED, fixed, plural, with_ends
 from jobs.property_extraction.caveats import finding_lines, findings
-from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.predictions import PaperState
 from jobs.property_extraction.rates import WORDS, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel

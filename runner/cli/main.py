@@ -60,6 +60,9 @@ COMMANDS = {
     "explain": CommandEntry(
         "runner.cli.explain", "explain", "Explain how items were judged."
     ),
+    "show": CommandEntry(
+        "runner.cli.show", "show", "Show a task, or all tasks of an item."
+    ),
     "runs": CommandEntry("runner.cli.runs", "runs", "List the runs."),
     "status": CommandEntry("runner.cli.status", "status", "Show the status of a run."),
     "tasks": CommandEntry("runner.cli.runs", "tasks", "List a run's tasks."),
@@ -131,7 +134,14 @@ class LazyGroup(click.Group):
             module = importlib.import_module(verb.module)
             return cast("click.Command", getattr(module, verb.attribute))
         for point in entry_points(group=GROUP, name=cmd_name):
-            return cast("click.Command", point.load())
+            try:
+                return cast("click.Command", point.load())
+            except (Exception, SystemExit) as error:
+                raise RunnerError(
+                    f"Command {cmd_name} ({point.value}) cannot be loaded: "
+                    f"{type(error).__name__}: {error}; install its package again or "
+                    "uninstall it."
+                ) from error
         return None
 
     def resolve_command(
@@ -150,7 +160,12 @@ class LazyGroup(click.Group):
         """List the commands without importing those of the table."""
         rows = [(name, verb.help) for name, verb in COMMANDS.items()]
         for name in self.list_commands(ctx)[len(COMMANDS) :]:
-            command = self.get_command(ctx, name)
+            try:
+                command = self.get_command(ctx, name)
+            except RunnerError as error:
+                # a broken package must not hide the other commands
+                rows.append((name, f"Broken: {error}"))
+                continue
             rows.append((name, command.get_short_help_str() if command else ""))
         with formatter.section("Commands"):
             formatter.write_dl(rows)

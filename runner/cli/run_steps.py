@@ -7,6 +7,7 @@ import difflib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias, assert_never
@@ -46,7 +47,7 @@ from runner.options import (
     read_toml,
     unknown_option,
 )
-from runner.registry import job_names
+from runner.registry import choose_job, job_names
 from runner.roles import fitted
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
@@ -96,6 +97,12 @@ def _sentences(job: Job) -> Iterator[str]:
 
 
 CLOCK = SystemClock()
+
+
+def chosen_job(word: str, source: SettingsSource) -> tuple[Job, SettingsSource]:
+    """Load the job that a command was given; add the settings that its word implies."""
+    choice = choose_job(word)
+    return choice.job, replace(source, sets=(*choice.sets, *source.sets))
 
 
 def configuration(source: SettingsSource, job: Job) -> dict[str, Any]:
@@ -302,6 +309,8 @@ def end(
                     report=not output.no_report,
                 )
             )
+            for finding in scoring.findings:
+                print_note(f"{finding.severity}: {finding.line}")
             if shows:
                 show_scoring(folder, scoring, output)
         except (RunnerError, StoreError) as error:

@@ -1,0 +1,442 @@
+r"""Reads the items of a job: papers in a folder, rows of a table, or references.
+
+An item has a key, fields by name, and a document in which quotes are looked up. The
+document of a file is its text with pages and sections. The document of a row is text
+made of its columns, or the file that a column names.
+
+>>> template = text_template("{title}\n\n{abstract}", ("title", "abstract"), "a.csv")
+>>> template.render({"title": "A trial", "abstract": "We enrolled 12 adults."})
+'A trial\n\nWe enrolled 12 adults.'
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from string import Formatter
+from typing import Final, Literal, TypeAlias
+
+from jobs.kit.inputs.column_map import missing_column, name_list, near_words
+from jobs.kit.inputs.documents import (
+    SUFFIXES,
+    Document,
+    read_paper,
+    text_document,
+)
+from jobs.kit.inputs.item_rows import TABLES, ItemRow, table_rows, table_suffix
+from jobs.kit.inputs.pdf import MAX_PAGES
+from jobs.kit.inputs.rows import InputFindings
+from runner.errors import DatasetError
+
+KEYS: Final = ("id", "key", "pmid", "pubmedid", "doi", "record_id", "document_id")
+"""Columns that serve as the key if none is named, in any case of letters."""
+
+TEXTS: Final = ("text", "full_text", "fulltext", "body")
+"""Columns that serve as the text if none is named, before title and abstract."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """What a job asks about: a paper, or a row of a table."""
+
+    key: str  #: unique
+    fields: Mapping[str, str]
+    """Columns of a table, or what a document's file says about itself; always has
+    `file`, the name of the file."""
+    document: Document  #: whose text is asked about, and in which quotes are looked up
+    file: str  #: name of the file that it is from
+    row: int | None = None  #: of a table; None: the file is the item
+    unit: str = "row"  #: what rows are counted by, such as `line`
+    path: Path | None = None  #: of the document's file; None: the text is a table's
+
+    @property
+    def where(self) -> str:
+        """The file and the row, as an error names them."""
+        return self.file if self.row is None else f"{self.file} {self.unit} {self.row}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextTemplate:
+    """Text with placeholders, `{title}`, for fields of an item."""
+
+    parts: tuple[tuple[str, str | None], ...]  #: literal text, and the field after it
+
+    def render(self, fields: Mapping[str, str]) -> str:
+        """Returns the text of an item, without the blanks around it."""
+        return "".join(
+            text + ("" if name is None else fields.get(name, ""))
+            for text, name in self.parts
+        ).strip()
+
+
+def text_template(text: str, names: Sequence[str], file: str) -> TextTemplate:
+    """Parses a template, or the name of a column.
+
+    Args:
+        text: such as `abstract` or `{title}. {abstract}`; a brace is written twice.
+        names: the fields that there are.
+        file: that has them, for errors.
+
+    Raises:
+        DatasetError: a placeholder names no field, or a brace is not closed.
+    """
+    if text in names:
+        return TextTemplate(parts=(("", text),))
+    try:
+        parts = [(before, name) for before, name, _, _ in Formatter().parse(text)]
+    except ValueError as error:
+        raise DatasetError(
+            f"text = {text!r}: {error} (write {{{{ and }}}} for braces in the text)."
+        ) from None
+    placeholders = [name for _, name in parts if name is not None]
+    if not placeholders:
+        raise missing_column(
+            file, text, names, 'set text to one of them, or to a template "{column}"'
+        )
+    for name in placeholders:
+        if name not in names:
+            near = near_words(name, names)
+            hint = f"the nearest is {near}" if near else f"found: {name_list(names)}"
+            raise DatasetError(
+                f"{file}: text = {text!r} has a placeholder {{{name}}}, but there is "
+                f"no column {name!r} ({hint})."
+            )
+    return TextTemplate(parts=tuple(parts))
+
+
+def source_files(source: str | Path, findings: InputFindings) -> list[Path]:
+    """Returns the files that a folder, a glob or a path names, sorted.
+
+    Of a folder these are the documents in it, not those in its subfolders.
+
+    Raises:
+        DatasetError: there is none.
+    """
+    path = Path(source)
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        return _documents_in(path, findings)
+    if glob.has_magic(str(source)):
+        # unlike Path.glob it takes a pattern of any path
+        names = sorted(glob.glob(str(source), recursive=True))  # noqa: PTH207
+        files = [path for path in map(Path, names) if path.is_file()]
+        if not files:
+            raise DatasetError(f"{source}: no file matches (correct the pattern).")
+        return files
+    raise DatasetError(f"{source}: no such file or folder (correct the path).")
+
+
+def _documents_in(folder: Path, findings: InputFindings) -> list[Path]:
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise DatasetError(
+            f"{folder}: {error.strerror} (check the path and its permissions)."
+        ) from error
+    visible = [path for path in entries if not path.name.startswith(".")]
+    documents = [
+        path for path in visible if path.suffix.lower() in SUFFIXES and path.is_file()
+    ]
+    if not documents:
+        subfolders = any(path.is_dir() for path in visible)
+        advice = (
+            f"for its subfolders write '{folder}/**/*.pdf'"
+            if subfolders
+            else f"readable are {', '.join(SUFFIXES)}"
+        )
+        raise DatasetError(f"{folder}: no paper in this folder ({advice}).")
+    for path in visible:
+        if path not in documents:
+            findings.add(
+                "skipped_files",
+                "info",
+                folder.name,
+                "Files in the folder were not read.",
+                example=path.name,
+            )
+    return documents
+
+
+def read_items(
+    source: str | Path,
+    *,
+    id: str | None = None,  # noqa: A002 - named as in a recipe
+    text: str | None = None,
+    document: str | None = None,
+    limit: int | None = None,
+    max_pages: int = MAX_PAGES,
+    vision: bool = False,
+    findings: InputFindings,
+) -> Iterator[Item]:
+    """Reads items in the order of their files and rows.
+
+    Args:
+        source: a folder of documents, a glob, or a file.
+        id: the column with the keys. Default: the first of `KEYS`; for documents the
+            name of the file without its suffix.
+        text: the column with the text, or a template over fields. Default: the first
+            of `TEXTS`, or title and abstract; for documents all their text.
+        document: the column that names the file of each row's document, relative to
+            the table.
+        limit: number of items after which reading ends.
+        max_pages: of a PDF; a longer one is an error.
+        vision: whether pages are also shown as images, so that a PDF without text is
+            a finding and not an error.
+        findings: learns of what is odd but can be used.
+
+    Raises:
+        DatasetError: there is nothing to read, a column is missing, two items have one
+            key, or a file cannot be read; names file, row and column.
+    """
+    reader = _ItemReader(
+        id=id,
+        text=text,
+        document=document,
+        max_pages=max_pages,
+        vision=vision,
+        findings=findings,
+    )
+    items = (
+        item for path in source_files(source, findings) for item in reader.items(path)
+    )
+    return islice(_unique(items), limit)
+
+
+def _unique(items: Iterable[Item]) -> Iterator[Item]:
+    seen: dict[str, str] = {}
+    for item in items:
+        first = seen.setdefault(item.key, item.where)
+        if first is not item.where and first != item.where:
+            raise DatasetError(
+                f"{item.where}: id {item.key!r} also occurs in {first} (ids must be "
+                "unique; rename one, or name another column with id)."
+            )
+        yield item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ItemReader:
+    """Options of `read_items`, and how a file is read under them."""
+
+    id: str | None
+    text: str | None
+    document: str | None
+    max_pages: int
+    vision: bool
+    findings: InputFindings
+
+    def items(self, path: Path) -> Iterator[Item]:
+        """Reads the items of one file."""
+        if table_suffix(path) in TABLES:
+            return self._table(path)
+        return iter((self._paper(path),))
+
+    def _paper(self, path: Path) -> Item:
+        document = self._read(path)
+        fields = {"file": path.name, **document.metadata, "text": document.text}
+        key = path.stem
+        if self.id is not None:
+            key = fields.get(self.id, "").strip()
+            if not key:
+                raise DatasetError(
+                    f"{path.name}: it has no {self.id} to serve as id (found: "
+                    f"{name_list([name for name in fields if fields[name]])})."
+                )
+        if self.text not in {None, "text"}:
+            template = text_template(str(self.text), tuple(fields), path.name)
+            document = text_document(path.name, template.render(fields))
+        del fields["text"]
+        return Item(
+            key=key, fields=fields, document=document, file=path.name, path=path
+        )
+
+    def _read(self, path: Path) -> Document:
+        return read_paper(
+            path, self.findings, max_pages=self.max_pages, vision=self.vision
+        )
+
+    def _table(self, path: Path) -> Iterator[Item]:
+        key_column: str | None = None
+        template: TextTemplate | None = None
+        for row in table_rows(path):
+            if key_column is None:
+                names = tuple(row.cells)
+                key_column = self._key_column(path, names)
+                template = self._template(path, names)
+            key = row.cells.get(key_column, "").strip()
+            if not key:
+                raise row.error(f"{key_column} is blank (fill it in)")
+            yield self._row_item(path, row, key, template)
+        if key_column is None:
+            raise DatasetError(f"{path.name}: no row in it (name another file).")
+
+    def _row_item(
+        self, path: Path, row: ItemRow, key: str, template: TextTemplate | None
+    ) -> Item:
+        file = None
+        if template is None:
+            file = self._named_file(path, row)
+            document = self._read(file)
+        else:
+            document = text_document(row.location, template.render(row.cells))
+            if not document.text:
+                self.findings.add(
+                    "empty_text",
+                    "warn",
+                    path.name,
+                    "Rows have no text.",
+                    example=f"{row.source.unit} {row.number}",
+                )
+        return Item(
+            key=key,
+            fields={"file": path.name, **row.cells},
+            document=document,
+            file=row.source.file,
+            row=row.number,
+            unit=row.source.unit,
+            path=file,
+        )
+
+    def _named_file(self, table: Path, row: ItemRow) -> Path:
+        name = row.cells.get(str(self.document), "").strip()
+        if not name:
+            raise row.error(f"{self.document} is blank (name the paper's file)")
+        file = table.parent / name
+        if not file.is_file():
+            raise row.error(
+                f"{self.document} names {name!r}, but there is no such file in "
+                f"{table.parent} (correct the path)"
+            )
+        return file
+
+    def _key_column(self, path: Path, names: Sequence[str]) -> str:
+        if self.id is not None:
+            if self.id not in names:
+                raise missing_column(
+                    path.name, self.id, names, "name the column with the ids with id"
+                )
+            return self.id
+        by_lower = {name.lower(): name for name in reversed(names)}
+        for key in KEYS:
+            if key in by_lower:
+                return by_lower[key]
+        raise missing_column(
+            path.name, "id", names, "name the column with the ids with id"
+        )
+
+    def _template(self, path: Path, names: Sequence[str]) -> TextTemplate | None:
+        """Returns how the text of a row is made; None: a column names its file."""
+        if self.document is not None:
+            if self.document not in names:
+                raise missing_column(
+                    path.name,
+                    self.document,
+                    names,
+                    "name the column with the files with document",
+                )
+            return None
+        if self.text is not None:
+            return text_template(self.text, names, path.name)
+        by_lower = {name.lower(): name for name in reversed(names)}
+        for name in TEXTS:
+            if name in by_lower:
+                return TextTemplate(parts=(("", by_lower[name]),))
+        columns = [by_lower[name] for name in ("title", "abstract") if name in by_lower]
+        if not columns:
+            raise missing_column(
+                path.name, "text", names, "name the column with the text with text"
+            )
+        return TextTemplate(
+            parts=tuple(("\n\n" if n else "", name) for n, name in enumerate(columns))
+        )
+
+
+COLUMN_ROWS: Final = 1_000
+"""Rows that `columns` looks at."""
+
+COLUMN_EXAMPLES: Final = 3
+
+DISTINCT: Final = 20
+"""Distinct values that are kept, enough to see the words of a category."""
+
+BOOLEANS: Final = frozenset({"true", "false", "yes", "no"})
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?([T ].*)?")
+
+ColumnKind: TypeAlias = Literal["empty", "integer", "number", "boolean", "date", "text"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemColumn:
+    """A column of a table, as its first rows show it."""
+
+    name: str
+    kind: ColumnKind  #: of all cells that are not blank
+    blank_n: int
+    distinct: tuple[str, ...]  #: values in order of first sight; the first 20
+    mean_chars: float  #: of the cells that are not blank
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """The first few values."""
+        return self.distinct[:COLUMN_EXAMPLES]
+
+
+def columns(
+    source: str | Path, findings: InputFindings | None = None
+) -> tuple[ItemColumn, ...]:
+    """Looks at the columns of a table, or the fields of the first documents.
+
+    Raises:
+        DatasetError: there is nothing to read, or a row is invalid.
+    """
+    findings = InputFindings() if findings is None else findings
+    path = source_files(source, findings)[0]
+    if table_suffix(path) in TABLES:
+        rows = [row.cells for row in islice(table_rows(path), COLUMN_ROWS)]
+    else:
+        papers = read_items(
+            source, limit=COLUMN_EXAMPLES, vision=True, findings=findings
+        )
+        rows = [item.fields for item in papers]
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        for name, cell in row.items():
+            cells.setdefault(name, []).append(cell.strip())
+    return tuple(_column(name, values, len(rows)) for name, values in cells.items())
+
+
+def _column(name: str, cells: Sequence[str], row_n: int) -> ItemColumn:
+    filled = [cell for cell in cells if cell]
+    kinds = list(dict.fromkeys(map(_kind, filled)))
+    kind: ColumnKind = "text"
+    if not kinds:
+        kind = "empty"
+    elif len(kinds) == 1:
+        kind = kinds[0]
+    elif set(kinds) == {"integer", "number"}:
+        kind = "number"
+    return ItemColumn(
+        name=name,
+        kind=kind,
+        blank_n=row_n - len(filled),
+        distinct=tuple(dict.fromkeys(filled))[:DISTINCT],
+        mean_chars=sum(map(len, filled)) / len(filled) if filled else 0.0,
+    )
+
+
+def _kind(cell: str) -> ColumnKind:
+    if _INTEGER.fullmatch(cell):
+        return "integer"
+    if _NUMBER.fullmatch(cell):
+        return "number"
+    if _DATE.fullmatch(cell):
+        return "date"
+    return "boolean" if cell.lower() in BOOLEANS else "text"

@@ -369,33 +369,37 @@ def scores(
                 "a replay gives other numbers; siftlog score "
                 f"{folder.run_id} makes a new scoring."
             )
-        card = scoring.scorecard
-        verdicts = RowBuffer([column.name for column in _VERDICT], leaving)
-        tables = {
-            table.name: RowBuffer(table.columns, leaving) for table in card.tables
-        }
-        for table in card.tables:
-            for cells in table.rows:
-                tables[table.name].add(cells)
-        for detail in card.details:
-            match detail:
-                case StreamedRow():
-                    tables[detail.table].add(detail.cells)
-                case Verdict():
-                    verdicts.add(_verdict(detail))
-                case _:
-                    pass  # a line of a job's artifact, which is not a table
-        prefix = f"scores/{recorded.number}"
-        yield (
-            metrics(card, prefix),
-            ExportTable(name=f"{prefix}/verdicts", columns=_VERDICT, rows=verdicts),
-            *(
-                ExportTable(
-                    name=f"{prefix}/tables/{name}", columns=rows.columns, rows=rows
-                )
-                for name, rows in tables.items()
-            ),
-        )
+        yield card_tables(scoring.scorecard, f"scores/{recorded.number}", leaving)
+
+
+def card_tables(
+    card: Scorecard, prefix: str, leaving: ExitStack
+) -> tuple[ExportTable, ...]:
+    """Return the tables of a scorecard; their rows are deleted with *leaving*.
+
+    The log that the scorecard is made from must be open: its details are read here.
+    """
+    verdicts = RowBuffer([column.name for column in _VERDICT], leaving)
+    tables = {table.name: RowBuffer(table.columns, leaving) for table in card.tables}
+    for table in card.tables:
+        for cells in table.rows:
+            tables[table.name].add(cells)
+    for detail in card.details:
+        match detail:
+            case StreamedRow():
+                tables[detail.table].add(detail.cells)
+            case Verdict():
+                verdicts.add(_verdict(detail))
+            case _:
+                pass  # a line of a job's artifact, which is not a table
+    return (
+        metrics(card, prefix),
+        ExportTable(name=f"{prefix}/verdicts", columns=_VERDICT, rows=verdicts),
+        *(
+            ExportTable(name=f"{prefix}/tables/{name}", columns=rows.columns, rows=rows)
+            for name, rows in tables.items()
+        ),
+    )
 
 
 def _verdict(verdict: Verdict) -> Record:

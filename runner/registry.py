@@ -15,7 +15,7 @@ outline that imports nothing else.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import EntryPoint, entry_points
@@ -197,6 +197,8 @@ def _checked(job: object, point: EntryPoint) -> Job:
     """Return the object of an entry point, if it is a job with name and stages."""
     from runner.job import Job  # noqa: PLC0415 - `siftlog jobs` must not load it
 
+    if isinstance(job, type) and issubclass(job, Job):
+        job = _loaded(point, job)
     if not isinstance(job, Job):
         raise RunnerError(
             f"Job {point.name} ({point.value}) is not an instance of runner.job.Job; "
@@ -227,9 +229,14 @@ def job_outline(name: str) -> JobOutline:
 
 
 def _load(point: EntryPoint) -> Any:  # noqa: ANN401 - type depends on the group
-    """Load an entry point; its package is foreign code, which may raise anything."""
+    """Load an entry point."""
+    return _loaded(point, point.load)
+
+
+def _loaded(point: EntryPoint, load: Callable[[], Any]) -> Any:  # noqa: ANN401 - as above
+    """Call what loads an entry point: foreign code, which may raise anything."""
     try:
-        return point.load()
+        return load()
     except (ImportError, AttributeError) as error:
         raise RunnerError(
             f"Job {point.name} ({point.value}) cannot be loaded: {error}; "

@@ -11,6 +11,7 @@ import hashlib
 import os
 import pickle
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -42,6 +43,7 @@ class ItemStore(Mapping[str, Item]):
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._file = tempfile.TemporaryFile(buffering=1 << 20)  # noqa: SIM115 - as long as the data set
+        weakref.finalize(self, self._file.close)
         self._places: dict[str, tuple[int, int]] = {}
         for item in items:
             if item.key in self._places:
@@ -251,16 +253,36 @@ def _items(
     named = sources(settings)
     if not named:
         require(settings)
+    template = settings.text or recipe.text
     items = (
-        item
+        _checked(item, recipe, template)
         for source in named
         for item in read_items(
             source,
             id=settings.id or recipe.id,
-            text=settings.text or recipe.text,
+            text=template,
             document=settings.document or recipe.document,
             max_pages=settings.max_pages,
             findings=findings,
         )
     )
     return islice(items, settings.limit or None)
+
+
+def _checked(item: Item, recipe: Recipe, template: str | None) -> Item:
+    """Refuse fields that could be confused with columns, and prompts with gold."""
+    if item.row is None:
+        return item
+    for name, spec in recipe.every_field.items():
+        if spec.gold is None and name in item.fields and name != "file":
+            raise DatasetError(
+                f"{item.file}: the field {name!r} has the name of a column (rename the "
+                f"field, or write gold = {name!r} if the column has its right values)."
+            )
+        column = spec.gold
+        if column and template and (f"{{{column}}}" in template or column == template):
+            raise DatasetError(
+                f"{item.file}: the text shows the column {column!r}, which has the "
+                f"right values of the field {name!r} (remove it from text)."
+            )
+    return item

@@ -36,6 +36,7 @@ class Ask(Job):
     baseline = staticmethod(baseline)
 
     score = Deferred("jobs.ask.score:score")
+    explain = Deferred("jobs.ask.explain:explain")
 
     def replicates(self, settings: AskSettings, /) -> int | None:
         """Return the number of replicates that the recipe asks for."""

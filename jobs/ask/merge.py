@@ -94,7 +94,7 @@ class ItemAnswer:
     fields: Mapping[str, FieldAnswer]
     failed: Mapping[str, str] = field(default_factory=dict)
     """Why fields have no answer at all: reason of a reply that could not be read, class
-    of a call's error, or `skipped`."""
+    of a call's error, or reason of a skip (`no_text`)."""
     checks: Mapping[str, tuple[FieldCheck, ...]] = field(default_factory=dict)
     """Verdicts on values, by field, in the order of the recipe's checks."""
     reasoning: str = ""  #: of the first request
@@ -177,7 +177,7 @@ def _failure(answers: Sequence[Answer], parsed: Sequence[object]) -> str:
         if isinstance(result, ParseFailure):
             return result.reason
         if answer.error or answer.skip:
-            return answer.error or "skipped"
+            return answer.error or answer.skip or ""
     return ""
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Final
 
 from jobs.ask.conditions import Condition
 from jobs.ask.inputs import AskDataset
@@ -44,6 +45,10 @@ from runner.errors import DatasetError
 from runner.job import Answer, Stage, Task, TaskSpec
 from runner.job_faults import guarded
 from runner.messages import ChatRequest, ParseFailure, Reply
+from runner.money.tokens import prompt_tokens, text_tokens
+
+LEAST_CHUNK: Final = 50
+"""Tokens of the smallest chunk that a recipe may have."""
 
 
 def plan(dataset: AskDataset) -> Iterator[TaskSpec]:
@@ -119,19 +124,27 @@ def admit(dataset: AskDataset) -> None:
         return
     for spec in plan(dataset):
         place = place_of(_task_of(spec))
-        if spec.skip is None and is_longer_than(_field_request(dataset, place), limit):
-            smaller = max(limit // 2, 50)
-            advice = (
-                "use smaller chunks"
-                if place.chunk
-                else f"split it: chunk = {{tokens = {smaller}, overlap = "
-                f"{smaller // 10}}} in the recipe, or --chunk {smaller}"
-            )
+        if spec.skip is not None:
+            continue
+        planned = _field_request(dataset, place)
+        if is_longer_than(planned, limit):
             where = dataset.items[place.item].where
             raise DatasetError(
                 f"{where}: the text of {place.item!r} makes a prompt longer than the "
-                f"model's context of {limit:,} tokens ({advice})."
+                f"model's context of {limit:,} tokens ({_advice(planned, limit)})."
             )
+
+
+def _advice(planned: ChatRequest, limit: int) -> str:
+    """Return how a text would fit, with a tenth to spare for the estimate's error."""
+    text = planned.messages[-1].text
+    room = (limit - prompt_tokens(planned) + text_tokens(text)) * 9 // 10
+    if room < LEAST_CHUNK:
+        return "the questions leave no room for a text: ask fewer of them at once"
+    return (
+        f"split it: chunk = {{ tokens = {room}, overlap = {room // 10} }} in the "
+        f"recipe, or --chunk {room}"
+    )
 
 
 def _task_of(spec: TaskSpec) -> Task:

@@ -1,28 +1,339 @@
-"""Counts what was answered; the table of answers and the metrics are built here."""
+"""Scores a run: the table of answers, and metrics where gold values are known.
+
+The answers are read twice, item by item: once for the counts, and once while the long
+files are written. Neither holds the answers of a run.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
+from jobs.ask.answers import (
+    ItemResult,
+    ResultRow,
+    item_results,
+    replicate_result,
+)
+from jobs.ask.figures import figures
+from jobs.ask.gold import gold_text, read_gold, rule_of
 from jobs.ask.inputs import AskDataset
-from jobs.ask.merge import item_answers
-from jobs.ask.plan import parser_of
+from jobs.ask.measures import MEASURES, FieldTally, Judge, ModelTally
+from jobs.ask.merge import ASK
+from jobs.ask.page import PAGE, page_row, page_start
+from jobs.ask.recipe import FieldSpec
+from jobs.ask.summary import MOST_ITEMS, run_text
+from jobs.ask.tables import (
+    CONFUSION,
+    DISAGREEMENTS,
+    FIELDS,
+    FORMATS,
+    AnswerTable,
+    Confused,
+    FieldCounts,
+    JudgedRow,
+    answer_line,
+    answer_table,
+    disagreements,
+)
+from jobs.kit.measurements import with_intervals
+from jobs.kit.metrics import Resamples
+from jobs.kit.report.answer_page import page_end
+from jobs.kit.score import ItemFrame, ItemMetric, ModelScores, with_models
 from runner.job import Answers
-from runner.scorecard import Scorecard
+from runner.scorecard import (
+    Artifact,
+    Comparable,
+    Detail,
+    Finding,
+    ItemValues,
+    Scorecard,
+    StreamedLine,
+    Table,
+    Verdict,
+)
+
+LINES = "answers.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTally:
+    """The counts of a run."""
+
+    items: Sequence[str]  #: that have a row, in the order of the run
+    models: Mapping[str, ModelTally]
+    first: tuple[ItemResult, ...]  #: the first items, for the summary
+    disagreeing: Counter[str]  #: fields that differ between models, by field
+    is_open: bool  #: whether any task has no outcome yet
+
+
+def count_answers(
+    dataset: AskDataset, answers: Answers, judge: Judge | None
+) -> RunTally:
+    """Count the answers of a run in one pass."""
+    fields = dataset.recipe.every_field
+    models = {
+        model: ModelTally(fields={name: FieldTally() for name in fields})
+        for model in answers.models
+    }
+    items: list[str] = []
+    first: list[ItemResult] = []
+    disagreeing: Counter[str] = Counter()
+    is_open = False
+    for result in item_results(dataset, answers):
+        if len(first) <= MOST_ITEMS:
+            first.append(result)
+        for row in result.rows:
+            if row.model in models:
+                models[row.model].add(row, len(items), judge)
+            is_open |= row.is_open
+        disagreeing.update(
+            {line.field for line in disagreements(result) if line.between == "models"}
+        )
+        items.append(result.item)
+    return RunTally(
+        items=items,
+        models=models,
+        first=tuple(first),
+        disagreeing=disagreeing,
+        is_open=is_open,
+    )
 
 
 def score(dataset: AskDataset, answers: Answers) -> Scorecard:
-    """Return a summary with the number of answered fields."""
-    counts: Counter[tuple[str, str, str]] = Counter()
-    lines = []
-    for answer in item_answers(dataset.recipe, answers, parser_of(dataset)):
-        for name, value in answer.fields.items():
-            state = "answered" if value.is_answered else value.failure or "not reported"
-            counts[answer.model, name, state] += 1
-            lines.append(
-                f"{answer.item}  {answer.model}  {name}: {value.value!r} {state} "
-                f"{[(q.text, q.level.value, q.page, q.section) for q in value.quotes]} "
-                f"{answer.checks.get(name, ())}"
+    """Return the tables and metrics of a run."""
+    settings, fields = dataset.settings, dataset.recipe.every_field
+    gold = read_gold(dataset)
+    judge = Judge(gold=gold, fields=fields) if gold else None
+    tally = count_answers(dataset, answers, judge)
+    draws = Resamples(
+        tally.items,
+        settings.boot_b,
+        settings.boot_seed,
+        level=settings.level,
+        cluster="item",
+    )
+    metrics = {
+        model: MEASURES.describe(
+            with_intervals(counts.measurements(fields, len(tally.items)), draws)
+        )
+        for model, counts in tally.models.items()
+    }
+    table = answer_table(dataset, answers.replicates, judge)
+    counts = [
+        FieldCounts(model=model, field=name, tally=of_field)
+        for model, of_model in tally.models.items()
+        for name, of_field in of_model.fields.items()
+    ]
+    findings = (*dataset.findings, *_findings(counts))
+    card = Scorecard(
+        models={},
+        summary=run_text(
+            dataset,
+            tally.first,
+            counts,
+            metrics,
+            disagreeing=tally.disagreeing,
+            findings=findings,
+        ),
+        headline=_headline(dataset, judge),
+        worth_explaining=_worst(tally),
+        tables=(
+            FIELDS.table(counts),
+            _long(table),
+            DISAGREEMENTS.table(),
+            *([CONFUSION.table(_confused(tally))] if judge and judge.labelled else []),
+        ),
+        findings=findings,
+        artifacts=(Artifact(name=LINES), Artifact(name=PAGE)),
+        figures=figures(counts, metrics, settings, len(tally.items)),
+        details=_Details(dataset, answers, judge, table),
+        settings=settings.model_dump(mode="json", exclude={*NOT_SHOWN}),
+        not_available=tuple(_not_available(dataset, judge)),
+    )
+    models = {
+        model: ModelScores(
+            metrics=metrics[model],
+            comparable=_comparable(of_model, tally.items, fields),
+            units=of_model.units,
+            baselines=[
+                baseline
+                for name in (judge.gold.fields if judge else ())
+                for baseline in (judge.baselines(name) if judge else ())
+            ],
+        )
+        for model, of_model in tally.models.items()
+    }
+    return with_models(card, models, MEASURES)
+
+
+NOT_SHOWN = ("papers", "gold", "recipe", "recipe_text", "prompts")
+"""Settings that are inputs: the log has their hashes."""
+
+
+def _long(table: AnswerTable) -> Table:
+    return replace(table.table(), further_formats=FORMATS)
+
+
+def _headline(dataset: AskDataset, judge: Judge | None) -> str:
+    if judge and any(rule_of(judge.fields[name]) for name in judge.gold.fields):
+        return "micro.accuracy"
+    has_quotes = any(spec.quote for spec in dataset.recipe.every_field.values())
+    return "all.grounded" if has_quotes else "all.answered"
+
+
+def _worst(tally: RunTally) -> str:
+    """Return the item with the most wrong answers of the first model, or the first."""
+    for of_model in tally.models.values():
+        wrong = Counter(
+            at
+            for of_field in of_model.fields.values()
+            for at, value_score in of_field.judged
+            if not value_score.is_right
+        )
+        if wrong:
+            return tally.items[wrong.most_common(1)[0][0]]
+    return tally.items[0] if tally.items else ""
+
+
+def _findings(counts: Sequence[FieldCounts]) -> Iterator[Finding]:
+    """Yield a finding for each model with quotes that are not in the texts."""
+    absent: Counter[str] = Counter()
+    for row in counts:
+        absent[row.model] += row.tally.quoted - row.tally.grounded
+    for model, n in absent.items():
+        if n:
+            yield Finding(
+                code="ungrounded",
+                severity="warn",
+                where=model,
+                message=f"{n:,} values have a quote that is not in the text word for "
+                "word: column NAME_grounded of answers.csv",
+                n=n,
             )
-        lines += [f"{answer.item} {name}: {why}" for name, why in answer.failed.items()]
-    return Scorecard(models={}, summary="\n".join(lines))
+
+
+def _confused(tally: RunTally) -> Iterator[Confused]:
+    for model, of_model in tally.models.items():
+        for name, of_field in of_model.fields.items():
+            for (gold, answer), n in sorted(of_field.confusion.items()):
+                yield Confused(model=model, field=name, gold=gold, answer=answer, n=n)
+
+
+def _not_available(dataset: AskDataset, judge: Judge | None) -> Iterator[str]:
+    if judge is None:
+        yield "accuracy: no gold values are given (siftlog score RUN --gold FILE)"
+        return
+    for name in judge.gold.fields:
+        if rule_of(judge.fields[name]) is None:
+            yield f"accuracy of {name}: its rule is judge, which needs a model"
+    for name in dataset.recipe.every_field:
+        if name not in judge.gold.fields:
+            yield f"accuracy of {name}: it has no gold values"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """The judged values of one model: a row per item and field."""
+
+    keys: Sequence[str]
+    items: Sequence[str]
+    right: Sequence[float]
+
+    @classmethod
+    def of(
+        cls, of_model: ModelTally, items: Sequence[str], names: Sequence[str]
+    ) -> _Judged:
+        rows = [
+            (f"{items[at]} {name}", items[at], float(value_score.is_right))
+            for name in names
+            for at, value_score in of_model.fields[name].judged
+        ]
+        return cls(
+            keys=[row[0] for row in rows],
+            items=[row[1] for row in rows],
+            right=[row[2] for row in rows],
+        )
+
+    def frame(self) -> ItemFrame:
+        return ItemFrame.of(self.keys, self.items, cluster="item")
+
+
+def _comparable(
+    of_model: ModelTally, items: Sequence[str], fields: Mapping[str, object]
+) -> Comparable:
+    """Return the values of the accuracies, which `compare` pairs by item."""
+    judged = [name for name in fields if of_model.fields[name].judged]
+    values: dict[str, Callable[[], ItemValues]] = {}
+    paths = {"micro.accuracy": judged} if judged else {}
+    paths |= {f"field.{name}.accuracy": [name] for name in judged}
+    for path, names in paths.items():
+        metric: ItemMetric[_Judged] = ItemMetric(
+            path, _Judged.frame, lambda source: source.right, definition="accuracy@1"
+        )
+        values[path] = partial(_values, metric, of_model, items, names)
+    return values
+
+
+def _values(
+    metric: ItemMetric[_Judged],
+    of_model: ModelTally,
+    items: Sequence[str],
+    names: Sequence[str],
+) -> ItemValues:
+    return metric.values(_Judged.of(of_model, items, names), metric.definition)
+
+
+@dataclass(frozen=True, slots=True)
+class _Details:
+    """Streams rows, lines and verdicts in one pass over the answers."""
+
+    dataset: AskDataset
+    answers: Answers
+    judge: Judge | None
+    table: AnswerTable
+
+    def __iter__(self) -> Iterator[Detail]:
+        all_fields = self.dataset.recipe.every_field
+        models = self.answers.models
+        yield _line(page_start(self.dataset, models, self.judge))
+        for result in item_results(self.dataset, self.answers):
+            rows = [JudgedRow.of(row, self.judge) for row in result.rows]
+            differing = list(disagreements(result))
+            yield from self.table.details(rows)
+            yield from DISAGREEMENTS.details(differing)
+            fields = {line.field for line in differing}
+            for row in rows:
+                yield StreamedLine(artifact=LINES, text=answer_line(row))
+                yield _line(page_row(self.dataset, row, fields))
+                yield from _verdicts(all_fields, row.row, self.judge)
+        yield _line(page_end())
+
+
+def _line(text: str) -> StreamedLine:
+    return StreamedLine(artifact=PAGE, text=text)
+
+
+def _verdicts(
+    fields: Mapping[str, FieldSpec], row: ResultRow, judge: Judge | None
+) -> Iterator[Verdict]:
+    """Yield a verdict per field and replicate, on the first task of the item."""
+    for replicate in row.replicates:
+        for name, spec in fields.items():
+            result = replicate_result(name, spec, replicate)
+            if result.state in {"not asked", "open"}:
+                continue
+            judged = None if judge is None else judge.score(row.item, name, result)
+            gold = judge.gold.rows[row.item][name] if judge and judged else None
+            yield Verdict(
+                task=replicate.tasks[0],
+                model=row.model,
+                stage=ASK,
+                key=row.item,
+                value=f"{name}: {result.text or result.state}",
+                expected="" if judged is None else f"{name}: {gold_text(gold)}",
+                correct=None if judged is None else judged.is_right,
+                rule=result.failure or result.state,
+            )

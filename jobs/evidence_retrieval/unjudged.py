@@ -361,7 +361,8 @@ def _summary(
     blocks_.append(wide_table((*titles, "p90"), rows))
     blocks_ += (
         f"{_name(pair.left)} and {_name(pair.right)}  "
-        f"{plural(pair.match.n, 'query', 'queries')} decided by both  agreement {fixed(pair.match.agreement.percent, 'z.2f')}  "
+        f"{plural(pair.match.n, 'query', 'queries')} decided by both  "
+        f"agreement {fixed(pair.match.agreement.percent, 'z.2f')}  "
         f"kappa {fixed(pair.match.agreement.kappa, 'z.2f')}"
         for pair in pairs
     )

@@ -9,8 +9,9 @@ column without any value is `object`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner import export
 from runner.scorecard import Cell
@@ -35,7 +36,7 @@ def tasks(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(export.tasks(reader, last_seq(reader)))
+        return frame(export.tasks(reader, last_seq(reader)))
 
 
 def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
@@ -49,7 +50,7 @@ def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(export.answers(reader, last_seq(reader)))
+        return frame(export.answers(reader, last_seq(reader)))
 
 
 def scores(
@@ -79,14 +80,14 @@ def scores(
         recorded = chosen(folder.run_id, scorings(reader), scoring)
     before = f"scores/{recorded.number}/"
     with scored(folder, recorded) as tables:
-        return {table.name.removeprefix(before): _frame(table) for table in tables}
+        return {table.name.removeprefix(before): frame(table) for table in tables}
 
 
-def _frame(table: ExportTable) -> pd.DataFrame:
+def frame(table: ExportTable) -> pd.DataFrame:
     """Returns a table as a frame; does without pyarrow."""
     import pandas as pd  # noqa: PLC0415 - half a second that most of siftlog does without
 
-    types = {
+    types: Mapping[Kind, Any] = {
         Kind.NOTHING: "object",
         Kind.BOOLEAN: pd.BooleanDtype(),
         Kind.INTEGER: pd.Int64Dtype(),

@@ -41,7 +41,7 @@ PROGRESS_ROWS: Final = 1_000
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["jsonl", "csv", "parquet"]),
+    type=click.Choice(["jsonl", "csv", "parquet", "xlsx"]),
     help="File format.  [default: jsonl]",
 )
 @click.option(

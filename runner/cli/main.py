@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import click
@@ -22,6 +23,7 @@ import click
 from runner.cli.console import DONE, ERROR, INTERRUPTED, USAGE, print_note
 from runner.errors import RunnerError, UsageError
 from store.errors import AmbiguousRun, NoSuchMoment, NoSuchRun, QueryError, StoreError
+from store.shadowing import hidden_package
 
 GROUP = "siftlog.commands"
 
@@ -189,6 +191,8 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of the command `siftlog`."""
+    if sentence := hidden_package(Path(__file__).resolve().parents[2]):
+        sys.exit(_failed(sentence, ERROR))
     code = exit_code(sys.argv[1:])
     if code == INTERRUPTED:
         # a second Ctrl-C during interpreter shutdown would print a traceback

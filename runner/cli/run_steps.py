@@ -272,6 +272,20 @@ def print_findings(work: Workload) -> None:
             print_note(f"{finding.severity}: {finding.line}")
 
 
+async def score_ended(
+    folder: RunFolder, work: Workload, ended: RunOutcome, *, report: bool
+) -> Scoring | None:
+    """Score a run that ended, if it is complete enough.
+
+    Paid answers are scored, even if others are missing.
+    """
+    if ended.outcome not in {"finished", "budget", "decided"}:
+        return None
+    return await score_run(
+        work.job, folder, work.settings, clock=CLOCK, record=True, report=report
+    )
+
+
 def end(
     folder: RunFolder,
     work: Workload,
@@ -296,22 +310,14 @@ def end(
     if ended.reason is not None:
         print_note(ended.reason)
     _say_refused(folder)
-    # paid answers are scored; missing ones were just reported
-    if scores and ended.outcome in {"finished", "budget", "decided"}:
+    if scores:
         try:
             scoring = asyncio.run(
-                score_run(
-                    work.job,
-                    folder,
-                    work.settings,
-                    clock=CLOCK,
-                    record=True,
-                    report=not output.no_report,
-                )
+                score_ended(folder, work, ended, report=not output.no_report)
             )
-            for finding in scoring.findings:
+            for finding in () if scoring is None else scoring.findings:
                 print_note(f"{finding.severity}: {finding.line}")
-            if shows:
+            if shows and scoring is not None:
                 show_scoring(folder, scoring, output)
         except (RunnerError, StoreError) as error:
             unscored = error

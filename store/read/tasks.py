@@ -206,15 +206,15 @@ def tasks_by_root(
 
 def near_items(conn: sqlite3.Connection, item: str, limit: int = 3) -> list[str]:
     """Return names of items like an unknown one, the nearest first."""
-    patterns = [like_pattern(item), "%"]
-    for pattern, cutoff in zip(patterns, (0.0, 0.5), strict=True):
+    near: list[str] = []
+    # like the whole name, then with that name in it
+    for pattern, cutoff in (("%", 0.5), (like_pattern(item), 0.0)):
         rows = conn.execute(SQL["items_like"], (pattern, NAMES)).fetchall()
         keys = [key for (key,) in rows]
         parts = [re.split(f"[{SEPARATORS}]", key)[0] for key in keys]
         names = dict.fromkeys([*parts, *keys])
-        if near := difflib.get_close_matches(item, names, n=limit, cutoff=cutoff):
-            return near
-    return []
+        near += difflib.get_close_matches(item, names, n=limit, cutoff=cutoff)
+    return list(dict.fromkeys(near))[:limit]
 
 
 def count_by_queue(conn: sqlite3.Connection, query: Query) -> dict[QueueKey, int]:

@@ -12,19 +12,21 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from jobs.kit.inputs.markup import (
+from jobs.kit.inputs.docling import docling_paper
+from jobs.kit.inputs.marked_text import (
     HEADING,
     PAGE,
     UNPRINTED,
+    MarkedText,
     markdown_text,
     unmarked,
-    xml_text,
 )
+from jobs.kit.inputs.markup import html_paper, xml_paper, xml_text
 from jobs.kit.inputs.pdf import MAX_PAGES, paper_pages, pdf_pages
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.replies import wellformed
@@ -214,7 +216,11 @@ def _unmark(document: Document) -> Document:
             length += 1
             starts.append(length)
             continue
-        title = match["unprinted"] or match["printed"] or ""
+        title = (match["unprinted"] or match["printed"] or "").strip()
+        level = len(match["level"])
+        if sections and sections[-1].start == length and sections[-1].level >= level:
+            # the same section, whose heading is printed after all, or an empty one
+            sections.pop()
         sections.append(
             DocumentSection(
                 title=title.strip(), start=length, level=len(match["level"])
@@ -226,6 +232,20 @@ def _unmark(document: Document) -> Document:
         text="".join(pieces),
         starts=tuple(starts),
         sections=tuple(sections),
+    )
+
+
+def _with_title(document: Document) -> Document:
+    """Takes the only heading of the first level as title, if it comes first."""
+    first, *others = document.sections or (None,)
+    if first is None or first.level != 1 or not others:
+        return document
+    if any(section.level == 1 for section in others):
+        return document
+    return replace(
+        document,
+        metadata={"title": first.title, **document.metadata},
+        sections=tuple(replace(section, level=section.level - 1) for section in others),
     )
 
 
@@ -292,7 +312,22 @@ def read_document(path: Path) -> Document:
     return document
 
 
-SUFFIXES: Final = (".pdf", ".txt", ".md")
+def _plain_text(path: Path) -> MarkedText:
+    text = _text(path)
+    return MarkedText(
+        pages=tuple(map(unmarked, text.split(PAGE))), is_paged=PAGE in text
+    )
+
+
+_READERS: Final[Mapping[str, Callable[[Path], MarkedText]]] = {
+    **dict.fromkeys((".txt", ".text"), _plain_text),
+    **dict.fromkeys((".md", ".markdown"), lambda path: markdown_text(_text(path))),
+    **dict.fromkeys((".xml", ".nxml", ".jats", ".tei"), xml_paper),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), html_paper),
+    ".json": docling_paper,
+}
+
+SUFFIXES: Final = (".pdf", *_READERS)
 """Files that `read_paper` reads."""
 
 
@@ -316,28 +351,24 @@ def read_paper(
         DatasetError: the file is missing, of another kind, too large, empty, encrypted
             or broken.
     """
-    _check_size(path, f"a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
-    match path.suffix.lower():
-        case ".pdf":
-            pages = paper_pages(path, findings, max_pages=max_pages, vision=vision)
-            pages = list(map(unmarked, pages))
-            document = cleaned_document(path.name, pages)
-        case ".txt":
-            text = _text(path)
-            document = cleaned_document(
-                path.name,
-                list(map(unmarked, text.split(PAGE))),
-                is_paged=PAGE in text,
-            )
-        case ".md":
-            document = cleaned_document(
-                path.name, [markdown_text(_text(path))], is_paged=False
-            )
-        case suffix:
-            raise DatasetError(
-                f"{path.name}: {suffix or 'a name without an end'} is not read (give "
-                f"a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]})."
-            )
+    kinds = f"a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+    _check_size(path, kinds)
+    suffix = path.suffix.lower()
+    if suffix == ".pdf":
+        pages = paper_pages(path, findings, max_pages=max_pages, vision=vision)
+        document = cleaned_document(path.name, list(map(unmarked, pages)))
+    elif suffix in _READERS:
+        text = _READERS[suffix](path)
+        document = cleaned_document(
+            path.name, text.pages, is_paged=text.is_paged, metadata=text.metadata
+        )
+        if text.heads_with_title:
+            document = _with_title(document)
+    else:
+        raise DatasetError(
+            f"{path.name}: {suffix or 'a name without an end'} is not read (give "
+            f"{kinds})."
+        )
     if not document.text.strip() and not vision:
         raise DatasetError(f"{path.name}: it holds no text (name another file).")
     return document

@@ -27,7 +27,13 @@ from jobs.kit.inputs.documents import (
     read_paper,
     text_document,
 )
-from jobs.kit.inputs.item_rows import TABLES, ItemRow, table_rows, table_suffix
+from jobs.kit.inputs.item_rows import (
+    TABLES,
+    ItemRow,
+    is_table,
+    table_rows,
+    table_suffix,
+)
 from jobs.kit.inputs.pdf import MAX_PAGES
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError
@@ -143,13 +149,14 @@ def _documents_in(folder: Path, findings: InputFindings) -> list[Path]:
         path for path in visible if path.suffix.lower() in SUFFIXES and path.is_file()
     ]
     if not documents:
-        subfolders = any(path.is_dir() for path in visible)
-        advice = (
-            f"for its subfolders write '{folder}/**/*.pdf'"
-            if subfolders
-            else f"readable are {', '.join(SUFFIXES)}"
-        )
-        raise DatasetError(f"{folder}: no paper in this folder ({advice}).")
+        tables = [path for path in visible if table_suffix(path) in TABLES]
+        if tables:
+            advice = f"to read the rows of a table, name it: {tables[0]}"
+        elif any(path.is_dir() for path in visible):
+            advice = f"to read subfolders, write '{folder}/**/*.pdf'"
+        else:
+            advice = f"put files in it that end in {', '.join(SUFFIXES)}"
+        raise DatasetError(f"{folder}: there is no paper in this folder ({advice}).")
     for path in visible:
         if path not in documents:
             findings.add(
@@ -232,7 +239,7 @@ class _ItemReader:
 
     def items(self, path: Path) -> Iterator[Item]:
         """Reads the items of one file."""
-        if table_suffix(path) in TABLES:
+        if is_table(path):
             return self._table(path)
         return iter((self._paper(path),))
 
@@ -389,6 +396,11 @@ class ItemColumn:
         return self.distinct[:COLUMN_EXAMPLES]
 
 
+def holds_table(source: str | Path) -> bool:
+    """Returns whether the first file of a source is a table, a row for each item."""
+    return is_table(source_files(source, InputFindings())[0])
+
+
 def columns(
     source: str | Path, findings: InputFindings | None = None
 ) -> tuple[ItemColumn, ...]:
@@ -399,7 +411,7 @@ def columns(
     """
     findings = InputFindings() if findings is None else findings
     path = source_files(source, findings)[0]
-    if table_suffix(path) in TABLES:
+    if is_table(path):
         rows = [row.cells for row in islice(table_rows(path), COLUMN_ROWS)]
     else:
         papers = read_items(

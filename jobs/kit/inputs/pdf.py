@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -53,13 +53,20 @@ def pdf_pages(path: Path, limits: PdfLimits = PDF_LIMITS) -> list[str]:
     Raises:
         DatasetError: the file is encrypted, scanned, broken or beyond a limit.
     """
-    pages = _read_pages(path, limits, "keep only what is to be read")
+    output = _text_of_reader(path, limits, "keep only what is to be read")
+    pages: list[str] = output["pages"]
     if 2 * _thin(pages) > len(pages) or not pages:
         raise DatasetError(
             f"{path.name}: most pages hold no text, as scanned ones do (run it through "
             f"OCR, or {_GIVE_TEXT})."
         )
     return pages
+
+
+_SEEN: Final = "Pages have no text layer; the model sees their images."
+_UNSEEN: Final = (
+    "Pages have no text layer and are not read (run OCR, or set vision = true)."
+)
 
 
 def paper_pages(
@@ -78,14 +85,25 @@ def paper_pages(
             text and no model sees them.
     """
     limits = replace(PDF_LIMITS, pages=max_pages)
-    pages = _read_pages(
+    output = _text_of_reader(
         path, limits, "raise max_pages, or keep only the pages to be read"
     )
+    pages: list[str] = output["pages"]
     thin = _thin(pages)
     if not pages or (thin == len(pages) and not vision):
         raise DatasetError(
             f"{path.name}: no page has a text layer, as in a scan (run OCR, such as "
             f"ocrmypdf, or set vision = true for a model that sees)."
+        )
+    if output["scrambled"]:
+        findings.add(
+            "scrambled_columns",
+            "warn",
+            path.name,
+            "The text of two columns seems to be read across both, line by line "
+            "(convert the PDF with GROBID or docling, or set vision = true).",
+            example=f"page {output['scrambled'][0]}",
+            n=len(output["scrambled"]),
         )
     if thin:
         findings.add(
@@ -108,34 +126,47 @@ def _thin(pages: Sequence[str]) -> int:
     return sum(len(page.strip()) < SCANNED_CHARS for page in pages)
 
 
-def _read_pages(path: Path, limits: PdfLimits, cure: str) -> list[str]:
-    output = _output_of_reader(path, limits)
-    most = {"pages": limits.pages, "characters": limits.chars}.get(
-        output.get("error", "")
-    )
-    if most is not None:
-        raise DatasetError(
-            f"{path.name}: it has more than {most:,} {output['error']} ({cure})."
-        )
-    if "error" in output:
-        raise DatasetError(f"{path.name}: {ERRORS[output['error']]}.")
-    pages: list[str] = output["pages"]
-    return pages
+def _text_of_reader(path: Path, limits: PdfLimits, cure: str) -> dict[str, Any]:
+    output = _output_of_reader(path, limits, "text", limits.chars)
+    _refuse(path, output, limits, cure)
+    return output
 
 
-def _output_of_reader(path: Path, limits: PdfLimits) -> dict[str, Any]:
+def _refuse(
+    path: Path, output: Mapping[str, Any], limits: PdfLimits, cure: str
+) -> None:
+    """Raises the error that the reader has printed, if any."""
+    match output.get("error"):
+        case None:
+            return
+        case "pages":
+            sentence = f"it has {output['n']:,} pages, more than {limits.pages:,}"
+        case "characters":
+            sentence = f"it has more than {limits.chars:,} characters"
+        case "pixels":
+            sentence = f"the image of page {output['n']} is too large"
+        case error:
+            raise DatasetError(f"{path.name}: {ERRORS[error]}.")
+    raise DatasetError(f"{path.name}: {sentence} ({cure}).")
+
+
+def _output_of_reader(
+    path: Path, limits: PdfLimits, mode: str, most: int, *rest: int
+) -> dict[str, Any]:
     try:
         done = subprocess.run(  # noqa: S603 - our own program, and no shell
             [
                 sys.executable,
                 "-P",
                 READER,
+                mode,
                 path,
                 str(limits.pages),
-                str(limits.chars),
+                str(most),
                 # the processor's seconds are whole ones
                 str(int(limits.seconds) + 1),
                 str(limits.memory_bytes),
+                *map(str, rest),
             ],
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -35,7 +35,7 @@ def test_the_samples_pdf_is_made_from_its_text_and_reads_the_same() -> None:
     [
         (b"not a PDF at all", PdfLimits(), "no PDF, or a broken one"),
         (pdf(["a few words"] * 3), PdfLimits(), "most pages hold no text, as scanned"),
-        (pdf([PAGE] * 3), PdfLimits(pages=2), "more than 2 pages"),
+        (pdf([PAGE] * 3), PdfLimits(pages=2), "it has 3 pages, more than 2 ("),
         (pdf([PAGE] * 3), PdfLimits(chars=500), "more than 500 characters"),
         (
             assembled(

@@ -359,15 +359,19 @@ def _summary(
         for row in _outcomes(blocks)
     ]
     blocks_.append(wide_table((*titles, "p90"), rows))
-    blocks_ += (
-        f"{_name(pair.left)} and {_name(pair.right)}  "
-        f"{plural(pair.match.n, 'query', 'queries')} decided by both  "
-        f"agreement {fixed(pair.match.agreement.percent, 'z.2f')}  "
-        f"kappa {fixed(pair.match.agreement.kappa, 'z.2f')}"
-        for pair in pairs
-    )
+    blocks_ += map(_agreed, pairs)
     blocks_ += ["ranked sentences: evidence.csv", *finding_lines(findings)]
     return summary_text(blocks_)
+
+
+def _agreed(pair: _Pair) -> str:
+    agreement = pair.match.agreement
+    queries = plural(pair.match.n, "query", "queries")
+    return (
+        f"{_name(pair.left)} and {_name(pair.right)}  {queries} decided by both  "
+        f"agreement {fixed(agreement.percent, 'z.2f')}  "
+        f"kappa {fixed(agreement.kappa, 'z.2f')}"
+    )
 
 
 NAME_CELLS: Final = 30

@@ -91,6 +91,28 @@ class AnsweredQuestion(NamedTuple):
         return next(filter(None, failures), self.rebuilt.skip) or None
 
 
+def included_as_ris(rebuilt: RebuiltReview) -> str:
+    """Return the included studies as RIS, for reference managers.
+
+    The note says the score and the rationale; `AN` has the PMID, as in PubMed's RIS.
+    """
+    entries = []
+    for study in included_studies(rebuilt):
+        paper = study.paper
+        score = fixed(study.candidate.score, "g")
+        note = f"score {score}. {study.candidate.rationale}"
+        fields = {
+            "TI": paper.title,
+            "PY": str(paper.year or ""),
+            "DO": paper.doi,
+            "AN": paper.pmid,
+            "N1": note.strip(),
+        }
+        lines = [f"{tag}  - {one_line(text)}" for tag, text in fields.items() if text]
+        entries.append("\n".join(("TY  - JOUR", *lines, "ER  - \n")))
+    return "\n".join(entries)
+
+
 def question_page(dataset: ReviewDataset, rebuilt: RebuiltReview) -> Iterator[Block]:
     """Show the search, the included studies and the conclusion of one question."""
     review = dataset.review(rebuilt.review)

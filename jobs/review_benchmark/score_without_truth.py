@@ -35,6 +35,7 @@ from jobs.review_benchmark.answered_questions import (
     CandidateDecision,
     WorkAgreement,
     flow,
+    included_as_ris,
     included_studies,
     question_page,
     reference,
@@ -253,13 +254,15 @@ AGREEMENT = TableOf[WorkAgreement](
 def _pages(
     dataset: ReviewDataset, predictions: ReviewPredictions
 ) -> Iterator[Artifact]:
-    """Make a text file for each question and model."""
+    """Make a text file and a RIS file for each question and model."""
     models = slugs(predictions.models)
     names = slugs([review.id for review in predictions.reviews])
     for rebuilt in predictions.rebuilt:
         page = as_text(question_page(dataset, rebuilt))
-        name = f"answers/{models[rebuilt.model]}/{names[rebuilt.review]}.txt"
-        yield Artifact(name=name, text=f"{page}\n")
+        name = f"answers/{models[rebuilt.model]}/{names[rebuilt.review]}"
+        yield Artifact(name=f"{name}.txt", text=f"{page}\n")
+        if rebuilt.included:
+            yield Artifact(name=f"{name}.ris", text=included_as_ris(rebuilt))
 
 
 _PARSERS = {stage.name: stage.parse for stage in parsing.STAGES}

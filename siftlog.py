@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pydantic import BaseModel, Field
 
+    from jobs.kit import frames, metrics
     from jobs.kit.inputs import cells
     from jobs.kit.inputs.rows import RowModel
     from jobs.kit.questions import QuestionJob, QuestionSettings
@@ -79,7 +80,9 @@ __all__ = [
     "Verdict",
     "arun",
     "cells",
+    "frames",
     "guarded",
+    "metrics",
     "open",
     "read_object",
     "run",
@@ -87,7 +90,6 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "jobs.kit.inputs.cells": ("cells",),
     "jobs.kit.inputs.rows": ("RowModel",),
     "jobs.kit.questions": ("QuestionJob", "QuestionSettings"),
     "jobs.runs": ("Run", "arun", "open", "run"),
@@ -106,16 +108,23 @@ _HOMES: Final = {
 }
 """The module of each name."""
 
+_MODULES: Final = {
+    "cells": "jobs.kit.inputs.cells",
+    "frames": "jobs.kit.frames",
+    "metrics": "jobs.kit.metrics",
+}
+"""The names that are modules."""
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - of any name
     """Import a public name when it is first used."""
+    if name in _MODULES:
+        return globals().setdefault(name, import_module(_MODULES[name]))
     for home, names in _HOMES.items():
         if name in names:
-            module = import_module(home)
-            attribute = {"cells": None, "open": "open_run"}.get(name, name)
-            value = module if attribute is None else getattr(module, attribute)
-            globals()[name] = value
-            return value
+            attribute = {"open": "open_run"}.get(name, name)
+            value = getattr(import_module(home), attribute)
+            return globals().setdefault(name, value)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -6,6 +6,7 @@ It is imported for the help of all verbs too, and so imports almost nothing itse
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,12 +33,17 @@ LONG_CHARS: Final = 80
     metavar="PAPERS",
     help="Folder, file or table of papers; its columns are used.",
 )
+@click.option(
+    "--sample",
+    is_flag=True,
+    help="Copy the sample of ask: a recipe, twelve invented papers, their gold values.",
+)
 @arguments.as_json
-def new(file: Path, source: str | None, *, as_json: bool) -> int:
+def new(file: Path, source: str | None, *, sample: bool, as_json: bool) -> int:
     """Write a commented recipe, such as recipe.toml.
 
     An existing file is not overwritten. With --from, the recipe reads these papers and
-    lists their columns.
+    lists their columns. With --sample, papers and gold values lie beside the recipe.
     """
     from runner.cli.console import DONE, print_json, print_text
     from runner.errors import UsageError
@@ -46,7 +52,12 @@ def new(file: Path, source: str | None, *, as_json: bool) -> int:
         raise UsageError(f"{file}: a recipe's name ends with .toml; rename it.")
     if not file.parent.is_dir():
         raise UsageError(f"{file.parent}: no such folder; create it first.")
-    text = recipe_text(source, file.parent)
+    if sample and source is not None:
+        raise UsageError(
+            "--sample and --from exclude each other; leave one of them out."
+        )
+    copies = _sample_files(file.parent) if sample else ()
+    text = SAMPLE_RECIPE.read_text() if sample else recipe_text(source, file.parent)
     try:
         with file.open("x", encoding="utf-8") as created:
             created.write(text)
@@ -54,11 +65,37 @@ def new(file: Path, source: str | None, *, as_json: bool) -> int:
         raise UsageError(
             f"{file} exists and was not changed; name another file, or remove it."
         ) from None
+    for origin, copy in copies:
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(origin, copy)
     if as_json:
         print_json({"file": str(file), "items": source})
     else:
         print_text(f"Wrote {file}. Edit its fields, then: siftlog run {file} --limit 5")
     return DONE
+
+
+SAMPLE_RECIPE: Final = Path(__file__).parents[1] / "ask/sample/recipe.toml"
+"""The recipe of the sample that ships with ask, beside its papers and gold values."""
+
+
+def _sample_files(folder: Path) -> tuple[tuple[Path, Path], ...]:
+    """Return the files of the sample, each with its place in *folder*.
+
+    Raises:
+        UsageError: one of them exists.
+    """
+    from runner.errors import UsageError
+
+    sample = SAMPLE_RECIPE.parent
+    origins = (sample / "gold.csv", *sorted((sample / "papers").iterdir()))
+    copies = tuple((path, folder / path.relative_to(sample)) for path in origins)
+    for _, copy in copies:
+        if copy.exists():
+            raise UsageError(
+                f"{copy} exists and was not changed; choose another folder."
+            )
+    return copies
 
 
 def recipe_text(source: str | None, folder: Path) -> str:

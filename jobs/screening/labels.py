@@ -29,7 +29,7 @@ from jobs.kit.inputs.files import (
 from jobs.kit.inputs.rows import InputFindings, RowModel, RowSource
 from jobs.screening.data import KINDS, Criteria, RecordKind, ScreeningRecord, record_key
 from jobs.screening.input_tables import PICO, CriteriaColumns, OptionalId
-from jobs.screening.library import record_id
+from jobs.screening.library import IDS_OF_TABLES, record_id
 from jobs.screening.reason_codes import code_of
 from runner.errors import DatasetError
 
@@ -176,7 +176,7 @@ class _LabelRow(RowModel):
 NEGATIVES: Final = tuple(k for k in KINDS if k not in {"included", "unlabelled"})
 
 _SPELLINGS: Final[Mapping[str, Sequence[str]]] = {
-    "id": ("id", "paper_pmid", "pmid", "pubmedid", "record_id", "key", "doi"),
+    "id": (*IDS_OF_TABLES, "doi"),
     "label": ("label", "label_included", "included", "decision"),
 }
 """Names of columns in files of labels, in lower case; the first counts."""

@@ -377,8 +377,19 @@ class _TableRow(RowModel):
         return tuple((tag, value) for tag, value in tags if value)
 
 
+IDS_OF_TABLES: Final = (
+    "id",
+    "paper_pmid",
+    "pmid",
+    "pubmedid",
+    "record_id",
+    "key",
+    "covidence #",
+)
+"""Columns that identify a record, in lower case; of labels too."""
+
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
-    "id": ("id", "pmid", "pubmedid", "paper_pmid", "record_id", "key", "covidence #"),
+    "id": IDS_OF_TABLES,
     "title": ("title", "article title", "primary_title", "document title"),
     "abstract": ("abstract", "abstract note", "notes_abstract"),
     "year": ("year", "publication year", "published year", "publication_year"),

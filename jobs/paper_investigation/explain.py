@@ -410,6 +410,8 @@ def _page(
         yield _paper_summary(case, dataset)
     if dataset.has_truth or case.truth:
         yield from truth_blocks(case, dataset)
+    elif case.pmcid in dataset.papers:
+        yield f"text       {len(dataset.papers.text(case.pmcid)):,} characters"
     for paper in case.papers:
         if paper.record.mode != "questions":
             yield ""

@@ -92,6 +92,7 @@ PAPER_NAME_CELLS = 58
 def paper_blocks(results: PropertyResults, refno: str) -> Iterator[Block]:
     """All of the page but its head."""
     if not results.dataset.has_truth:
+        yield f"text       {len(results.dataset.papers.paper(refno).text):,} characters"
         for model, column in results.columns.items():
             yield from ("", Fact("", model, width=0))
             yield from _extracted(column.first, refno)

@@ -20,6 +20,7 @@ from jobs.kit.explain import (
 from jobs.kit.replies import AnswerSubset
 from jobs.kit.text_format import plural
 from jobs.review_benchmark import parsing, requests
+from jobs.review_benchmark.answered_questions import question_page
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
 from jobs.review_benchmark.data import Relevance, Review
 from jobs.review_benchmark.database.papers import DatabasePaper
@@ -38,7 +39,6 @@ from jobs.review_benchmark.matching import match_papers
 from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper
 from jobs.review_benchmark.results import measure_agents
-from jobs.review_benchmark.score_without_truth import question_page
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure

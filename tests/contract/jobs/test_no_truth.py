@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -35,6 +37,7 @@ class NoTruthCase:
     item: str
     table: str  #: the file that is the result without a truth
     models: tuple[str, ...]  #: two of them
+    compared: str = ""  #: a metric that needs no truth; empty: labels are compared
 
 
 def unlabelled(folder: Path) -> Words:
@@ -78,6 +81,53 @@ def all_rows(folder: Path) -> Words:
     return treatments(folder)[1:]
 
 
+def extraction(folder: Path) -> Words:
+    """The papers of property-extraction's sample."""
+    del folder
+    return "property-extraction", "--papers", sample("property-extraction") / "papers"
+
+
+def curated(folder: Path) -> Words:
+    del folder
+    source = sample("property-extraction")
+    return "--truth", source / "truth.csv", "--rubric", source / "rubric.csv"
+
+
+def bench(folder: Path) -> Words:
+    del folder
+    return "--bench", sample("paper-investigation") / "variant_bench.jsonl"
+
+
+def papers(folder: Path) -> Words:
+    """The papers of paper-investigation's sample that its bench names."""
+    source = sample("paper-investigation")
+    lines = (source / "variant_bench.jsonl").read_text("utf-8").splitlines()
+    wanted = {json.loads(line)["pmcid"] for line in lines}
+    target = folder / "papers"
+    target.mkdir()
+    for path in (source / "papers").iterdir():
+        if path.stem in wanted:
+            shutil.copy(path, target)
+    return "paper-investigation", "--papers", target
+
+
+def questions(folder: Path) -> Words:
+    """The questions of review-benchmark's sample, without studies."""
+    target = folder / "questions"
+    target.mkdir()
+    for path in (sample("review-benchmark") / "truth").iterdir():
+        review = json.loads(path.read_bytes())
+        del review["included_studies"]
+        (target / path.name).write_text(json.dumps(review), "utf-8")
+    database = sample("review-benchmark") / "papers.db"
+    return "review-benchmark", "--questions", target, "--database", database
+
+
+def published(folder: Path) -> Words:
+    del folder
+    return "--truth", sample("review-benchmark") / "truth"
+
+
 OFFLINE = "baseline/lexical"
 CASES: Mapping[str, NoTruthCase] = {
     "screening": NoTruthCase(
@@ -95,6 +145,31 @@ CASES: Mapping[str, NoTruthCase] = {
         item="post_01/A.1",
         table="evidence.csv",
         models=(*recorded("evidence-retrieval")[:1], OFFLINE),
+    ),
+    "property-extraction": NoTruthCase(
+        without=extraction,
+        given=lambda folder: (*extraction(folder), *curated(folder)),
+        later=curated,
+        item="SL-001",
+        table="extracted.csv",
+        models=(*recorded("property-extraction")[:1], OFFLINE),
+        compared="grounded_rate",
+    ),
+    "paper-investigation": NoTruthCase(
+        without=papers,
+        given=lambda folder: (*papers(folder), *bench(folder), "--mode", "extract"),
+        later=bench,
+        item="PMC0000001",
+        table="extracted.csv",
+        models=(OFFLINE,),
+    ),
+    "review-benchmark": NoTruthCase(
+        without=questions,
+        given=lambda folder: (*questions(folder), *published(folder)),
+        later=published,
+        item="CD990001",
+        table="candidates.csv",
+        models=(*recorded("review-benchmark")[:1], OFFLINE),
     ),
     "treatments": NoTruthCase(
         without=rows,
@@ -189,6 +264,9 @@ def test_models_are_compared_by_their_agreement(runs: Runs) -> None:
         pytest.skip("the case has one model")
     done = runs.blind.command("compare")
     assert done.code == 0, done.err
+    if runs.case.compared:
+        assert runs.case.compared in done.out
+        return
     assert "no metric to compare (a truth is needed" in done.out
     assert "agreement of the " in done.out
     named = runs.blind.command("compare", "--metric", "accuracy")
@@ -206,7 +284,7 @@ def test_a_truth_given_later_gives_the_metrics_of_one_given_at_the_run(
     assert runs.blind.card(2)["models"] == runs.told.card()["models"]
 
 
-@pytest.mark.parametrize("name", ["screening", "evidence-retrieval"])
+@pytest.mark.parametrize("name", [name for name in CASES if name != "treatments"])
 def test_the_command_as_a_process_runs_without_a_truth(
     name: str, tmp_path: Path
 ) -> None:

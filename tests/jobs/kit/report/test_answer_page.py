@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from jobs.kit.report.answer_page import (
     CONTEXT_CHARS,
-    QuoteInContext,
     PageValue,
+    QuoteInContext,
     page_end,
     page_row,
     page_start,

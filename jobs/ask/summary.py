@@ -49,8 +49,7 @@ def run_text(
     blocks: list[Block] = []
     if len(items) <= MOST_ITEMS:
         for item in items:
-            blocks += _item(dataset, item, judge)
-        blocks.append("")
+            blocks += (*_item(dataset, item, judge), "")
     n = len(dataset.items)
     fields = plural(len(dataset.recipe.every_field), "field")
     blocks.append(f"{plural(n, 'item')}, {fields}, {plural(len(metrics), 'model')}")
@@ -68,7 +67,7 @@ def _item(
     dataset: AskDataset, item: ItemResult, judge: Judge | None
 ) -> Iterator[Block]:
     """Yield the answers about one item, each next to its quote."""
-    yield Heading(item.item)
+    yield Heading(item.item, level=1)
     for row in item.rows:
         if len(item.rows) > 1:
             yield f"  {one_line(row.model)}"

@@ -27,6 +27,7 @@ from jobs.kit.fields.parsing import AnswerQuote
 from jobs.kit.grounding import PaperText, ground
 from jobs.kit.inputs.chunks import Chunk, Chunking, split
 from jobs.kit.inputs.documents import TextSpan
+from jobs.kit.inputs.item_rows import is_table, table_rows
 from jobs.kit.inputs.items import Item, read_items, source_files
 from jobs.kit.inputs.pdf import page_images
 from jobs.kit.inputs.rows import InputFindings
@@ -254,14 +255,35 @@ def inputs(settings: AskSettings) -> tuple[InputFile, ...]:
         "gold": gold_file(settings),
         "prompts": settings.prompts,
     }
+    papers = sources(settings)
     return (
-        *(InputFile(setting="papers", path=path) for path in sources(settings)),
+        *(InputFile(setting="papers", path=path) for path in papers),
+        *(
+            InputFile(setting="document", path=path)
+            for path in _named_documents(settings, papers)
+        ),
         *(
             InputFile(setting=name, path=path)
             for name, path in files.items()
             if path is not None
         ),
     )
+
+
+def _named_documents(settings: AskSettings, papers: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the files that a column of a table names."""
+    column = settings.document or recipe_of(settings).document
+    if column is None:
+        return ()
+    names = (
+        path.parent / row.cells[column].strip()
+        for path in papers
+        if path.is_file() and is_table(path)
+        for row in table_rows(path)
+        if row.cells.get(column, "").strip()
+    )
+    files = islice(dict.fromkeys(names), settings.limit or None)
+    return tuple(file for file in files if file.is_file())
 
 
 def load(settings: AskSettings) -> AskDataset:

@@ -70,6 +70,21 @@ def test_the_log_has_the_recipe_so_its_file_may_move(folder: Path) -> None:
     assert settings["recipe_sha256"] == sha256(text.encode()).hexdigest()
 
 
+def test_a_run_of_several_files_resumes_until_one_changes(folder: Path) -> None:
+    rows = "".join(f"{name},papers/{name}.txt\n" for name in TEXTS)
+    (folder / "t.csv").write_text(f"id,file\n{rows}")
+    words = ("--question", "How many?", "--no-score")
+    run(folder, "--papers", "papers/*.txt", *words, "--run-id", "g")
+    run(folder, "--papers", "t.csv", "--document", "file", *words, "--run-id", "t")
+    for name in ("g", "t"):
+        assert siftlog("resume", name, cwd=folder).returncode == 0
+    (folder / "papers" / "b.txt").write_text("Another text.")
+    for name in ("g", "t"):
+        done = siftlog("resume", name, cwd=folder, check=False)
+        assert "b.txt" in done.stderr
+        assert "is not what the run was started with" in done.stderr
+
+
 def test_the_prompt_begins_with_what_is_the_same_for_all_papers(folder: Path) -> None:
     settings = AskSettings(
         papers=(folder / "papers",), question=("How many?",), type=("integer",)

@@ -32,6 +32,7 @@ from jobs.kit.inputs.items import Item, read_items, source_files
 from jobs.kit.inputs.pdf import page_images
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError, UsageError
+from runner.fingerprint import files_of, input_hashes, manifest
 from runner.job import InputFile, ModelLimits
 from runner.messages import ImagePart
 from runner.prompts import PromptBook
@@ -257,7 +258,7 @@ def inputs(settings: AskSettings) -> tuple[InputFile, ...]:
     }
     papers = sources(settings)
     return (
-        *(InputFile(setting="papers", path=path) for path in papers),
+        *map(_papers_input, papers),
         *(
             InputFile(setting="document", path=path)
             for path in _named_documents(settings, papers)
@@ -268,6 +269,22 @@ def inputs(settings: AskSettings) -> tuple[InputFile, ...]:
             if path is not None
         ),
     )
+
+
+def _papers_input(path: Path) -> InputFile:
+    """Return a source of papers; of a folder the files that are read count.
+
+    A folder that holds more, such as the runs, would change while a run goes on.
+    """
+    if not path.is_dir():
+        return InputFile(setting="papers", path=path)
+    papers = source_files(path, InputFindings())
+    if papers == files_of(path):
+        return InputFile(setting="papers", path=path)
+    hashes = input_hashes(InputFile(setting="papers", path=paper) for paper in papers)
+    entries = ((Path(paper.path).name, paper.sha256) for paper in hashes)
+    digest = hashlib.sha256(manifest(entries)).hexdigest()
+    return InputFile(setting="papers", path=path, sha256=digest)
 
 
 def _named_documents(settings: AskSettings, papers: Iterable[Path]) -> tuple[Path, ...]:

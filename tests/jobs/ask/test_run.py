@@ -350,3 +350,13 @@ def test_new_writes_a_recipe_that_runs_and_never_overwrites(folder: Path) -> Non
     assert (done.returncode, (folder / "r.toml").read_text()) == (2, written)
     siftlog("new", "s.toml", cwd=folder)
     run(folder, "--recipe", "s.toml", "--limit", "1", "--dry-run")
+
+
+def test_a_run_in_the_folder_of_its_papers_can_be_resumed(folder: Path) -> None:
+    papers = folder / "papers"
+    question = ("--papers", ".", "--question", "How many?", "--run-id", "r")
+    run(papers, *question, "--no-score")
+    assert siftlog("resume", "r", cwd=papers).returncode == 0
+    (papers / "a.txt").write_text("Other words.")
+    done = siftlog("resume", "r", cwd=papers, check=False)
+    assert "(papers) is not what the run was started with" in done.stderr

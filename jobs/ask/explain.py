@@ -8,10 +8,10 @@ from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
 from jobs.ask.merge import place_of
 from jobs.ask.page import in_context, place_text
-from jobs.ask.parsing import ParsedReply
 from jobs.kit.explain import closest, pages_text, passage_of, select
 from jobs.kit.fields.gold import gold_text
 from jobs.kit.fields.measures import Judge
+from jobs.kit.fields.parsing import ParsedReply
 from jobs.kit.fields.results import FieldResult, ModelResult, replicate_result
 from jobs.kit.replies import AnswerSubset
 from runner.job import Answer, Answers, QuotedPassage

@@ -45,6 +45,12 @@ if TYPE_CHECKING:
 ANSWERS: Final = "answers"
 """The table of a job that has its answers, one row an item and model."""
 
+ANSWER_COLUMNS: Final = (
+    *("item", "stage", "model", "replicate", "value", "unparsed", "reply", "error"),
+    "cost_usd",
+)
+"""Columns of that table for a job that has none."""
+
 TASKS: Final = "tasks"
 PAGE: Final = 1000
 
@@ -160,12 +166,12 @@ class Run:
     ) -> pd.DataFrame:
         import pandas as pd  # noqa: PLC0415 - as above
 
-        columns = ("item", "stage", "model", "replicate", "value", "unparsed", "reply")
         rows = [
-            (*_answer_cells(answer), answer.error or answer.skip, answer.cost_usd)
-            for answer in self._answers(reader, job, settings)
+            _answer_cells(answer) for answer in self._answers(reader, job, settings)
         ]
-        return pd.DataFrame(rows, columns=[*columns, "error", "cost_usd"])
+        # as objects: numbers stay whole where others are missing
+        frame = pd.DataFrame(rows, columns=[*ANSWER_COLUMNS], dtype="object")
+        return frame.astype({"replicate": "int64", "cost_usd": "float64"})
 
     def score(
         self, *, record: bool = True, report: bool = True, **settings: Any
@@ -302,8 +308,8 @@ class Run:
         with open_reader(self._folder.log) as reader:
             scored = scorings(reader)
         for model, value in chain(*(one.reached.items() for one in scored[-1:])):
-            shown = "n/a" if value is None else f"{value:.3f}"
-            rows[f"{scored[-1].headline}, {model}"] = shown
+            text = "n/a" if value is None else f"{value:.3f}"
+            rows[f"{scored[-1].headline}, {model}"] = text
         report = self._folder.scores / str(len(scored)) / "report.html"
         if report.exists():
             rows["report"] = str(report)
@@ -399,7 +405,7 @@ async def arun(
 
 
 def _answer_cells(answer: Answer) -> tuple[object, ...]:
-    """Return the first cells of an answer's row."""
+    """Return an answer's row."""
     task, parsed, reply = answer.task, answer.parsed, answer.reply
     failure = parsed if isinstance(parsed, ParseFailure) else None
     value = None if failure is not None else parsed
@@ -411,4 +417,6 @@ def _answer_cells(answer: Answer) -> tuple[object, ...]:
         value.model_dump(mode="json") if isinstance(value, BaseModel) else value,
         None if failure is None else failure.reason,
         reply.text if isinstance(reply, Reply) else None,
+        answer.error or answer.skip,
+        answer.cost_usd,
     )

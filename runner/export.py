@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final, assert_never
 
 from runner.errors import RunnerError
-from runner.messages import AnyReply, Ranking, Reply, Vectors
+from runner.messages import IMAGE_URI, AnyReply, ImagePart, Ranking, Reply, Vectors
 from runner.plan import reply_of
 from runner.score.repeat import rescorer
 from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
@@ -162,7 +162,11 @@ class SentRequests:
 
     def _read_text(self, sha256: str) -> str:
         key = bytes.fromhex(sha256)
-        return parts(self._reader, [key]).get(key, b"").decode(errors="replace")
+        text = parts(self._reader, [key]).get(key, b"").decode(errors="replace")
+        if text.startswith(IMAGE_URI):
+            image = ImagePart.from_uri(text)
+            return f"[image of {image.width} x {image.height} pixels, {sha256[:12]}]"
+        return text
 
 
 def _form(facts: Mapping[str, Any]) -> str:

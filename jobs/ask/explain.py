@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.ask.answers import FieldResult, ResultRow, item_results, replicate_result
-from jobs.ask.gold import gold_text, read_gold
+from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
-from jobs.ask.measures import Judge
 from jobs.ask.merge import place_of
-from jobs.ask.page import in_context
-from jobs.kit.explain import closest, pages_text, select
+from jobs.ask.page import in_context, place_text
+from jobs.kit.explain import closest, pages_text, passage_of, select
+from jobs.kit.fields.gold import gold_text
+from jobs.kit.fields.measures import Judge
+from jobs.kit.fields.parsing import ParsedReply
+from jobs.kit.fields.results import FieldResult, ModelResult, replicate_result
 from jobs.kit.replies import AnswerSubset
-from runner.job import Answers
+from runner.job import Answer, Answers, QuotedPassage
 from store.document import Block, Fact, Heading, Quote
 
 WIDTH = 12
@@ -29,19 +31,19 @@ def explain(
         otherwise="name an item by its id.",
         near=lambda item: closest(item, dataset.items),
     )
-    rows: dict[str, tuple[ResultRow, ...]] = {}
+    rows: dict[str, tuple[ModelResult, ...]] = {}
     if answers is not None:
         wanted = AnswerSubset.matching(
             answers, lambda task: place_of(task).item in chosen
         )
-        rows = {result.item: result.rows for result in item_results(dataset, wanted)}
-    gold = read_gold(dataset)
+        rows = {result.item: result.rows for result in results(dataset, wanted)}
+    gold = dataset.gold
     judge = Judge(gold=gold, fields=dataset.recipe.every_field) if gold else None
     return pages_text(_page(dataset, key, rows.get(key, ()), judge) for key in chosen)
 
 
 def _page(
-    dataset: AskDataset, key: str, rows: tuple[ResultRow, ...], judge: Judge | None
+    dataset: AskDataset, key: str, rows: tuple[ModelResult, ...], judge: Judge | None
 ) -> Iterator[Block]:
     item = dataset.items[key]
     yield Heading(key, level=1)
@@ -58,7 +60,7 @@ def _page(
 
 
 def _answer(
-    dataset: AskDataset, name: str, row: ResultRow, judge: Judge | None
+    dataset: AskDataset, name: str, row: ModelResult, judge: Judge | None
 ) -> Iterator[Block]:
     result = row.fields[name]
     spec = dataset.recipe.every_field[name]
@@ -79,15 +81,15 @@ def _answer(
         words = ": ".join(filter(None, (result.check.replace("_", " "), *reasons)))
         yield Fact("check", words, 4, WIDTH)
     if result.agreement is not None:
-        each = (replicate_result(name, spec, r) for r in row.replicates)
-        words = "; ".join(_words(one, spec.unit) for one in each)
+        replicates = (replicate_result(name, spec, r) for r in row.replicates)
+        words = "; ".join(_words(one, spec.unit) for one in replicates)
         yield Fact("replicates", words, 4, WIDTH)
     for quote in result.answer.quotes:
-        shown = in_context(dataset, row.item, quote)
-        yield Fact("quote", f"{quote.level.value} {shown.place}".strip(), 4, WIDTH)
+        context = in_context(dataset, row.item, quote)
+        yield Fact("quote", f"{quote.level.value} {context.place}".strip(), 4, WIDTH)
         yield Quote(
-            " ".join(f"{shown.before}[[{shown.quote}]]{shown.after}".split())
-            if shown.is_located
+            " ".join(f"{context.before}[[{context.quote}]]{context.after}".split())
+            if context.is_located
             else quote.text
         )
 
@@ -99,3 +101,21 @@ def _words(result: FieldResult, unit: str | None) -> str:
     detail = result.answer.detail
     reasons = (result.state, result.failure, repr(detail) if detail else "")
     return ": ".join(filter(None, reasons))
+
+
+def quotes(dataset: AskDataset, answer: Answer, /) -> Iterator[QuotedPassage]:
+    """Yield the quotes of a parsed reply, each with the field that it supports."""
+    if not isinstance(answer.parsed, ParsedReply):
+        return
+    text = dataset.items[place_of(answer.task).item].document.text
+    for name, field in answer.parsed.fields.items():
+        for quote in field.quotes:
+            start, end = quote.start, quote.end
+            yield passage_of(
+                text,
+                quote.text,
+                None if start is None or end is None else (start, end),
+                label=name,
+                match=quote.level.value,
+                place=place_text(quote),
+            )

@@ -19,16 +19,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from jobs.ask.chunks import Chunk, split
-from jobs.ask.parsing import AnswerQuote
 from jobs.ask.prompts import WORDING, constant_prompts
-from jobs.ask.recipe import Chunking, Recipe
+from jobs.ask.recipe import Recipe
 from jobs.ask.settings import AskSettings, recipe_of, recipe_source
+from jobs.kit.fields.gold import GoldValues, read_gold
+from jobs.kit.fields.parsing import AnswerQuote
 from jobs.kit.grounding import PaperText, ground
+from jobs.kit.inputs.chunks import Chunk, Chunking, split
+from jobs.kit.inputs.documents import TextSpan
 from jobs.kit.inputs.items import Item, read_items, source_files
+from jobs.kit.inputs.pdf import page_images
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile, ModelLimits
+from runner.messages import ImagePart
 from runner.prompts import PromptBook
 from runner.scorecard import Finding
 
@@ -85,12 +89,14 @@ class AskDataset:
         recipe: Recipe,
         items: Mapping[str, Item],
         prompts: PromptBook,
+        gold: GoldValues | None = None,
         findings: tuple[Finding, ...] = (),
     ) -> None:
         self.settings = settings
         self.recipe = recipe
         self.items = items  #: by key, in the order of the papers
         self.prompts = prompts
+        self.gold = gold  #: None: no gold values are given
         self.findings = findings
         self.constants = constant_prompts(recipe)  #: by number of the request
         self._papers = lru_cache(CACHED_ITEMS)(self._paper)
@@ -117,6 +123,30 @@ class AskDataset:
         if tokens is not None:
             return Chunking(tokens=tokens, overlap=tokens // 10)
         return self.recipe.chunk
+
+    def _pdf(self, key: str) -> Path | None:
+        """Return the PDF of an item, if its pages are shown."""
+        path = self.items[key].path
+        is_seen = self.settings.vision or self.recipe.vision
+        is_pdf = path is not None and path.suffix.lower() == ".pdf"
+        return path if is_seen and is_pdf else None
+
+    def is_blank(self, key: str) -> bool:
+        """Return whether there is nothing to show of an item."""
+        return not self.items[key].document.text.strip() and self._pdf(key) is None
+
+    def images(self, key: str, span: TextSpan | None = None) -> tuple[ImagePart, ...]:
+        """Return the pages of a PDF, or of a part of its text, if they are shown."""
+        path = self._pdf(key)
+        if path is None:
+            return ()
+        # read when a task needs them: images of all papers would not fit into memory
+        pages = self.items[key].document.page
+        return page_images(
+            path,
+            first=1 if span is None else pages(span.start),
+            last=None if span is None else pages(span.end - 1),
+        )
 
     def located(self, key: str, quote: AnswerQuote) -> AnswerQuote:
         """Return a quote with its place in an item's text."""
@@ -235,13 +265,22 @@ def inputs(settings: AskSettings) -> tuple[InputFile, ...]:
 
 
 def load(settings: AskSettings) -> AskDataset:
-    """Read the recipe and all items."""
+    """Read the recipe, all items and their gold values."""
     recipe = recipe_of(settings)
     findings = InputFindings()
+    items = ItemStore(_items(settings, recipe, findings))
+    gold = read_gold(
+        items,
+        recipe.every_field,
+        gold_file(settings),
+        id_column=settings.id or recipe.id,
+        is_part=settings.limit > 0,
+    )
     return AskDataset(
         settings=settings,
         recipe=recipe,
-        items=ItemStore(_items(settings, recipe, findings)),
+        items=items,
+        gold=gold,
         prompts=WORDING.book(settings.prompts),
         findings=findings.findings(),
     )
@@ -262,7 +301,9 @@ def _items(
             id=settings.id or recipe.id,
             text=template,
             document=settings.document or recipe.document,
+            limit=settings.limit or None,
             max_pages=settings.max_pages,
+            vision=settings.vision or recipe.vision,
             findings=findings,
         )
     )

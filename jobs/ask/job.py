@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jobs.ask.baseline import baseline
 from jobs.ask.inputs import fit, inputs, load, require, with_sample
 from jobs.ask.plan import STAGES, admit, follow_up, item, plan, reaches, request
 from jobs.ask.prompts import WORDING
 from jobs.ask.settings import EVERYDAY, AskSettings, recipe_of
+from jobs.kit.fields.baseline import baseline
 from jobs.kit.job import Deferred
 from runner.job import Job
 
@@ -37,6 +37,7 @@ class Ask(Job):
 
     score = Deferred("jobs.ask.score:score")
     explain = Deferred("jobs.ask.explain:explain")
+    quotes = Deferred("jobs.ask.explain:quotes")
 
     def replicates(self, settings: AskSettings, /) -> int | None:
         """Return the number of replicates that the recipe asks for."""

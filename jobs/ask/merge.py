@@ -1,34 +1,21 @@
 """Merges the answers about one item: chunks of its text, follow-ups and checks.
 
-Rules for the chunks of a text, by type:
-
-- lists: the union, in the order of the chunks; equal values are one
-- booleans and one-of: the value of most chunks that report it, at a tie the one that
-  has a grounded quote, or else the first
-- all other types: the first value with a grounded quote, or else the first value
-
-A field that no chunk reports is not reported; it is unparsed only if no chunk's answer
-could be read.
+`jobs.kit.fields.merge` has the rules for chunks.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TypeAlias
 
-from jobs.ask.parsing import (
-    AnswerQuote,
-    FieldAnswer,
-    FieldCheck,
-    ParsedCheck,
-    ParsedReply,
-)
-from jobs.ask.recipe import FieldSpec, Recipe
+from jobs.ask.recipe import Recipe
+from jobs.kit.fields.merge import merged_fields
+from jobs.kit.fields.parsing import FieldAnswer, FieldCheck, ParsedCheck, ParsedReply
+from jobs.kit.fields.results import ItemAnswer
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure
 
@@ -77,31 +64,6 @@ def place_of(task: Task) -> TaskPlace:
     groups = match.groupdict("0").items()
     numbers = {name: int(text) for name, text in groups if name != "item"}
     return TaskPlace(item=match["item"], **numbers)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemAnswer:
-    """All that one model answered about one item in one replicate, merged.
-
-    Every field of the recipe is in exactly one of `fields` (its request was answered),
-    `failed` (a reply or call failed) and neither (a follow-up whose condition did not
-    hold, or an unfinished task).
-    """
-
-    item: str
-    model: str
-    replicate: int
-    fields: Mapping[str, FieldAnswer]
-    failed: Mapping[str, str] = field(default_factory=dict)
-    """Why fields have no answer at all: reason of a reply that could not be read, class
-    of a call's error, or reason of a skip (`no_text`)."""
-    checks: Mapping[str, tuple[FieldCheck, ...]] = field(default_factory=dict)
-    """Verdicts on values, by field, in the order of the recipe's checks."""
-    reasoning: str = ""  #: of the first request
-    chunks: int = 1  #: number of requests about the text
-    is_open: bool = False  #: whether a task has no outcome yet
-    cost_usd: float | None = None  #: of all its tasks, as far as known
-    tasks: tuple[int, ...] = ()  #: numbers of its tasks
 
 
 Parse: TypeAlias = Callable[[Answer], ParsedReply | ParsedCheck | ParseFailure | None]
@@ -179,51 +141,3 @@ def _failure(answers: Sequence[Answer], parsed: Sequence[object]) -> str:
         if answer.error or answer.skip:
             return answer.error or answer.skip or ""
     return ""
-
-
-def merged_fields(
-    replies: Sequence[ParsedReply], specs: Mapping[str, FieldSpec]
-) -> dict[str, FieldAnswer]:
-    """Merge the replies about the chunks of a text by the rules above."""
-    if len(replies) == 1:
-        return dict(replies[0].fields)
-    return {
-        name: _merged([reply.fields[name] for reply in replies], spec)
-        for name, spec in specs.items()
-    }
-
-
-def _merged(answers: Sequence[FieldAnswer], spec: FieldSpec) -> FieldAnswer:
-    reported = [answer for answer in answers if answer.is_answered]
-    if not reported:
-        readable = [answer for answer in answers if answer.failure != "required"]
-        if len(readable) < len(answers) and not any(a.failure for a in readable):
-            return FieldAnswer(failure="required")
-        return next((a for a in readable if not a.is_unparsed), readable[0])
-    if spec.is_list:
-        return _union(reported)
-    grounded = [answer for answer in reported if answer.is_grounded]
-    if spec.type in {"boolean", "one-of"}:
-        counts = Counter(answer.value for answer in reported)
-        most = max(counts.values())
-        reported = [answer for answer in reported if counts[answer.value] == most]
-        grounded = [answer for answer in reported if answer.is_grounded]
-    return (grounded or reported)[0]
-
-
-def _union(answers: Sequence[FieldAnswer]) -> FieldAnswer:
-    """Join lists; a quote stays with its element where there is one for each."""
-    values: dict[str, object] = {}
-    quotes: dict[str, AnswerQuote | None] = {}
-    for answer in answers:
-        is_paired = len(answer.quotes) == len(answer.value)
-        for number, value in enumerate(answer.value):
-            key = str(value).casefold()
-            values.setdefault(key, value)
-            quote = answer.quotes[number] if is_paired else None
-            quotes[key] = quotes.get(key) or quote
-    return FieldAnswer(
-        value=tuple(values.values()),
-        quotes=tuple(quote for quote in quotes.values() if quote is not None),
-        chunk=answers[0].chunk,
-    )

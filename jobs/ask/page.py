@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from jobs.ask.answers import FieldResult
-from jobs.ask.gold import gold_text
 from jobs.ask.inputs import AskDataset
-from jobs.ask.measures import Judge
-from jobs.ask.parsing import AnswerQuote
-from jobs.ask.tables import JudgedRow
+from jobs.kit.fields.gold import gold_text
+from jobs.kit.fields.measures import Judge
+from jobs.kit.fields.parsing import AnswerQuote
+from jobs.kit.fields.results import FieldResult
+from jobs.kit.fields.tables import JudgedRow
 from jobs.kit.report import answer_page
-from jobs.kit.report.answer_page import QuoteInContext, ShownValue
+from jobs.kit.report.answer_page import PageValue, QuoteInContext
 
 PAGE = "answers.html"
 
@@ -54,7 +54,7 @@ def page_row(dataset: AskDataset, row: JudgedRow, differing: Collection[str]) ->
         item.fields.get("title") or item.where,
         row.row.model,
         [
-            ShownValue(
+            PageValue(
                 field=name,
                 value=result.text_with(fields[name].unit),
                 state=result.failure or result.state,

@@ -14,32 +14,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from jobs.ask.conditions import Condition
 from jobs.ask.inputs import AskDataset
-from jobs.ask.merge import (
-    ASK,
-    CHECK,
-    CHUNK,
-    JUDGE,
-    THEN,
-    Parse,
-    TaskPlace,
-    merged_fields,
-    place_of,
-)
-from jobs.ask.parsing import (
+from jobs.ask.merge import ASK, CHECK, CHUNK, JUDGE, THEN, Parse, TaskPlace, place_of
+from jobs.kit.chat import chat_request, data_block, is_longer_than
+from jobs.kit.fields.conditions import Condition
+from jobs.kit.fields.merge import merged_fields
+from jobs.kit.fields.parsing import (
     FieldAnswer,
     ParsedCheck,
     ParsedReply,
     read_check,
     read_fields,
 )
-from jobs.ask.prompts import (
-    check_form,
-    check_schema,
-    json_text,
-)
-from jobs.kit.chat import chat_request, data_block, is_longer_than
+from jobs.kit.fields.prompts import check_form, check_schema, json_text
 from jobs.kit.grounding import GroundingLevel
 from runner.errors import DatasetError
 from runner.job import Answer, Stage, Task, TaskSpec
@@ -56,8 +43,8 @@ def plan(dataset: AskDataset) -> Iterator[TaskSpec]:
     for key in dataset.items:
         chunks = dataset.chunks(key) if dataset.chunking else ()
         if len(chunks) < 2:  # noqa: PLR2004 - one chunk is the whole text
-            is_blank = not dataset.items[key].document.text.strip()
-            yield TaskSpec(stage=ASK, key=key, skip="no_text" if is_blank else None)
+            skip = "no_text" if dataset.is_blank(key) else None
+            yield TaskSpec(stage=ASK, key=key, skip=skip)
             continue
         for chunk in chunks:
             place = TaskPlace(item=key, chunk=chunk.number)
@@ -90,7 +77,7 @@ def request(dataset: AskDataset, task: Task) -> ChatRequest:
 
 
 def _field_request(dataset: AskDataset, place: TaskPlace) -> ChatRequest:
-    text = dataset.items[place.item].document.text
+    text, span = dataset.items[place.item].document.text, None
     if place.chunk:
         span = dataset.chunks(place.item)[place.chunk - 1].span
         text = text[span.start : span.end]
@@ -98,6 +85,9 @@ def _field_request(dataset: AskDataset, place: TaskPlace) -> ChatRequest:
     messages = dataset.prompts.messages(
         "ask", text=data_block("text", text, seed=place.key), **prompt.values
     )
+    if images := dataset.images(place.item, span):
+        *before, user = messages
+        messages = (*before, replace(user, parts=(*user.parts, *images)))
     return chat_request(dataset.settings, messages, prompt.schema)
 
 
@@ -180,18 +170,19 @@ def _located(dataset: AskDataset, place: TaskPlace, answer: FieldAnswer) -> Fiel
     return replace(answer, quotes=quotes, chunk=place.chunk)
 
 
+_parse = guarded(parsed)
+
+
 def parser_of(dataset: AskDataset) -> Parse:
     """Return the parser of a data set, for `merge.item_answers`."""
 
     def parse(answer: Answer) -> ParsedReply | ParsedCheck | ParseFailure | None:
         if answer.chat is None:
             return None
-        return parsed(dataset, answer.task, answer.chat)
+        return _parse(dataset, answer.task, answer.chat)
 
     return parse
 
-
-_parse = guarded(parsed)
 
 STAGES = (
     Stage(name=ASK, parse=_parse),

@@ -19,198 +19,18 @@ unknown key also the nearest known one.
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
-from jobs.ask.conditions import Condition, ConditionError
-from jobs.kit.inputs.column_map import nearest
-from runner.errors import DatasetError
-
-FieldType: TypeAlias = Literal[
-    "string",
-    "integer",
-    "number",
-    "boolean",
-    "date",
-    "one-of",
-    "list",
-    "object",
-    "list of objects",
-]
-
-PlainType: TypeAlias = Literal[
-    "string", "integer", "number", "boolean", "date", "one-of"
-]
-"""Types of single values: of the elements of a list, and of the parts of an object."""
-
-SUFFIXES: Final = (
-    "quote",
-    "page",
-    "section",
-    "grounded",
-    "unparsed",
-    "check",
-    "unit",
-    "gold",
-    "right",
-    "agreement",
-)
-"""Further columns of a field in the table of answers, such as `enrolled_quote`."""
-
-RESERVED: Final = frozenset(
-    {"id", "item", "model", "replicate", "replicates", "cost_usd", "file"}
-    | {"reasoning", "error", "chunks"}
-)
-"""Columns of the table of answers, and names in replies, that no field can have."""
-
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-
-NAME_CHARS: Final = 50
-"""Longest name of a field; providers limit the names in a schema to 64 characters."""
+from jobs.kit.fields.conditions import Condition, ConditionError
+from jobs.kit.fields.spec import SUFFIXES, FieldName, FieldSpec, Sentence
+from jobs.kit.inputs.chunks import Chunking
+from jobs.kit.inputs.toml_tables import TomlTable, near_hint, read_tables
 
 
-def _name(name: str) -> str:
-    if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
-        raise ValueError(
-            f"{name!r} is not a field name (use lower-case letters, digits and _, "
-            f"beginning with a letter, at most {NAME_CHARS})"
-        )
-    if name in RESERVED:
-        raise ValueError(
-            f"{name!r} is a column of the table of answers (rename the field)"
-        )
-    return name
-
-
-FieldName: TypeAlias = Annotated[str, AfterValidator(_name)]
-Sentence: TypeAlias = Annotated[str, Field(min_length=1)]
-
-
-class _Table(BaseModel):
-    """A table of a recipe; unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ScoreRule(_Table):
-    """How a field is compared with its gold value.
-
-    Written as a word (`score = "fuzzy"`) or as a table (`score = {method =
-    "tolerance", relative = 0.05}`). Without a rule the field's type decides.
-    """
-
-    method: Literal["exact", "tolerance", "fuzzy", "set", "judge"]
-    absolute: float = Field(0.0, ge=0.0)  #: tolerance in the unit of the field
-    relative: float = Field(0.0, ge=0.0)  #: tolerance as a share of the gold value
-    threshold: float = Field(90.0, ge=0.0, le=100.0)
-    """Least similarity of fuzzy texts, in percent (rapidfuzz `token_sort_ratio`)."""
-    key: str | None = None  #: the part by which objects of two lists are matched
-
-
-def _rule(value: object) -> object:
-    return {"method": value} if isinstance(value, str) else value
-
-
-class PartSpec(_Table):
-    """A part of an object: a single value without its own quote or gold."""
-
-    ask: Sentence
-    type: PlainType = "string"
-    unit: str | None = None
-    options: tuple[Sentence, ...] = ()
-    required: bool = False
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        _check_options(self.type, self.options, self.unit)
-        return self
-
-
-class FieldSpec(_Table):
-    """A field: one question with the type of its answer."""
-
-    ask: Sentence  #: the question as the model sees it
-    type: FieldType = "string"
-    of: PlainType = "string"  #: type of the elements of a list
-    unit: str | None = None
-    """Unit of a number; a reply in another unit is converted if pint is installed."""
-    options: tuple[Sentence, ...] = ()  #: values of a one-of, or of a list of them
-    fields: Mapping[FieldName, PartSpec] = {}  #: parts of an object, in their order
-    quote: bool = False
-    """Ask for a verbatim quote per value (per element of a list), checked against the
-    text."""
-    required: bool = False
-    """Whether a null value counts as unparsed instead of as "not reported"."""
-    gold: str | None = None  #: column of the items, or of the gold file
-    score: Annotated[ScoreRule | None, BeforeValidator(_rule)] = None
-
-    @property
-    def is_list(self) -> bool:
-        """Return whether the value is a sequence of elements."""
-        return self.type in {"list", "list of objects"}
-
-    @property
-    def element(self) -> PlainType | Literal["object"]:
-        """Return the type of the value, or of one element of a list."""
-        match self.type:
-            case "list":
-                return self.of
-            case "object" | "list of objects":
-                return "object"
-            case plain:
-                return plain
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if self.type != "list" and "of" in self.model_fields_set:
-            raise ValueError("'of' belongs to fields of type list")
-        if (self.element == "object") != bool(self.fields):
-            raise ValueError(
-                "an object needs its parts, as [fields.NAME.fields.PART] tables"
-                if not self.fields
-                else "'fields' belongs to fields of type object or list of objects"
-            )
-        _check_options(self.element, self.options, self.unit)
-        return self
-
-
-def _check_options(kind: str, options: tuple[str, ...], unit: str | None) -> None:
-    if kind == "one-of" and len(options) < 2:  # noqa: PLR2004 - one is no choice
-        raise ValueError("one-of needs at least two 'options'")
-    if kind != "one-of" and options:
-        raise ValueError("'options' belongs to fields of type one-of")
-    if len({option.casefold() for option in options}) < len(options):
-        raise ValueError("'options' names a value twice")
-    if unit and kind not in {"number", "integer"}:
-        raise ValueError("'unit' belongs to fields of type number or integer")
-
-
-class Chunking(_Table):
-    """How a long text is split: each chunk is asked, and the answers are merged."""
-
-    tokens: int = Field(ge=50)  #: longest chunk
-    overlap: int = Field(0, ge=0)  #: tokens that a chunk repeats of the one before
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if self.overlap * 2 > self.tokens:
-            raise ValueError("'overlap' is more than half of 'tokens'")
-        return self
-
-
-class Example(_Table):
+class Example(TomlTable):
     """A solved example that the prompt shows: a text with its answers."""
 
     text: Sentence
@@ -218,7 +38,7 @@ class Example(_Table):
     quotes: Mapping[str, str] = {}  #: verbatim quotes, by field
 
 
-class Then(_Table):
+class Then(TomlTable):
     """Follow-up questions for items whose answers meet a condition."""
 
     when: str  #: over `fields`, such as `design == "RCT" and enrolled > 20`
@@ -226,7 +46,7 @@ class Then(_Table):
     instructions: str = ""
 
 
-class Check(_Table):
+class Check(TomlTable):
     """Asks a model to verify values against their quotes."""
 
     fields: tuple[str, ...] = ()  #: fields with quotes; empty: all of them
@@ -234,7 +54,7 @@ class Check(_Table):
     """The model of `--judge-model`, or the model that answered."""
 
 
-class Recipe(_Table):
+class Recipe(TomlTable):
     """A whole recipe."""
 
     items: str | None = None  #: folder, glob or file, relative to the recipe
@@ -242,11 +62,12 @@ class Recipe(_Table):
     text: str | None = None  #: column, or template such as "{title}\n\n{abstract}"
     document: str | None = None  #: column that names a file with the text
     instructions: str = ""
+    vision: bool = False  #: show pages of PDF files as images too
     explain: bool = False  #: ask for a reasoning before the values
     replicates: int = Field(1, ge=1, le=100)
     chunk: Chunking | None = None
     gold: str | None = None  #: file of right values, relative to the recipe
-    fields: Mapping[FieldName, FieldSpec]
+    fields: Mapping[FieldName, FieldSpec] = {}
     examples: tuple[Example, ...] = ()
     then: tuple[Then, ...] = ()
     check: tuple[Check, ...] = ()
@@ -324,14 +145,6 @@ def _check_faults(recipe: Recipe, check: Check) -> Iterator[str]:
         yield "no field has a quote (write quote = true in a field's table)"
 
 
-def near_hint(name: str, names: list[str] | tuple[str, ...]) -> str:
-    """Return a hint at the nearest of *names*: " (did you mean 'x'?)"."""
-    near = nearest(name, names, n=1)
-    if near:
-        return f" (did you mean {near[0]!r}?)"
-    return f" (there are: {', '.join(names)})" if names else ""
-
-
 def read_recipe(text: str, name: str = "recipe.toml") -> Recipe:
     """Parse and validate a recipe.
 
@@ -342,101 +155,4 @@ def read_recipe(text: str, name: str = "recipe.toml") -> Recipe:
     Raises:
         DatasetError: it is not TOML, or a table or key is wrong.
     """
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DatasetError(f"{name}: not valid TOML, {error} (correct it).") from None
-    try:
-        return Recipe.model_validate(tables)
-    except ValidationError as error:
-        raise DatasetError(_sentence(error, text, name)) from None
-
-
-def _sentence(error: ValidationError, text: str, name: str) -> str:
-    """Return one sentence for the first error, unknown keys before others."""
-    errors = error.errors(include_url=False)
-    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
-    place = tuple(part for part in first["loc"] if part != "[key]")
-    line = _line(place, text)
-    where = f"{name} line {line}" if line else name
-    table = _table_name(place[:-1])
-    key = str(place[-1]) if place else ""
-    match first["type"]:
-        case "extra_forbidden":
-            known = list(_model_at(place[:-1]).model_fields)
-            return f"{where}: {table} has no key {key!r}{near_hint(key, known)}."
-        case "missing":
-            if key == "fields" and len(place) == 1:
-                return f"{name}: it asks nothing; add a [fields.NAME] table with ask."
-            return f"{where}: {table} needs the key {key!r} (add it)."
-        case "value_error":
-            subject = _table_name(place) if place else ""
-            complaint = str(first["ctx"]["error"])
-            return f"{where}: {subject}{': ' if subject else ''}{complaint}."
-        case "literal_error":
-            words = str(first["ctx"]["expected"])
-            options = [word.strip("'") for word in re.split(", | or ", words)]
-            hint = near_hint(str(first["input"]), options)
-            return f"{where}: {key} = {first['input']!r} in {table} is unknown{hint}."
-        case _:
-            subject = f"{key} in {table}" if key else "the recipe"
-            return f"{where}: {subject}: {first['msg']} (correct it)."
-
-
-_MODELS: Final[Mapping[str, type[BaseModel]]] = {
-    "fields": FieldSpec,
-    "then": Then,
-    "check": Check,
-    "examples": Example,
-    "chunk": Chunking,
-    "score": ScoreRule,
-}
-
-
-def _model_at(place: tuple[int | str, ...]) -> type[BaseModel]:
-    """Return the model of the table at *place*."""
-    model: type[BaseModel] = Recipe
-    for part in place:
-        if isinstance(part, str) and part in _MODELS:
-            is_part = model is FieldSpec and part == "fields"
-            model = PartSpec if is_part else _MODELS[part]
-    return model
-
-
-def _table_name(place: tuple[int | str, ...]) -> str:
-    """Return a table as a recipe writes its header, such as [fields.enrolled]."""
-    names = [str(part) for part in place if isinstance(part, str)]
-    if not names:
-        return "the recipe"
-    numbers = [part for part in place if isinstance(part, int)]
-    header = f"[{'.'.join(names)}]"
-    if names[0] in {"then", "check", "examples"}:
-        header = f"[{header}]" if len(names) == 1 else header
-        return f"{header} number {numbers[0] + 1}" if numbers else header
-    return header
-
-
-def _line(place: tuple[int | str, ...], text: str) -> int | None:
-    """Return the line of a key or a table, from 1; None if it is not certain."""
-    names = [str(part) for part in place if isinstance(part, str)]
-    numbers = [part for part in place if isinstance(part, int)]
-    lines = text.split("\n")
-    for depth in range(len(names), -1, -1):
-        header, rest = ".".join(names[:depth]), names[depth:]
-        pattern = re.compile(rf"\s*\[\[?\s*{re.escape(header)}\s*\]\]?\s*(#.*)?")
-        starts = [n for n, line in enumerate(lines, 1) if pattern.fullmatch(line)]
-        skip = numbers[0] if numbers and len(starts) > 1 else 0
-        start = starts[min(skip, len(starts) - 1)] if starts and header else 0
-        if header and not start:
-            continue
-        if not rest:
-            return start or None
-        key = re.compile(rf"\s*{re.escape(rest[0])}\s*[.=]")
-        for n, line in enumerate(lines[start:], start + 1):
-            if line.lstrip().startswith("["):
-                break
-            if key.match(line):
-                return n
-        if header:
-            return start
-    return None
+    return read_tables(text, Recipe, name, "the recipe")

@@ -11,37 +11,46 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jobs.ask.answers import (
-    ItemResult,
-    ResultRow,
-    item_results,
-    replicate_result,
-)
-from jobs.ask.figures import figures
-from jobs.ask.gold import gold_text, read_gold, rule_of
+from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
-from jobs.ask.measures import MEASURES, FieldTally, Judge, ModelTally
 from jobs.ask.merge import ASK
 from jobs.ask.page import PAGE, page_row, page_start
-from jobs.ask.recipe import FieldSpec
 from jobs.ask.summary import MOST_ITEMS, run_text
-from jobs.ask.tables import (
+from jobs.kit.charts import bootstrap_note
+from jobs.kit.fields.figures import figures
+from jobs.kit.fields.gold import gold_text
+from jobs.kit.fields.measures import (
+    MEASURES,
+    FieldTally,
+    Judge,
+    ModelOutcomes,
+    is_categorical,
+)
+from jobs.kit.fields.results import (
+    ItemResult,
+    ModelResult,
+    replicate_result,
+)
+from jobs.kit.fields.spec import FieldSpec
+from jobs.kit.fields.tables import (
     CONFUSION,
     DISAGREEMENTS,
     FIELDS,
     FORMATS,
     AnswerTable,
     Confused,
-    FieldCounts,
+    FieldOutcomes,
     JudgedRow,
     answer_line,
     answer_table,
     disagreements,
 )
 from jobs.kit.measurements import with_intervals
-from jobs.kit.metrics import Resamples
+from jobs.kit.metrics import Resamples, without_interval
 from jobs.kit.report.answer_page import page_end
 from jobs.kit.score import ItemFrame, ItemMetric, ModelScores, with_models
+from jobs.kit.text_format import plural
+from jobs.kit.truth import no_truth
 from runner.job import Answers
 from runner.scorecard import (
     Artifact,
@@ -49,6 +58,7 @@ from runner.scorecard import (
     Detail,
     Finding,
     ItemValues,
+    Metric,
     Scorecard,
     StreamedLine,
     Table,
@@ -59,11 +69,11 @@ LINES = "answers.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunTally:
+class AnswerCounts:
     """The counts of a run."""
 
     items: Sequence[str]  #: that have a row, in the order of the run
-    models: Mapping[str, ModelTally]
+    models: Mapping[str, ModelOutcomes]
     first: tuple[ItemResult, ...]  #: the first items, for the summary
     disagreeing: Counter[str]  #: fields that differ between models, by field
     is_open: bool  #: whether any task has no outcome yet
@@ -71,18 +81,20 @@ class RunTally:
 
 def count_answers(
     dataset: AskDataset, answers: Answers, judge: Judge | None
-) -> RunTally:
+) -> AnswerCounts:
     """Count the answers of a run in one pass."""
     fields = dataset.recipe.every_field
     models = {
-        model: ModelTally(fields={name: FieldTally() for name in fields})
+        model: ModelOutcomes(
+            fields={n: FieldTally(is_categorical(s)) for n, s in fields.items()}
+        )
         for model in answers.models
     }
     items: list[str] = []
     first: list[ItemResult] = []
     disagreeing: Counter[str] = Counter()
     is_open = False
-    for result in item_results(dataset, answers):
+    for result in results(dataset, answers):
         if len(first) <= MOST_ITEMS:
             first.append(result)
         for row in result.rows:
@@ -93,7 +105,7 @@ def count_answers(
             {line.field for line in disagreements(result) if line.between == "models"}
         )
         items.append(result.item)
-    return RunTally(
+    return AnswerCounts(
         items=items,
         models=models,
         first=tuple(first),
@@ -104,10 +116,14 @@ def count_answers(
 
 def score(dataset: AskDataset, answers: Answers) -> Scorecard:
     """Return the tables and metrics of a run."""
-    settings, fields = dataset.settings, dataset.recipe.every_field
-    gold = read_gold(dataset)
+    settings, recipe = dataset.settings, dataset.recipe
+    fields = recipe.every_field
+    gold = dataset.gold
     judge = Judge(gold=gold, fields=fields) if gold else None
     tally = count_answers(dataset, answers, judge)
+    note = bootstrap_note(
+        settings.level, "item", f"{len(tally.items):,} items", settings.boot_b
+    )
     draws = Resamples(
         tally.items,
         settings.boot_b,
@@ -121,13 +137,21 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
         )
         for model, counts in tally.models.items()
     }
-    table = answer_table(dataset, answers.replicates, judge)
+    is_labelled = any(map(is_categorical, fields.values()))
+    table = answer_table(
+        fields,
+        checked={name for check in recipe.check for name in recipe.checked(check)},
+        replicates=answers.replicates,
+        has_reasoning=recipe.explain,
+        judge=judge,
+    )
     counts = [
-        FieldCounts(model=model, field=name, tally=of_field)
+        FieldOutcomes(model=model, field=name, tally=of_field)
         for model, of_model in tally.models.items()
         for name, of_field in of_model.fields.items()
     ]
-    findings = (*dataset.findings, *_findings(counts))
+    truth = () if judge else (no_truth("--gold FILE", "gold values"),)
+    findings = (*dataset.findings, *truth, *_findings(counts))
     card = Scorecard(
         models={},
         summary=run_text(
@@ -135,6 +159,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
             tally.first,
             counts,
             metrics,
+            judge=judge,
             disagreeing=tally.disagreeing,
             findings=findings,
         ),
@@ -144,19 +169,22 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
             FIELDS.table(counts),
             _long(table),
             DISAGREEMENTS.table(),
-            *([CONFUSION.table(_confused(tally))] if judge and judge.labelled else []),
+            *([CONFUSION.table(_confused(tally))] if judge and is_labelled else []),
         ),
         findings=findings,
         artifacts=(Artifact(name=LINES), Artifact(name=PAGE)),
-        figures=figures(counts, metrics, settings, len(tally.items)),
+        figures=figures(counts, metrics, note),
         details=_Details(dataset, answers, judge, table),
-        settings=settings.model_dump(mode="json", exclude={*NOT_SHOWN}),
+        settings=settings.model_dump(mode="json", exclude={*INPUTS}),
         not_available=tuple(_not_available(dataset, judge)),
     )
     models = {
         model: ModelScores(
             metrics=metrics[model],
-            comparable=_comparable(of_model, tally.items, fields),
+            comparable=_comparable(of_model, tally.items, metrics[model]),
+            labels=partial(of_model.labels, fields, tally.items)
+            if is_labelled
+            else None,
             units=of_model.units,
             baselines=[
                 baseline
@@ -169,7 +197,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
     return with_models(card, models, MEASURES)
 
 
-NOT_SHOWN = ("papers", "gold", "recipe", "recipe_text", "prompts")
+INPUTS = ("papers", "gold", "recipe", "recipe_text", "prompts")
 """Settings that are inputs: the log has their hashes."""
 
 
@@ -178,13 +206,13 @@ def _long(table: AnswerTable) -> Table:
 
 
 def _headline(dataset: AskDataset, judge: Judge | None) -> str:
-    if judge and any(rule_of(judge.fields[name]) for name in judge.gold.fields):
+    if judge and judge.gold.fields:
         return "micro.accuracy"
     has_quotes = any(spec.quote for spec in dataset.recipe.every_field.values())
     return "all.grounded" if has_quotes else "all.answered"
 
 
-def _worst(tally: RunTally) -> str:
+def _worst(tally: AnswerCounts) -> str:
     """Return the item with the most wrong answers of the first model, or the first."""
     for of_model in tally.models.values():
         wrong = Counter(
@@ -198,7 +226,7 @@ def _worst(tally: RunTally) -> str:
     return tally.items[0] if tally.items else ""
 
 
-def _findings(counts: Sequence[FieldCounts]) -> Iterator[Finding]:
+def _findings(counts: Sequence[FieldOutcomes]) -> Iterator[Finding]:
     """Yield a finding for each model with quotes that are not in the texts."""
     absent: Counter[str] = Counter()
     for row in counts:
@@ -209,13 +237,13 @@ def _findings(counts: Sequence[FieldCounts]) -> Iterator[Finding]:
                 code="ungrounded",
                 severity="warn",
                 where=model,
-                message=f"{n:,} values have a quote that is not in the text word for "
-                "word: column NAME_grounded of answers.csv",
+                message=f"{plural(n, 'value')} with a quote that is not in the text "
+                "word for word (columns _grounded of answers.csv)",
                 n=n,
             )
 
 
-def _confused(tally: RunTally) -> Iterator[Confused]:
+def _confused(tally: AnswerCounts) -> Iterator[Confused]:
     for model, of_model in tally.models.items():
         for name, of_field in of_model.fields.items():
             for (gold, answer), n in sorted(of_field.confusion.items()):
@@ -223,14 +251,10 @@ def _confused(tally: RunTally) -> Iterator[Confused]:
 
 
 def _not_available(dataset: AskDataset, judge: Judge | None) -> Iterator[str]:
-    if judge is None:
-        yield "accuracy: no gold values are given (siftlog score RUN --gold FILE)"
-        return
-    for name in judge.gold.fields:
-        if rule_of(judge.fields[name]) is None:
-            yield f"accuracy of {name}: its rule is judge, which needs a model"
-    for name in dataset.recipe.every_field:
-        if name not in judge.gold.fields:
+    if not set(FORMATS) & {"parquet"}:
+        yield "answers.parquet: it needs pyarrow (pip install 'siftlog[parquet]')"
+    for name in dataset.recipe.every_field if judge else ():
+        if judge and name not in judge.gold.fields:
             yield f"accuracy of {name}: it has no gold values"
 
 
@@ -244,7 +268,7 @@ class _Judged:
 
     @classmethod
     def of(
-        cls, of_model: ModelTally, items: Sequence[str], names: Sequence[str]
+        cls, of_model: ModelOutcomes, items: Sequence[str], names: Sequence[str]
     ) -> _Judged:
         rows = [
             (f"{items[at]} {name}", items[at], float(value_score.is_right))
@@ -262,16 +286,20 @@ class _Judged:
 
 
 def _comparable(
-    of_model: ModelTally, items: Sequence[str], fields: Mapping[str, object]
+    of_model: ModelOutcomes, items: Sequence[str], metrics: Sequence[Metric]
 ) -> Comparable:
     """Return the values of the accuracies, which `compare` pairs by item."""
-    judged = [name for name in fields if of_model.fields[name].judged]
+    judged = [name for name, tally in of_model.fields.items() if tally.judged]
+    definitions = {m.path: without_interval(m.definition) for m in metrics}
     values: dict[str, Callable[[], ItemValues]] = {}
     paths = {"micro.accuracy": judged} if judged else {}
     paths |= {f"field.{name}.accuracy": [name] for name in judged}
     for path, names in paths.items():
         metric: ItemMetric[_Judged] = ItemMetric(
-            path, _Judged.frame, lambda source: source.right, definition="accuracy@1"
+            path,
+            _Judged.frame,
+            lambda source: source.right,
+            definition=definitions[path],
         )
         values[path] = partial(_values, metric, of_model, items, names)
     return values
@@ -279,7 +307,7 @@ def _comparable(
 
 def _values(
     metric: ItemMetric[_Judged],
-    of_model: ModelTally,
+    of_model: ModelOutcomes,
     items: Sequence[str],
     names: Sequence[str],
 ) -> ItemValues:
@@ -299,7 +327,7 @@ class _Details:
         all_fields = self.dataset.recipe.every_field
         models = self.answers.models
         yield _line(page_start(self.dataset, models, self.judge))
-        for result in item_results(self.dataset, self.answers):
+        for result in results(self.dataset, self.answers):
             rows = [JudgedRow.of(row, self.judge) for row in result.rows]
             differing = list(disagreements(result))
             yield from self.table.details(rows)
@@ -317,7 +345,7 @@ def _line(text: str) -> StreamedLine:
 
 
 def _verdicts(
-    fields: Mapping[str, FieldSpec], row: ResultRow, judge: Judge | None
+    fields: Mapping[str, FieldSpec], row: ModelResult, judge: Judge | None
 ) -> Iterator[Verdict]:
     """Yield a verdict per field and replicate, on the first task of the item."""
     for replicate in row.replicates:

@@ -15,8 +15,10 @@ from typing import Final, Literal, get_args
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.ask.recipe import FieldType, Recipe, near_hint, read_recipe
+from jobs.ask.recipe import Recipe, read_recipe
+from jobs.kit.fields.spec import FieldType
 from jobs.kit.inputs.files import read_text
+from jobs.kit.inputs.toml_tables import near_hint
 from runner.errors import UsageError
 
 EVERYDAY: Final = (
@@ -80,6 +82,9 @@ class AskSettings(BaseModel):
 
     chunk: int | None = Field(
         None, ge=50, description="split longer texts into chunks of this many tokens"
+    )
+    vision: bool = Field(
+        default=False, description="show pages of PDF files as images too"
     )
     context_tokens: int | None = Field(
         None, ge=1, description="longest prompt; default: of the models, if known"

@@ -54,12 +54,14 @@ def whole_sample(limit: int) -> str:
 def without_truth(scores: ModelScores, words: Measures) -> ModelScores:
     """Returns a model's scores without the parts that need a truth."""
     metrics = tuple(m for m in scores.metrics if words.is_operational(m.path))
-    kept = {metric.path for metric in metrics}
+    retained = {metric.path for metric in metrics}
     return replace(
         scores,
         metrics=metrics,
         comparable={
-            path: values for path, values in scores.comparable.items() if path in kept
+            path: values
+            for path, values in scores.comparable.items()
+            if path in retained
         },
         baselines=(),
     )

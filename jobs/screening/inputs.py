@@ -370,11 +370,11 @@ def load(settings: ScreeningSettings) -> ScreeningDataset:
         every = validation_set.records
         validation_set = _limited(validation_set, settings.limit, findings)
         if settings.labels is not None:
-            found = labelled(settings.labels, every, findings)
+            by_key = labelled(settings.labels, every, findings)
             validation_set = replace(
                 validation_set,
                 records=tuple(
-                    found.get(record.key, record) for record in validation_set.records
+                    by_key.get(record.key, record) for record in validation_set.records
                 ),
             )
     fulltexts: Mapping[str, Path] = {}

@@ -208,7 +208,7 @@ def labelled(
     }
     by_key = {record.key: record for record in records}
     reviews = list(dict.fromkeys(record.review for record in records))
-    found: dict[str, ScreeningRecord] = {}
+    decided_records: dict[str, ScreeningRecord] = {}
     rows = read_table(
         path,
         _LabelRow,
@@ -242,8 +242,8 @@ def labelled(
                 or (code_of(row.reason) if row.reason else record.reason_code),
             )
         )
-        if found.setdefault(key, decided).label != decided.label:
+        if decided_records.setdefault(key, decided).label != decided.label:
             raise row.error(
                 f"label contradicts an earlier row about {row.id} (correct one)"
             )
-    return found
+    return decided_records

@@ -1,7 +1,7 @@
 """Reads the rows of any table as texts by column, one at a time.
 
 A table is CSV, TSV, JSON, JSON lines or Parquet. A file of references (RIS, BibTeX,
-PubMed XML) is a table as well, whose columns are `id`, `pmid`, `doi`, `title`,
+PubMed XML or text) is a table as well, whose columns are `id`, `pmid`, `doi`, `title`,
 `abstract`, `authors`, `journal` and `year`. A reference without an id has its PMID, DOI
 or number as id.
 """
@@ -32,6 +32,7 @@ from jobs.kit.inputs.references import (
     BadReference,
     RecordCells,
     read_bibtex,
+    read_nbib,
     read_ris,
 )
 from jobs.kit.inputs.rows import RowSource
@@ -172,6 +173,7 @@ TABLES: Final[Mapping[str, Callable[[Path], Iterator[ItemRow]]]] = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), _csv_rows),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), _object_rows),
     **dict.fromkeys((".parquet", ".pq"), _parquet_rows),
+    ".nbib": lambda path: _reference_rows(path, read_nbib(path)),
     ".ris": lambda path: _reference_rows(path, read_ris(path)),
     **dict.fromkeys(
         (".bib", ".bibtex"), lambda path: _reference_rows(path, read_bibtex(path))

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from string import Formatter
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from jobs.kit.inputs.column_map import missing_column, name_list, near_words
 from jobs.kit.inputs.documents import (
@@ -170,7 +172,7 @@ def _documents_in(folder: Path, findings: InputFindings) -> list[Path]:
 
 
 def read_items(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     *,
     id: str | None = None,  # noqa: A002 - named as in a recipe
     text: str | None = None,
@@ -178,12 +180,13 @@ def read_items(
     limit: int | None = None,
     max_pages: int = MAX_PAGES,
     vision: bool = False,
+    skip_unreadable: bool = False,
     findings: InputFindings,
 ) -> Iterator[Item]:
     """Reads items in the order of their files and rows.
 
     Args:
-        source: a folder of documents, a glob, or a file.
+        source: a folder of documents, a glob, or a file; or several of them.
         id: the column with the keys. Default: the first of `KEYS`; for documents the
             name of the file without its suffix.
         text: the column with the text, or a template over fields. Default: the first
@@ -194,6 +197,7 @@ def read_items(
         max_pages: of a PDF; a longer one is an error.
         vision: whether pages are also shown as images, so that a PDF without text is
             a finding and not an error.
+        skip_unreadable: leave out documents that cannot be read, with a finding.
         findings: learns of what is odd but can be used.
 
     Raises:
@@ -206,53 +210,154 @@ def read_items(
         document=document,
         max_pages=max_pages,
         vision=vision,
+        skip_unreadable=skip_unreadable,
         findings=findings,
     )
-    items = (
-        item for path in source_files(source, findings) for item in reader.items(path)
-    )
-    return islice(_unique(items), limit)
+    named = [source] if isinstance(source, str | Path) else source
+    files = [path for name in named for path in source_files(name, findings)]
+    return islice(_unique(reader.items(files, limit)), limit)
+
+
+AHEAD: Final = 8
+"""Documents that are read ahead of the one that is needed."""
+
+READERS: Final = 4
+"""Documents that are read at once; each PDF has a process of its own."""
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+
+
+def read_ahead(
+    inputs: Iterator[_In], read: Callable[[_In], _Out]
+) -> Iterator[tuple[_In, _Out]]:
+    """Yields inputs with what is read for them, in their order.
+
+    Args:
+        inputs: only the next few are taken from it.
+        read: runs in a thread.
+    """
+    with ThreadPoolExecutor(READERS) as pool:
+        waiting = deque((one, pool.submit(read, one)) for one in islice(inputs, AHEAD))
+        try:
+            while waiting:
+                one, future = waiting.popleft()
+                result = future.result()
+                for following in islice(inputs, 1):
+                    waiting.append((following, pool.submit(read, following)))
+                yield one, result
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _unique(items: Iterable[Item]) -> Iterator[Item]:
-    seen: dict[str, str] = {}
+    seen: dict[str, tuple[str, int | None, Path | None]] = {}
     for item in items:
-        first = seen.setdefault(item.key, item.where)
-        if first is not item.where and first != item.where:
+        place = item.file, item.row, item.path
+        first = seen.setdefault(item.key, place)
+        if first is not place:
+            file, row, path = first
+            other = file if row is None else f"{file} {item.unit} {row}"
+            if row is None and file == item.file:
+                other = str(path)
             raise DatasetError(
-                f"{item.where}: id {item.key!r} also occurs in {first} (ids must be "
+                f"{item.where}: id {item.key!r} also occurs in {other} (ids must be "
                 "unique; rename one, or name another column with id)."
             )
         yield item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """A document to read, for a file or for a row of a table."""
+
+    path: Path
+    row: ItemRow | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _ItemReader:
-    """Options of `read_items`, and how a file is read under them."""
+    """Options of `read_items`, and how files are read under them."""
 
     id: str | None
     text: str | None
     document: str | None
     max_pages: int
     vision: bool
+    skip_unreadable: bool
     findings: InputFindings
 
-    def items(self, path: Path) -> Iterator[Item]:
-        """Reads the items of one file."""
-        if is_table(path):
-            return self._table(path)
-        return iter((self._paper(path),))
+    def items(self, files: Sequence[Path], limit: int | None) -> Iterator[Item]:
+        """Reads the items of files; no documents but the first *limit* are read."""
+        for is_rows, paths in groupby(files, key=is_table):
+            if is_rows:
+                for path in paths:
+                    yield from self._table(path, limit)
+            else:
+                wanted = (_Wanted(path=path) for path in paths)
+                yield from self._documents(islice(wanted, limit))
 
-    def _paper(self, path: Path) -> Item:
-        document = self._read(path)
+    def _documents(self, wanted: Iterator[_Wanted]) -> Iterator[Item]:
+        """Reads documents ahead; the first that cannot be read names the others."""
+        unreadable: list[tuple[_Wanted, DatasetError]] = []
+        for one, (result, findings) in read_ahead(wanted, self._read):
+            self.findings.extend(findings)
+            if isinstance(result, DatasetError):
+                unreadable.append((one, result))
+            elif not unreadable or self.skip_unreadable:
+                yield self._item(one, result)
+        if not unreadable:
+            return
+        first, error = unreadable[0]
+        if self.skip_unreadable:
+            self.findings.add(
+                "unreadable_files",
+                "error",
+                first.path.parent.name,
+                "Files could not be read and were left out.",
+                example=str(error).removesuffix("."),
+                n=len(unreadable),
+            )
+            return
+        sentence = str(error).removesuffix(".")
+        if first.row is not None:
+            sentence = f"{first.row.location}: {sentence}"
+        if others := [one.path.name for one, _ in unreadable[1:]]:
+            sentence += f"; unreadable as well: {name_list(others)}"
+        raise DatasetError(f"{sentence}.") from error
+
+    def _read(self, one: _Wanted) -> tuple[Document | DatasetError, InputFindings]:
+        findings = InputFindings()
+        try:
+            document = read_paper(
+                one.path, findings, max_pages=self.max_pages, vision=self.vision
+            )
+        except DatasetError as error:
+            return error, findings
+        return document, findings
+
+    def _item(self, one: _Wanted, document: Document) -> Item:
+        path, row = one.path, one.row
+        if row is not None:
+            return Item(
+                key=one.key,
+                fields={"file": path.name, **document.metadata, **row.cells},
+                document=document,
+                file=row.source.file,
+                row=row.number,
+                unit=row.source.unit,
+                path=path,
+            )
         fields = {"file": path.name, **document.metadata, "text": document.text}
         key = path.stem
         if self.id is not None:
             key = fields.get(self.id, "").strip()
             if not key:
+                filled = [name for name in fields if fields[name]]
                 raise DatasetError(
                     f"{path.name}: it has no {self.id} to serve as id (found: "
-                    f"{name_list([name for name in fields if fields[name]])})."
+                    f"{name_list(filled)})."
                 )
         if self.text not in {None, "text"}:
             template = text_template(str(self.text), tuple(fields), path.name)
@@ -262,43 +367,46 @@ class _ItemReader:
             key=key, fields=fields, document=document, file=path.name, path=path
         )
 
-    def _read(self, path: Path) -> Document:
-        return read_paper(
-            path, self.findings, max_pages=self.max_pages, vision=self.vision
-        )
-
-    def _table(self, path: Path) -> Iterator[Item]:
-        key_column: str | None = None
-        template: TextTemplate | None = None
-        for row in table_rows(path):
-            if key_column is None:
-                names = tuple(row.cells)
-                key_column = self._key_column(path, names)
-                template = self._template(path, names)
-            key = row.cells.get(key_column, "").strip()
-            if not key:
-                raise row.error(f"{key_column} is blank (fill it in)")
-            yield self._row_item(path, row, key, template)
-        if key_column is None:
+    def _table(self, path: Path, limit: int | None) -> Iterator[Item]:
+        rows = self._keyed(path)
+        first = next(rows, None)
+        if first is None:
             raise DatasetError(f"{path.name}: no row in it (name another file).")
+        template = self._template(path, tuple(first[1].cells))
+        rows = chain((first,), rows)
+        if template is None:
+            wanted = (
+                _Wanted(path=self._named_file(path, row), row=row, key=key)
+                for key, row in rows
+            )
+            yield from self._documents(islice(wanted, limit))
+            return
+        for key, row in rows:
+            yield self._row_item(path, row, key, template)
+
+    def _keyed(self, path: Path) -> Iterator[tuple[str, ItemRow]]:
+        """Yields the rows of a table with their keys."""
+        column: str | None = None
+        for row in table_rows(path):
+            if column is None:
+                column = self._key_column(path, tuple(row.cells))
+            key = row.cells.get(column, "").strip()
+            if not key:
+                raise row.error(f"{column} is blank (fill it in)")
+            yield key, row
 
     def _row_item(
-        self, path: Path, row: ItemRow, key: str, template: TextTemplate | None
+        self, path: Path, row: ItemRow, key: str, template: TextTemplate
     ) -> Item:
-        file = None
-        if template is None:
-            file = self._named_file(path, row)
-            document = self._read(file)
-        else:
-            document = text_document(row.location, template.render(row.cells))
-            if not document.text:
-                self.findings.add(
-                    "empty_text",
-                    "warn",
-                    path.name,
-                    "Rows have no text.",
-                    example=f"{row.source.unit} {row.number}",
-                )
+        document = text_document(row.location, template.render(row.cells))
+        if not document.text:
+            self.findings.add(
+                "empty_text",
+                "warn",
+                path.name,
+                "Rows have no text.",
+                example=f"{row.source.unit} {row.number}",
+            )
         return Item(
             key=key,
             fields={"file": path.name, **row.cells},
@@ -306,7 +414,6 @@ class _ItemReader:
             file=row.source.file,
             row=row.number,
             unit=row.source.unit,
-            path=file,
         )
 
     def _named_file(self, table: Path, row: ItemRow) -> Path:

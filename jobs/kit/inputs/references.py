@@ -1,4 +1,4 @@
-"""Reads references from RIS and BibTeX files, one at a time.
+"""Reads references from RIS, BibTeX and PubMed text files, one at a time.
 
 The cells of a reference are those of `FIELDS`. A record that cannot be read is yielded
 with the reason, so that a job decides whether it stops or goes on.
@@ -218,3 +218,55 @@ def require_library(path: Path, form: str, library: str) -> None:
             f"{path.name}: reading {form} needs {library} (pip install "
             "'siftlog[refs]')."
         )
+
+
+_NBIB_LINE: Final = re.compile(r"(?P<tag>[A-Z]{2,4}) *- (?P<text>.*)")
+_NBIB_DOI: Final = re.compile(r"(\S+) \[doi\]")
+
+
+def read_nbib(path: Path, cure: str = CURE) -> Iterator[RecordCells]:
+    """Reads the records of PubMed's text format (`.nbib`), from `PMID` to a blank line.
+
+    Args:
+        path: of the file.
+        cure: what to do about a file in which no record begins.
+
+    Raises:
+        DatasetError: the file cannot be read, or no record begins in it.
+    """
+    fields: dict[str, list[str]] = {}
+    last: list[str] | None = None
+    records = 0
+    for _, line in lines(path):
+        match = _NBIB_LINE.match(line)
+        if match is not None and match["tag"] == "PMID" and fields:
+            yield _nbib_cells(fields)
+            fields = {}
+        if match is not None and (fields or match["tag"] == "PMID"):
+            records += match["tag"] == "PMID"
+            last = fields.setdefault(match["tag"], [])
+            last.append(match["text"].strip())
+        elif last and line.startswith("      "):
+            last[-1] += f" {line.strip()}"
+    if not records:
+        raise DatasetError(f"{path.name}: no record begins with PMID- ({cure}).")
+    yield _nbib_cells(fields)
+
+
+def _nbib_cells(fields: Mapping[str, list[str]]) -> RecordCells:
+    def first(*tags: str) -> str:
+        return next((fields[tag][0] for tag in tags if tag in fields), "")
+
+    ids = (*fields.get("LID", ()), *fields.get("AID", ()))
+    dois = (match[1] for text in ids if (match := _NBIB_DOI.fullmatch(text)))
+    year = _YEAR.search(first("DP"))
+    return {
+        "document_id": first("PMID"),
+        "pmid": first("PMID"),
+        "doi": next(dois, ""),
+        "title": first("TI", "BTI"),
+        "abstract": first("AB"),
+        "authors": fields.get("FAU") or fields.get("AU") or [],
+        "journal": first("JT", "TA"),
+        "year": year.group() if year else None,
+    }

@@ -71,7 +71,7 @@ def _start_of(text: str, available: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownValue:
+class PageValue:
     """A value of the page."""
 
     field: str
@@ -170,7 +170,7 @@ def _choice(name: str, every: str, options: Mapping[str, str]) -> Element:
     )
 
 
-def page_row(key: str, title: str, model: str, values: Iterable[ShownValue]) -> str:
+def page_row(key: str, title: str, model: str, values: Iterable[PageValue]) -> str:
     """Return the answers of one model about one item."""
     row = {
         "id": display_text(key),

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from jobs.ask.answers import merged_answer, value_text
 from jobs.ask.inputs import load
 from jobs.ask.job import job
-from jobs.ask.parsing import AnswerQuote, FieldAnswer
-from jobs.ask.recipe import FieldSpec
 from jobs.ask.score import score
 from jobs.ask.settings import AskSettings
+from jobs.kit.fields.parsing import AnswerQuote, FieldAnswer
+from jobs.kit.fields.results import merged_answer, value_text
+from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.grounding import GroundingLevel
 from jobs.kit.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.errors import DatasetError
@@ -95,7 +95,7 @@ def test_without_gold_there_are_counts_and_no_accuracy(tmp_path: Path) -> None:
     assert values["all.grounded"] == 1
     assert not any("accuracy" in path for path in values)
     assert scored.headline == "all.grounded"
-    assert any("--gold FILE" in part for part in scored.not_available)
+    assert any("--gold FILE" in finding.message for finding in scored.findings)
 
 
 def test_a_row_has_value_quote_place_and_state(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_the_columns_follow_from_the_recipe_alone(tmp_path: Path) -> None:
 def test_an_invented_quote_is_marked_and_counted(tmp_path: Path) -> None:
     scored = card(tmp_path, lambda _: reply(7, "trial", [], "Nobody wrote this at all"))
     assert metrics(scored)["field.enrolled.grounded"] == 0
-    assert [finding.code for finding in scored.findings] == ["ungrounded"]
+    assert "ungrounded" in {finding.code for finding in scored.findings}
     assert table_rows(scored, "answers")[0]["enrolled_grounded"] is False
     assert '"ungrounded"' in artifact_texts(scored)["answers.html"].split("\n", 3)[3]
 
@@ -292,7 +292,8 @@ def test_a_run_writes_every_form_of_the_table(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "r" / "scores" / "1"
     names = {path.name for path in folder.iterdir()}
     assert {f"answers.{form}" for form in ("csv", "jsonl", "xlsx", "html")} <= names
-    assert max(map(len, done.stdout.splitlines())) <= 100
+    listed = [line for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert max(map(len, listed)) <= 80
     with (folder / "answers.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["id"] for row in rows] == ["a", "b"]

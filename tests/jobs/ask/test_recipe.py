@@ -11,10 +11,10 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.ask.conditions import Condition, ConditionError
 from jobs.ask.inputs import SAMPLE
 from jobs.ask.recipe import read_recipe
 from jobs.ask.settings import AskSettings, question_recipe, recipe_of
+from jobs.kit.fields.conditions import Condition, ConditionError
 from runner.errors import DatasetError, RunnerError
 
 BASE = """items = "papers/"

@@ -14,9 +14,9 @@ from jobs.ask.inputs import SAMPLE, load
 from jobs.ask.job import job
 from jobs.ask.merge import ItemAnswer, item_answers, place_of
 from jobs.ask.plan import parser_of
-from jobs.ask.settings import AskSettings
+from jobs.ask.settings import AskSettings, recipe_of
 from jobs.kit.testing import MemoryAnswers
-from runner.job import Task
+from runner.job import ModelLimits, Task
 from store.database import open_reader
 from store.read.status import run_started
 from tests.commands import Done, siftlog
@@ -203,9 +203,67 @@ def test_a_quote_has_page_and_section(tmp_path: Path) -> None:
     assert quote.section.endswith("Methods")
 
 
+def test_pages_are_shown_to_a_model_that_sees(tmp_path: Path) -> None:
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "scan.pdf").write_bytes(pdf("", "", ""))
+    (papers / "text.pdf").write_bytes(pdf(*PAPERS["iron-runners.pdf"]))
+    settings = AskSettings(papers=(papers,), question=("Why?",), vision=True)
+    dataset = load(settings)
+    assert [spec.skip for spec in job.plan(dataset)] == [None, None]
+    for spec in job.plan(dataset):
+        task = Task(number=1, stage="ask", key=spec.key, model="m", replicate=1)
+        assert len(job.request(dataset, task).messages[-1].images) == 2
+    chunked = load(settings.model_copy(update={"chunk": 60}))
+    *_, last = (spec for spec in job.plan(chunked) if spec.group == "text")
+    task = Task(number=1, stage="chunk", key=last.key, model="m", replicate=1)
+    # only the pages of the chunk
+    assert len(job.request(chunked, task).messages[-1].images) == 1
+
+
 def test_the_sample_has_the_pdf_files_of_its_generator() -> None:
     for name, content in PAPERS.items():
         assert (SAMPLE / "papers" / name).read_bytes() == pdf(*content)
+
+
+def test_a_run_records_the_shortest_context_of_its_models(folder: Path) -> None:
+    settings = AskSettings(papers=(folder / "papers",), question=("Why?",))
+    limits = {
+        "m": ModelLimits(context_tokens=8000),
+        "n": ModelLimits(context_tokens=4000),
+        "o": ModelLimits(),
+    }
+    fitted = job.fit(settings, limits)
+    assert fitted.context_tokens == 4000
+    assert recipe_of(fitted).fields["answer"].ask == "Why?"
+    chosen = settings.model_copy(update={"context_tokens": 9000})
+    assert job.fit(chosen, limits).context_tokens == 9000
+
+
+def test_examples_and_reasoning_are_in_the_prompt(folder: Path) -> None:
+    (folder / "r.toml").write_text(
+        """items = "papers"
+        explain = true
+        instructions = "Count adults."
+        [fields.n]
+        ask = "How many?"
+        type = "number"
+        unit = "mg"
+        quote = true
+        [[examples]]
+        text = "They took 3 mg."
+        answers = { n = 3 }
+        quotes = { n = "3 mg" }
+        """
+    )
+    dataset = load(AskSettings(recipe=folder / "r.toml"))
+    task = Task(number=1, stage="ask", key="a", model="m", replicate=1)
+    request = job.request(dataset, task)
+    system = request.messages[0].text
+    assert "Count adults." in system
+    example = {"quote": "3 mg", "value": 3, "unit": "mg"}
+    assert json.dumps({"reasoning": "...", "n": example}) in system
+    assert list(json.loads(request.schema.json)["properties"]) == ["reasoning", "n"]
 
 
 TABLE = "id,title,abstract,design\n1,A,We enrolled 12 men.,RCT\n"
@@ -234,7 +292,11 @@ ASK = '[fields.n]\nask = "How many?"\n'
             "no column 'abstrct' (the nearest is abstract)",
         ),
         (f'items = "t.csv"\nid = "pmdi"\n{ASK}', (), "t.csv: column 'pmdi' is missing"),
-        (f'items = "empty"\n{ASK}', (), "empty: no paper in this folder"),
+        (
+            f'items = "empty"\n{ASK}',
+            (),
+            "empty: there is no paper in this folder (put files in it",
+        ),
         (
             f'items = "papers"\n{ASK}',
             ("--context-tokens", 310),

@@ -37,11 +37,30 @@ PUBMED = """<?xml version="1.0"?><PubmedArticleSet><PubmedArticle><MedlineCitati
 Wet moss grows.</AbstractText></Abstract></Article></MedlineCitation></PubmedArticle>
 </PubmedArticleSet>"""
 
+NBIB = """
+PMID- 7
+TI  - Moss
+AB  - Wet moss
+      grows.
+FAU - Birch, A
+
+PMID- 8
+TI  - Lichen
+LID - 10.5555/lichen [doi]
+"""
+
 ENCRYPTED = assembled(
     [b"<< /Type /Catalog >>"],
     trailer=b"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O (%s) /U (%s)"
     b" >> /ID [(a) (a)]" % (b"o" * 32, b"u" * 32),
 )
+
+
+@pytest.fixture(autouse=True)
+def own_cache(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 def read(source: Path | str, **options: object) -> list[Item]:
@@ -69,6 +88,7 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
         ("a.ris", RIS, ["k1", "10.5555/lichen"]),
         ("a.bib", BIBTEX, ["k1", "k2"]),
         ("a.xml", PUBMED, ["7"]),
+        ("a.nbib", NBIB, ["7", "8"]),
     ],
 )
 def test_a_table_gives_an_item_per_row_with_title_and_abstract_as_text(
@@ -305,3 +325,46 @@ def test_a_template_puts_every_field_in_its_place(
     text = literal + literal.join(f"{{{name}}}" for name in fields)
     template = text_template(text, tuple(fields), "a.csv")
     assert template.render(fields) == (between + between.join(fields.values())).strip()
+
+
+def test_every_unreadable_paper_is_named_or_left_out(tmp_path: Path) -> None:
+    written(tmp_path, "a.pdf", ENCRYPTED)
+    written(tmp_path, "b.pdf", pdf([PAGE]))
+    written(tmp_path, "c.pdf", b"%PDF no")
+    sentence = r"^a\.pdf: it is encrypted .*; unreadable as well: c\.pdf\.$"
+    with pytest.raises(DatasetError, match=sentence):
+        read(tmp_path)
+    findings = InputFindings()
+    (item,) = read_items(tmp_path, skip_unreadable=True, findings=findings)
+    assert item.key == "b"
+    (finding,) = findings.findings()
+    assert (finding.code, finding.n) == ("unreadable_files", 2)
+    assert len(read(tmp_path, limit=2, skip_unreadable=True)) == 1
+    table = written(tmp_path, "t.csv", "id,pdf\nk,c.pdf\n")
+    with pytest.raises(DatasetError, match=r"t\.csv row 2: c\.pdf: it is no PDF"):
+        read(table, document="pdf")
+
+
+def test_papers_of_one_name_in_two_folders_are_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        written(tmp_path / name, "a.txt", "Moss.")
+    with pytest.raises(DatasetError, match=r"id 'a' also occurs in .*one/a\.txt"):
+        read(f"{tmp_path}/**/*.txt")
+    assert len(read([tmp_path / "one", tmp_path / "one" / "a.txt"], limit=1)) == 1
+
+
+def test_a_pdf_is_read_once_per_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = written(tmp_path, "a.pdf", pdf([PAGE] * 3))
+    before = read(path)
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.executable", "/no/python")
+        assert read(path) == before
+        with pytest.raises(DatasetError, match="it has 3 pages, more than 2"):
+            read(path, max_pages=2)
+    (kept,) = (tmp_path / "cache").rglob("pdf/*")
+    kept.write_bytes(b"broken")
+    assert read(path) == before

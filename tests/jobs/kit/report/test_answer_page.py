@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from jobs.kit.report.answer_page import (
     CONTEXT_CHARS,
+    PageValue,
     QuoteInContext,
-    ShownValue,
     page_end,
     page_row,
     page_start,
@@ -40,7 +40,7 @@ def data(text: str) -> list[dict[str, object]]:
 def test_no_text_ends_the_data(text: str) -> None:
     hostile = f"</script><script>alert(1)</script>{text}"
     quote = QuoteInContext(quote=hostile)
-    value = ShownValue(field="n", value=hostile, state="answered", quotes=[quote])
+    value = PageValue(field="n", value=hostile, state="answered", quotes=[quote])
     whole = page(page_row(hostile, hostile, hostile, [value]))
     assert len(data(whole)) == 1
     assert whole.count("<script") == 2

@@ -1,17 +1,16 @@
-"""Declares the figures of ask: outcomes by field, accuracy, confusion."""
+"""Declares the figures of typed fields: outcomes by field, accuracy, confusion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from jobs.ask.settings import AskSettings
-from jobs.ask.tables import FieldCounts
 from jobs.kit import charts
-from jobs.kit.charts import Chart, ChartFigures, bootstrap_note, stack
+from jobs.kit.charts import Chart, ChartFigures, stack
+from jobs.kit.fields.tables import FieldOutcomes
 from runner.scorecard import Axis, Metric, Panel
 
-Data: TypeAlias = tuple[Sequence[FieldCounts], Mapping[str, Metric]]
+Data: TypeAlias = tuple[Sequence[FieldOutcomes], Mapping[str, Metric]]
 """The counts of a model, and its metrics by path."""
 
 Plot: TypeAlias = charts.Plot[None, Data]
@@ -19,7 +18,7 @@ Plot: TypeAlias = charts.Plot[None, Data]
 
 def _outcomes(plot: Plot) -> Iterator[Panel]:
     for model in plot.models:
-        rows = [row for row in model.data[0] if row.tally.asked]
+        rows = [row for row in model.data[0] if row.tally.outcomes]
         if not rows:
             continue
         ungrounded = [row.tally.quoted - row.tally.grounded for row in rows]
@@ -77,13 +76,11 @@ CHARTS: tuple[Chart[None, Data], ...] = (
 
 
 def figures(
-    counts: Sequence[FieldCounts],
+    counts: Sequence[FieldOutcomes],
     metrics: Mapping[str, Sequence[Metric]],
-    settings: AskSettings,
-    items: int,
+    intervals: str,
 ) -> ChartFigures[None, Data]:
-    """Return the figures of a scoring."""
-    note = bootstrap_note(settings.level, "item", f"{items:,} items", settings.boot_b)
+    """Return the figures of a scoring; *intervals* says how they were computed."""
 
     def plot() -> Plot:
         data = {
@@ -93,6 +90,6 @@ def figures(
             )
             for model, listed in metrics.items()
         }
-        return charts.Plot.of(None, data, note)
+        return charts.Plot.of(None, data, intervals)
 
     return ChartFigures(CHARTS, plot)

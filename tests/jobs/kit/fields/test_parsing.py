@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.ask.parsing import ParsedReply, read_check, read_fields
-from jobs.ask.prompts import reply_schema
-from jobs.ask.recipe import FieldSpec
+from jobs.kit.fields.parsing import ParsedReply, read_check, read_fields
+from jobs.kit.fields.prompts import reply_schema
+from jobs.kit.fields.spec import FieldSpec
 from runner.messages import ParseFailure, Reply
 
 PARTS = {"name": {"ask": "?"}, "size": {"ask": "?", "type": "integer"}}

@@ -1,4 +1,4 @@
-"""Defines the metrics of ask: counts without gold values, accuracy with them.
+"""Defines the metrics of typed fields: counts without gold values, accuracy with them.
 
 Without gold values no metric says whether an answer is right.
 """
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jobs.ask.answers import FieldResult, ResultRow, answer_key
-from jobs.ask.gold import Gold, rule_of, score_value
-from jobs.ask.parsing import FieldAnswer
-from jobs.ask.recipe import FieldSpec
 from jobs.kit.baselines import TrivialBaseline
+from jobs.kit.fields.gold import GoldValues, rule_of, rule_words, score_value
+from jobs.kit.fields.parsing import FieldAnswer
+from jobs.kit.fields.results import FieldResult, ModelResult, answer_key
+from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.measurements import MeasuredValue, Measurement, count, share
 from jobs.kit.measures import (
     BASELINE_FORMS,
@@ -29,12 +29,16 @@ from jobs.kit.metrics import Ratio, ResampledStatistic
 from jobs.kit.metrics.cluster_statistics import Counts, Support
 from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.value_scores import ValueScore
+from runner.scorecard import Labels
 
 
 @dataclass(slots=True)
 class FieldTally:
     """What one model answered to one field, over all items."""
 
+    is_categorical: bool = False  #: whether it keeps labels
+    labels: list[tuple[int, str | None]] = field(default_factory=list)
+    """The number of each item with an outcome, and its answer; None: not read."""
     states: Counter[str] = field(default_factory=Counter)
     quoted: int = 0  #: values with a quote
     grounded: int = 0  #: of them, those whose quotes are all in the text
@@ -57,7 +61,7 @@ class FieldTally:
             self.agreements.append(result.agreement)
 
     @property
-    def asked(self) -> int:
+    def outcomes(self) -> int:
         """Return the number of items that have an outcome."""
         return sum(n for s, n in self.states.items() if s not in {"not asked", "open"})
 
@@ -86,25 +90,25 @@ COUNTS: Mapping[str, ValueMeasure[FieldTally]] = {
     "asked": ValueMeasure(
         "Asked",
         "Number of answers that have an outcome: an item and a field of one model",
-        of=lambda tally: count(tally.asked),
+        of=lambda tally: count(tally.outcomes),
     ),
     "answered": ValueMeasure(
         "Answered",
         "Share of answers with a value",
-        of=lambda tally: share(tally.answered, tally.asked),
+        of=lambda tally: share(tally.answered, tally.outcomes),
         definition="answered@1(values / answers with an outcome)",
     ),
     "not_reported": ValueMeasure(
         "Not reported",
         "Share of answers which say that the text does not report the field",
-        of=lambda tally: share(tally.states["not reported"], tally.asked),
+        of=lambda tally: share(tally.states["not reported"], tally.outcomes),
         definition="not reported@1(null answers / answers with an outcome)",
     ),
     "unparsed": ValueMeasure(
         "Unparsed",
         "Share of answers that could not be read as the field's type",
         "lower",
-        of=lambda tally: share(tally.unread, tally.asked),
+        of=lambda tally: share(tally.unread, tally.outcomes),
         definition="unparsed@1(unread or failed / answers with an outcome)",
     ),
     "grounded": ValueMeasure(
@@ -226,30 +230,55 @@ MEASURES = Measures(
     },
     forms=BASELINE_FORMS,
     headlines=("micro.accuracy", "macro.accuracy", "all.answered", "all.grounded"),
+    operational=tuple(f"all.{name}" for name in COUNTS)
+    + tuple(f"field.{{field}}.{name}" for name in COUNTS),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelTally:
+class ModelOutcomes:
     """Everything that is counted of one model."""
 
     fields: Mapping[str, FieldTally]
     units: Counter[str] = field(default_factory=Counter)
 
-    def add(self, row: ResultRow, number: int, judge: Judge | None) -> None:
+    def add(self, row: ModelResult, number: int, judge: Judge | None) -> None:
         """Count one row; *number* is that of its item in the run."""
         self.units["item"] += 1
         for name, result in row.fields.items():
             tally = self.fields[name]
             tally.add(result)
             self.units["value"] += result.state == "answered"
+            if tally.is_categorical and result.state not in {"not asked", "open"}:
+                label = None if result.failure else _label(result.answer.value)
+                tally.labels.append((number, label))
             score = None if judge is None else judge.score(row.item, name, result)
             if score is not None:
                 tally.judged.append((number, score))
-                if judge is not None and name in judge.labelled:
+                if judge is not None and tally.is_categorical:
                     gold = judge.gold.rows[row.item][name]
                     answer = "unread" if result.failure else _label(result.answer.value)
                     tally.confusion[_label(gold), answer] += 1
+
+    def labels(self, fields: Mapping[str, FieldSpec], items: Sequence[str]) -> Labels:
+        """Return the answers to fields with few values, as labels of items."""
+        rows = [
+            (f"{items[at]} {name}", label)
+            for name, tally in self.fields.items()
+            for at, label in tally.labels
+        ]
+        categories = dict.fromkeys(
+            category
+            for name, tally in self.fields.items()
+            if tally.is_categorical
+            for category in _categories(fields[name])
+        )
+        return Labels(
+            what="answer",
+            categories=tuple(categories),
+            items=[key for key, _ in rows],
+            assigned=[label for _, label in rows],
+        )
 
     def measurements(
         self, fields: Mapping[str, FieldSpec], items: int
@@ -266,7 +295,7 @@ class ModelTally:
             whole = whole.merged(tally)
         yield from measured(COUNTS, whole, path="all.")
         for name, tally in self.fields.items():
-            path, over = f"field.{name}.", f"field {name}"
+            path, over = f"field.{name}.", f"field {name}{rule_words(fields[name])}"
             if name in judged:
                 yield from measured(ACCURACY, judged[name], path=path, over=over)
                 if fields[name].is_list or fields[name].element == "object":
@@ -278,9 +307,9 @@ def _over_fields(judged: Mapping[str, JudgedField]) -> Iterator[Measurement]:
     """Yield the accuracy over all values, and the mean over fields."""
     if not judged:
         return
-    rates = [_rate(each.right, each.judged) for each in judged.values()]
-    right = np.sum([each.right for each in judged.values()], axis=0)
-    known = np.sum([each.judged for each in judged.values()], axis=0)
+    rates = [_rate(f.right, f.judged) for f in judged.values()]
+    right = np.sum([field_scores.right for field_scores in judged.values()], axis=0)
+    known = np.sum([field_scores.judged for field_scores in judged.values()], axis=0)
     accuracy = ACCURACY["accuracy"]
     yield accuracy.measurement(
         "accuracy",
@@ -328,9 +357,23 @@ class _Macro:
         return mean
 
 
+def is_categorical(spec: FieldSpec) -> bool:
+    """Return whether a field has few values, which are labels."""
+    return spec.type in {"boolean", "one-of"}
+
+
+def _categories(spec: FieldSpec) -> tuple[str, ...]:
+    values = spec.options if spec.type == "one-of" else ("true", "false")
+    return (*values, NOT_REPORTED)
+
+
+NOT_REPORTED = "not reported"
+"""Label of an answer, or gold value, that says so."""
+
+
 def _label(value: object) -> str:
     if value is None:
-        return "not reported"
+        return NOT_REPORTED
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -338,14 +381,8 @@ def _label(value: object) -> str:
 class Judge:
     """Compares results with their gold values."""
 
-    gold: Gold
+    gold: GoldValues
     fields: Mapping[str, FieldSpec]
-
-    @property
-    def labelled(self) -> frozenset[str]:
-        """Return the fields with a table of confusion."""
-        kinds = {"boolean", "one-of"}
-        return frozenset(n for n in self.gold.fields if self.fields[n].type in kinds)
 
     def score(self, item: str, name: str, result: FieldResult) -> ValueScore | None:
         """Return the score of a result; None: it is not judged.
@@ -354,10 +391,10 @@ class Judge:
         that the gold value expects.
         """
         row = self.gold.rows.get(item, {})
-        rule = rule_of(self.fields[name])
-        if name not in row or rule is None or result.state == "open":
+        if name not in row or result.state == "open":
             return None
-        score = score_value(result.answer.value, row[name], self.fields[name], rule)
+        spec = self.fields[name]
+        score = score_value(result.answer.value, row[name], spec, rule_of(spec))
         is_wrong = result.failure and score.is_right
         return ValueScore(0, 1, score.expected) if is_wrong else score
 
@@ -365,7 +402,7 @@ class Judge:
         """Yield the accuracy of always giving a field's most frequent gold value."""
         spec, rule = self.fields[name], rule_of(self.fields[name])
         golds = [row[name] for row in self.gold.rows.values() if name in row]
-        if rule is None or not golds:
+        if not golds:
             return
         common: Counter[str] = Counter()
         values = {}

@@ -14,7 +14,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from jobs.ask.recipe import FieldSpec, PartSpec
+from jobs.kit.fields.spec import FieldSpec, PartSpec
 from jobs.kit.replies import wellformed
 
 Scalar: TypeAlias = str | int | float | bool

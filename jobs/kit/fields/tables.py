@@ -1,28 +1,26 @@
-"""Declares the tables of ask: answers, disagreements, counts per field, confusion.
+"""Declares the tables of typed fields: answers, disagreements, counts, confusion.
 
-The columns of `answers` follow from the recipe alone, so that all runs of a recipe have
-the same ones.
+The columns of `answers` follow from the declared fields alone, so that all runs with
+the same fields have the same ones.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, Final, Literal
 
-from jobs.ask.answers import (
+from jobs.kit.fields.gold import gold_text
+from jobs.kit.fields.measures import FieldTally, Judge
+from jobs.kit.fields.results import (
     FieldResult,
     ItemResult,
-    ResultRow,
+    ModelResult,
     answer_key,
 )
-from jobs.ask.gold import gold_text
-from jobs.ask.inputs import AskDataset
-from jobs.ask.measures import FieldTally, Judge
-from jobs.ask.recipe import FieldSpec
+from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.tables import Columns, TableOf, column, count, flag, number, text
 from jobs.kit.value_scores import ValueScore
 from runner.scorecard import Cell
@@ -32,12 +30,12 @@ from runner.scorecard import Cell
 class JudgedRow:
     """A row of the table of answers with its gold values."""
 
-    row: ResultRow
+    row: ModelResult
     scores: Mapping[str, ValueScore]  #: by field, of those with a gold value
     gold: Mapping[str, Any]
 
     @classmethod
-    def of(cls, row: ResultRow, judge: Judge | None) -> JudgedRow:
+    def of(cls, row: ModelResult, judge: Judge | None) -> JudgedRow:
         """Return a row with the scores of its fields."""
         scores = {
             name: score
@@ -49,16 +47,27 @@ class JudgedRow:
 
 
 def answer_table(
-    dataset: AskDataset, replicates: int, judge: Judge | None
+    fields: Mapping[str, FieldSpec],
+    *,
+    checked: Collection[str] = (),
+    replicates: int = 1,
+    has_reasoning: bool = False,
+    judge: Judge | None = None,
 ) -> AnswerTable:
-    """Return the table of answers, without its rows."""
-    recipe = dataset.recipe
-    checked = {name for check in recipe.check for name in recipe.checked(check)}
+    """Return the table of answers, without its rows.
+
+    Args:
+        fields: by name.
+        checked: fields whose values a check verifies.
+        replicates: of the run.
+        has_reasoning: whether replies begin with a reasoning.
+        judge: has the gold values, if they are known.
+    """
     columns: list[Columns[JudgedRow]] = [
         text("id", lambda row: row.row.item),
         text("model", lambda row: row.row.model),
     ]
-    for name, spec in recipe.every_field.items():
+    for name, spec in fields.items():
         columns += _field_columns(
             name,
             spec,
@@ -66,7 +75,7 @@ def answer_table(
             is_repeated=replicates > 1,
             has_gold=judge is not None and name in judge.gold.fields,
         )
-    if recipe.explain:
+    if has_reasoning:
         columns.append(text("reasoning", lambda row: row.row.replicates[0].reasoning))
     columns += [
         number("cost_usd", lambda row: row.row.cost_usd),
@@ -82,9 +91,7 @@ def answer_table(
 
 AnswerTable = TableOf[JudgedRow]
 
-FORMATS: Final[tuple[Literal["jsonl", "parquet", "xlsx"], ...]] = (
-    ("parquet", "xlsx") if find_spec("pyarrow") else ("xlsx",)
-)
+FORMATS: Final[tuple[Literal["jsonl", "parquet", "xlsx"], ...]] = ("parquet", "xlsx")
 """Formats of the table of answers besides CSV; JSON lines are nested, and written by
 `answer_line`."""
 
@@ -216,7 +223,7 @@ def disagreements(item: ItemResult) -> Iterator[Disagreement]:
             yield from _of_replicates(row, name)
 
 
-def _of_replicates(row: ResultRow, name: str) -> Iterator[Disagreement]:
+def _of_replicates(row: ModelResult, name: str) -> Iterator[Disagreement]:
     answers = {
         replicate.replicate: replicate.fields[name]
         for replicate in row.replicates
@@ -253,7 +260,7 @@ def _disagreement(  # noqa: PLR0917 - one per column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FieldCounts:
+class FieldOutcomes:
     """The counts of one model and field."""
 
     model: str
@@ -267,12 +274,12 @@ class FieldCounts:
         return sum(score.is_right for _, score in judged) if judged else None
 
 
-FIELDS = TableOf[FieldCounts](
+FIELDS = TableOf[FieldOutcomes](
     name="fields",
     columns=(
         text("model", lambda row: row.model),
         text("field", lambda row: row.field),
-        count("asked", lambda row: row.tally.asked, "items with an outcome"),
+        count("asked", lambda row: row.tally.outcomes, "items with an outcome"),
         count("answered", lambda row: row.tally.answered),
         count("not_reported", lambda row: row.tally.states["not reported"]),
         count("unparsed", lambda row: row.tally.unread, "unread and failed"),

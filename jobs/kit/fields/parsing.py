@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from jobs.ask.recipe import FieldSpec
-from jobs.ask.values import Unparsed, Value, read_value
+from jobs.kit.fields.spec import FieldSpec
+from jobs.kit.fields.values import Unparsed, Value, read_value
 from jobs.kit.grounding import GROUNDED, GroundingLevel
 from jobs.kit.replies import objects, parse_failure, reply_content, wellformed
 from runner.messages import ParseFailure, Reply

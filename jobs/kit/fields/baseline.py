@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jobs.ask.parsing import REASONING
 from jobs.kit.chat import read_blocks, text_outside_blocks
+from jobs.kit.fields.parsing import REASONING
 from jobs.kit.lexical import Bm25, content_words, tokens
 from runner.messages import ChatRequest
 

@@ -9,19 +9,19 @@ semicolons, or a JSON list; an object is written as JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from jobs.ask.answers import value_text
-from jobs.ask.inputs import AskDataset, gold_file
-from jobs.ask.recipe import FieldSpec, near_hint
-from jobs.ask.values import Unparsed, Value, read_value
+from jobs.kit.fields.results import value_text
+from jobs.kit.fields.spec import FieldSpec
+from jobs.kit.fields.values import Unparsed, Value, read_value
 from jobs.kit.inputs.cells import quote
 from jobs.kit.inputs.column_map import nearest
 from jobs.kit.inputs.item_rows import TABLES, ItemRow, table_rows, table_suffix
-from jobs.kit.inputs.items import KEYS
+from jobs.kit.inputs.items import KEYS, Item
+from jobs.kit.inputs.toml_tables import near_hint
 from jobs.kit.value_scores import (
     EXACT,
     ValueKind,
@@ -58,33 +58,53 @@ _KINDS: Final[Mapping[str, ValueKind]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gold:
+class GoldValues:
     """The gold values of a run's items."""
 
     rows: Mapping[str, GoldRow]  #: by item
     fields: tuple[str, ...]  #: fields with any gold value, in the recipe's order
 
 
-def read_gold(dataset: AskDataset) -> Gold | None:
+def read_gold(
+    items: Mapping[str, Item],
+    fields: Mapping[str, FieldSpec],
+    path: Path | None = None,
+    *,
+    id_column: str | None = None,
+    is_part: bool = False,
+) -> GoldValues | None:
     """Read the gold values; None: there are none.
+
+    Args:
+        items: by key.
+        fields: by name.
+        path: the file; None: columns of the items, which the fields name.
+        id_column: column of the ids; None: one with a usual name.
+        is_part: whether there are further items, for which the file may have rows.
 
     Raises:
         DatasetError: a file cannot be read, an item is unknown, or a value has another
             type; names file, row and column.
     """
-    path = gold_file(dataset.settings)
-    rows = dict(_of_items(dataset) if path is None else _of_file(dataset, path))
-    fields = dataset.recipe.every_field
+    if path is None:
+        rows = dict(_of_items(items, fields))
+    else:
+        named = (id_column,) if id_column else ()
+        rows = dict(
+            _of_file(items, fields, path, (*named, *KEYS, "item"), is_part=is_part)
+        )
     judged = tuple(name for name in fields if any(name in row for row in rows.values()))
-    return Gold(rows=rows, fields=judged) if judged or path is not None else None
+    return GoldValues(rows=rows, fields=judged) if judged or path is not None else None
 
 
-def _of_items(dataset: AskDataset) -> Iterator[tuple[str, GoldRow]]:
+def _of_items(
+    items: Mapping[str, Item], fields: Mapping[str, FieldSpec]
+) -> Iterator[tuple[str, GoldRow]]:
     """Yield the gold values in columns of the items."""
-    declared = {n: s for n, s in dataset.recipe.every_field.items() if s.gold}
+    declared = {name: spec for name, spec in fields.items() if spec.gold}
     if not declared:
         return
-    for key, item in dataset.items.items():
+    for key, item in items.items():
         row: dict[str, Value | None] = {}
         for name, spec in declared.items():
             column = spec.gold or name
@@ -101,18 +121,24 @@ def _of_items(dataset: AskDataset) -> Iterator[tuple[str, GoldRow]]:
         yield key, row
 
 
-def _of_file(dataset: AskDataset, path: Path) -> Iterator[tuple[str, GoldRow]]:
+def _of_file(
+    items: Mapping[str, Item],
+    fields: Mapping[str, FieldSpec],
+    path: Path,
+    ids: Sequence[str],
+    *,
+    is_part: bool,
+) -> Iterator[tuple[str, GoldRow]]:
     """Yield the rows of a gold file."""
     if table_suffix(path) not in TABLES:
         raise DatasetError(
             f"{path.name}: gold values are read from a table "
             f"({', '.join(sorted(TABLES))}; save it as one of these)."
         )
-    fields = dataset.recipe.every_field
     columns = {name: spec.gold or name for name, spec in fields.items()}
     first: dict[str, ItemRow] = {}
     for row in table_rows(path):
-        key = row.cells[_id_column(dataset, row)].strip()
+        key = row.cells[_id_column(ids, row)].strip()
         if not first:
             _check_columns(row, columns)
         if key in first:
@@ -121,12 +147,10 @@ def _of_file(dataset: AskDataset, path: Path) -> Iterator[tuple[str, GoldRow]]:
                 "(remove one)"
             )
         first[key] = row
-        if key not in dataset.items:
-            if dataset.settings.limit:
-                continue  # of an item beyond the limit
-            near = "".join(
-                f"; the nearest is {n!r}" for n in nearest(key, dataset.items, 1)
-            )
+        if key not in items:
+            if is_part:
+                continue
+            near = "".join(f"; the nearest is {n!r}" for n in nearest(key, items, 1))
             raise row.error(
                 f"no item has the id {key!r}{near} (correct the id or remove the row)"
             )
@@ -139,11 +163,10 @@ def _of_file(dataset: AskDataset, path: Path) -> Iterator[tuple[str, GoldRow]]:
         yield key, values
 
 
-def _id_column(dataset: AskDataset, row: ItemRow) -> str:
-    """Return the column of the ids: as in the items, or a usual name."""
-    named = dataset.settings.id or dataset.recipe.id
+def _id_column(names: Sequence[str], row: ItemRow) -> str:
+    """Return the first of the names that is a column."""
     lower = {name.lower(): name for name in reversed([*row.cells])}
-    for name in filter(None, (named, *KEYS, "item")):
+    for name in names:
         if name in row.cells or name.lower() in lower:
             return name if name in row.cells else lower[name.lower()]
     raise DatasetError(
@@ -206,13 +229,11 @@ def gold_text(gold: Value | None) -> str:
     return "not reported" if gold is None else value_text(gold)
 
 
-def rule_of(spec: FieldSpec) -> ValueRule | None:
-    """Return how a field is compared with its gold value; None: it is not."""
+def rule_of(spec: FieldSpec) -> ValueRule:
+    """Return how a field is compared with its gold value."""
     rule = spec.score
     if rule is None:
         return EXACT
-    if rule.method == "judge":
-        return None
     return ValueRule(
         method="exact" if rule.method == "set" else rule.method,
         absolute=rule.absolute,
@@ -220,6 +241,14 @@ def rule_of(spec: FieldSpec) -> ValueRule | None:
         threshold=rule.threshold,
         key=rule.key,
     )
+
+
+def rule_words(spec: FieldSpec) -> str:
+    """Return a field's rule for the definition of its metrics; "": it has none."""
+    if spec.score is None:
+        return ""
+    rule = spec.score.model_dump(exclude_defaults=True)
+    return ", " + ", ".join(f"{name} {value}" for name, value in rule.items())
 
 
 def score_value(

@@ -15,6 +15,7 @@ from jobs.evidence_retrieval.documents import EvidenceFolders, documents, summar
 from jobs.evidence_retrieval.figures import figures
 from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.metrics.paired_differences import (
+    ACCURACY,
     CURVES,
     item_metric,
     judged_queries,
@@ -74,7 +75,10 @@ def compared(model_results: ModelResults) -> Comparable:
         if "not recomputable" not in (metric.note or "")
     }
     settings = block.settings
-    paths = (*CURVES, *ranking_names(settings), *SUMS)
+    paths = [*CURVES, *ranking_names(settings), *SUMS]
+    # only a probability is a decision
+    if block.gated is not None and block.gated.is_probability:
+        paths.append(ACCURACY)
     return comparable([item_metric(path, settings) for path in paths], block, known)
 
 

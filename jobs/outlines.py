@@ -7,6 +7,17 @@ from __future__ import annotations
 
 from runner.registry import JobOutline
 
+ASK = JobOutline(
+    version="1",
+    stages={
+        "ask": "subject",
+        "chunk": "subject",
+        "then": "subject",
+        "check": "subject",
+        "judge": "judge",
+    },
+)
+
 EVIDENCE_RETRIEVAL = JobOutline(
     version="2",
     stages={

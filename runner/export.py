@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final, assert_never
 
 from runner.errors import RunnerError
-from runner.messages import AnyReply, Ranking, Reply, Vectors
+from runner.messages import IMAGE_URI, AnyReply, ImagePart, Ranking, Reply, Vectors
 from runner.plan import reply_of
 from runner.score.repeat import rescorer
 from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
@@ -162,7 +162,11 @@ class SentRequests:
 
     def _read_text(self, sha256: str) -> str:
         key = bytes.fromhex(sha256)
-        return parts(self._reader, [key]).get(key, b"").decode(errors="replace")
+        text = parts(self._reader, [key]).get(key, b"").decode(errors="replace")
+        if text.startswith(IMAGE_URI):
+            image = ImagePart.from_uri(text)
+            return f"[image of {image.width} x {image.height} pixels, {sha256[:12]}]"
+        return text
 
 
 def _form(facts: Mapping[str, Any]) -> str:
@@ -291,7 +295,7 @@ def _answers(
             answered.latency_ms,
             answered.cost_usd,
             answered.cached,
-            _reply_cell(reply),
+            reply_text(reply),
             answered.tokens_reasoning,
             answered.charged_usd,
             served.model,
@@ -319,7 +323,7 @@ def _hash(reader: sqlite3.Connection, task: int) -> str | None:
     return None if last_attempt is None else last_attempt[1].request_sha256
 
 
-def _reply_cell(reply: AnyReply) -> str:
+def reply_text(reply: AnyReply) -> str:
     """Return a reply as one cell: its text, or its numbers as JSON."""
     match reply:
         case Reply():
@@ -369,33 +373,37 @@ def scores(
                 "a replay gives other numbers; siftlog score "
                 f"{folder.run_id} makes a new scoring."
             )
-        card = scoring.scorecard
-        verdicts = RowBuffer([column.name for column in _VERDICT], leaving)
-        tables = {
-            table.name: RowBuffer(table.columns, leaving) for table in card.tables
-        }
-        for table in card.tables:
-            for cells in table.rows:
-                tables[table.name].add(cells)
-        for detail in card.details:
-            match detail:
-                case StreamedRow():
-                    tables[detail.table].add(detail.cells)
-                case Verdict():
-                    verdicts.add(_verdict(detail))
-                case _:
-                    pass  # a line of a job's artifact, which is not a table
-        prefix = f"scores/{recorded.number}"
-        yield (
-            metrics(card, prefix),
-            ExportTable(name=f"{prefix}/verdicts", columns=_VERDICT, rows=verdicts),
-            *(
-                ExportTable(
-                    name=f"{prefix}/tables/{name}", columns=rows.columns, rows=rows
-                )
-                for name, rows in tables.items()
-            ),
-        )
+        yield card_tables(scoring.scorecard, f"scores/{recorded.number}", leaving)
+
+
+def card_tables(
+    card: Scorecard, prefix: str, leaving: ExitStack
+) -> tuple[ExportTable, ...]:
+    """Return the tables of a scorecard; their rows are deleted with *leaving*.
+
+    The log that the scorecard is made from must be open: its details are read here.
+    """
+    verdicts = RowBuffer([column.name for column in _VERDICT], leaving)
+    tables = {table.name: RowBuffer(table.columns, leaving) for table in card.tables}
+    for table in card.tables:
+        for cells in table.rows:
+            tables[table.name].add(cells)
+    for detail in card.details:
+        match detail:
+            case StreamedRow():
+                tables[detail.table].add(detail.cells)
+            case Verdict():
+                verdicts.add(_verdict(detail))
+            case _:
+                pass  # a line of a job's artifact, which is not a table
+    return (
+        metrics(card, prefix),
+        ExportTable(name=f"{prefix}/verdicts", columns=_VERDICT, rows=verdicts),
+        *(
+            ExportTable(name=f"{prefix}/tables/{name}", columns=rows.columns, rows=rows)
+            for name, rows in tables.items()
+        ),
+    )
 
 
 def _verdict(verdict: Verdict) -> Record:

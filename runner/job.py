@@ -73,6 +73,19 @@ class Answer:
         return self.reply if isinstance(self.reply, Reply) else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotedPassage:
+    """A quote that supports an answer, and where it is in the item's text."""
+
+    quote: str  #: as the model wrote it
+    label: str = ""  #: what it supports, such as a field and its value
+    match: str = ""  #: how well the text matches it, such as `exact` or `absent`
+    place: str = ""  #: such as `page 3` or `sentence 4 of 12`
+    before: str = ""  #: text around the passage, shortened
+    passage: str | None = None  #: the passage in the text; None: not found
+    after: str = ""
+
+
 Dataset: TypeAlias = Any
 """The result of a job's `load`; only the job reads it."""
 
@@ -103,6 +116,10 @@ class Stage:
     once: bool = False
     """Whether an item of the plan is sent once per model instead of once per replicate;
     its follow-ups are sent in every replicate."""
+
+
+JOB_FILE = "job"
+"""The name under which a log records the file of a job, among the inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +296,9 @@ class Job(ABC):
     """Named groups of settings, such as the conventions of a published program,
     selected by the setting `profile`. `siftlog jobs JOB --all` lists their values."""
 
+    file: Path | None = None
+    """The file that the job was loaded from by its path. None: an installed job."""
+
     prompts: PromptCatalog | None = None
     """The job's prompts, which a setting `prompts` may replace."""
 
@@ -419,6 +439,14 @@ class Job(ABC):
         """
         del dataset, answers, items
         raise UsageError(f"{self.name} has no explain.")
+
+    def quotes(self, dataset: Dataset, answer: Answer, /) -> Iterator[QuotedPassage]:
+        """Yield the quotes of a parsed answer in their context; default: none.
+
+        `siftlog show` prints them. `answer.parsed` is the parser's result.
+        """
+        del dataset, answer
+        return iter(())
 
     def causes(
         self, names: frozenset[str], before: AnyBookable, after: AnyBookable, /

@@ -19,7 +19,7 @@ from runner.job import Job
 from runner.limits.limiter import MOST_CALLS, Limits
 from runner.money.budget import Budget
 from runner.options import ModelName, RunOptions, Variable, options_from, read_toml
-from runner.registry import load_job
+from runner.registry import choose_job
 from runner.roles import fitted
 from runner.run import launch
 from runner.run.context import RunContext
@@ -285,15 +285,22 @@ def _of_table(
     file: MatrixFile, label: str, table: JobTable, runs_dir: Path
 ) -> Iterator[MatrixCell]:
     try:
-        job = load_job(table.job)
+        choice = choose_job(table.job, folder=file.path.parent)
     except UsageError as error:
         raise UsageError(f"{file.path}, {label}, job: {error}") from error
+    job = choice.job
     for values in product(*table.vary.values()):
         varied = dict(zip(table.vary, values, strict=True))
         table_options = file.options.model_copy(
             update={"model": table.model or file.options.model}
         )
-        work = _work(file, label, job, {**table.settings, **varied}, table_options)
+        work = _work(
+            file,
+            label,
+            job,
+            {**choice.settings, **table.settings, **varied},
+            table_options,
+        )
         suffix = "".join(f"-{key}-{_slug(value)}" for key, value in varied.items())
         for model in table_options.model:
             run_id = f"{file.group}-{table.name or job.name}-{_slug(model)}{suffix}"

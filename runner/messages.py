@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import struct
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from store.served_by import ServedBy
 
@@ -202,17 +203,65 @@ class TextPart:
     cache: bool = False  #: a provider's cache breakpoint may follow
 
 
+IMAGE_URI: Final = "data:image/png;base64,"
+"""Begins the stored form of an image."""
+
+_PNG_SIZE: Final = struct.Struct(">8x4x4sII")
+"""Head of a PNG: signature, length and name of the first chunk, width, height."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePart:
+    """An image in a message, such as a page of a PDF, for models that see.
+
+    The log stores its URI once per content, as it stores texts.
+    """
+
+    text: ClassVar[str] = ""  #: it adds no text to its message
+
+    uri: str = field(repr=False)  #: `IMAGE_URI` and the file in base64
+    width: int  #: pixels
+    height: int  #: pixels
+    cache: bool = False  #: a provider's cache breakpoint may follow
+
+    @classmethod
+    def from_uri(cls, uri: str, *, cache: bool = False) -> Self:
+        """Create it from a data URI; raise `ValueError` if that is no PNG."""
+        head = uri.removeprefix(IMAGE_URI)[:32]
+        data = b64decode(head, validate=True) if uri.startswith(IMAGE_URI) else b""
+        if len(data) < _PNG_SIZE.size:
+            raise ValueError("this is not the data URI of a PNG image")
+        name, width, height = _PNG_SIZE.unpack_from(data)
+        if name != b"IHDR":
+            raise ValueError("this is not the data URI of a PNG image")
+        return cls(uri=uri, width=width, height=height, cache=cache)
+
+    @property
+    def base64(self) -> str:
+        """The file in base64."""
+        return self.uri.removeprefix(IMAGE_URI)
+
+
+Part: TypeAlias = TextPart | ImagePart
+"""A piece of a message."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One message; its parts are concatenated."""
 
     role: Literal["system", "user", "assistant"]
-    parts: tuple[TextPart, ...]
+    parts: tuple[Part, ...]
 
     @property
     def text(self) -> str:
-        """The message as the model sees it."""
+        """The message as the model sees it, without its images."""
         return "".join(part.text for part in self.parts)
+
+    @property
+    def images(self) -> tuple[ImagePart, ...]:
+        """Its images, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ImagePart))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -270,6 +270,8 @@ class Table:
     is_headline: bool = False  #: shown first in a report
     titles: Mapping[str, str] = field(default_factory=dict)
     """Column titles for readers, such as "Sensitivity"; the default is the name."""
+    further_formats: tuple[Literal["jsonl", "parquet", "xlsx"], ...] = ()
+    """Formats in which a scoring writes it besides CSV."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Writes tables as files: JSON lines, Parquet, and CSV without executable cells."""
+"""Writes tables as files: JSON lines, Parquet, Excel, CSV without executable cells."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import SpooledTemporaryFile, TemporaryDirectory
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
+from runner.errors import UsageError
 from runner.scorecard import Cell
 
 if TYPE_CHECKING:
@@ -192,6 +195,26 @@ def _storable(cell: Cell) -> Cell:
     return repr(cell) if is_huge else cell
 
 
+def has_parquet() -> bool:
+    """Return whether the extra `parquet` is installed."""
+    return find_spec("pyarrow") is not None
+
+
+def require_parquet(what: str) -> None:
+    """Check that Parquet can be written and read, which takes the extra `parquet`.
+
+    Args:
+        what: begins the error's sentence, such as `--format parquet`.
+
+    Raises:
+        UsageError: pyarrow is not installed.
+    """
+    if not has_parquet():
+        raise UsageError(
+            f"{what} needs pyarrow: install it with pip install 'siftlog[parquet]'."
+        )
+
+
 def schema(table: ExportTable) -> pa.Schema:
     """Return the columns with their types, which do not depend on the rows."""
     import pyarrow as pa  # noqa: PLC0415 - 0.2 s that most commands do without
@@ -217,13 +240,6 @@ def arrow_chunks(table: ExportTable) -> Iterator[pa.RecordBatch]:
             [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)],
             schema=fields,
         )
-
-
-def arrow_table(table: ExportTable) -> pa.Table:
-    """Return all rows at once."""
-    import pyarrow as pa  # noqa: PLC0415 - likewise
-
-    return pa.Table.from_batches(arrow_chunks(table), schema=schema(table))
 
 
 def write_jsonl(path: Path, table: ExportTable) -> int:
@@ -269,10 +285,70 @@ def write_parquet(path: Path, table: ExportTable) -> int:
     return rows
 
 
+SHEET_ROWS: Final = 1_048_576
+"""Rows of an Excel sheet, its header included; further rows go on further sheets."""
+
+SHEET_CHARS: Final = 32_767
+"""Characters of an Excel cell; longer texts end with an ellipsis."""
+
+_COLUMN_WIDTHS: Final[Mapping[Kind, int]] = {Kind.TEXT: 28, Kind.NOTHING: 10}
+"""Widths of columns, in characters."""
+
+
+def write_xlsx(path: Path, table: ExportTable) -> int:
+    """Write an Excel workbook, row by row; return the number of rows.
+
+    Texts are text cells, which Excel never executes. The same rows give the same bytes.
+    """
+    import xlsxwriter  # noqa: PLC0415 - only this form needs it
+
+    options = {"constant_memory": True, "strings_to_urls": False}
+    book = xlsxwriter.Workbook(str(path), options)
+    book.set_properties({"created": datetime(2000, 1, 1, tzinfo=UTC)})
+    bold = book.add_format({"bold": True})
+
+    def new_sheet() -> Any:  # noqa: ANN401 - of a library without types
+        sheet = book.add_worksheet()
+        sheet.freeze_panes(1, 1)
+        for at, column in enumerate(table.columns):
+            sheet.set_column(at, at, _COLUMN_WIDTHS.get(column.kind, 12))
+            sheet.write_string(0, at, column.name, bold)
+        return sheet
+
+    sheet, rows = new_sheet(), 0
+    for chunk in table.chunks():
+        for row in chunk:
+            place = rows % (SHEET_ROWS - 1) + 1
+            if rows and place == 1:
+                sheet = new_sheet()
+            for at, cell in enumerate(row):
+                _write_cell(sheet, place, at, cell)
+            rows += 1
+    book.close()
+    return rows
+
+
+def _write_cell(sheet: Any, row: int, column: int, cell: Cell) -> None:  # noqa: ANN401 - see above
+    match cell:
+        case None:
+            return
+        case bool():
+            sheet.write_boolean(row, column, cell)
+        case str():
+            is_long = len(cell) > SHEET_CHARS
+            text = f"{cell[: SHEET_CHARS - 1]}…" if is_long else cell
+            sheet.write_string(row, column, text)
+        case _ if math.isfinite(cell):
+            sheet.write_number(row, column, cell)
+        case _:
+            sheet.write_string(row, column, repr(cell))
+
+
 WRITERS: Final[Mapping[str, Callable[[Path, ExportTable], int]]] = {
     "jsonl": write_jsonl,
     "csv": write_csv,
     "parquet": write_parquet,
+    "xlsx": write_xlsx,
 }
 """Writers by file extension."""
 

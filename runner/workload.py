@@ -17,10 +17,11 @@ from pydantic.fields import FieldInfo
 
 from runner.errors import UsageError
 from runner.fingerprint import code_hash, input_hashes
-from runner.job import Dataset, Job
+from runner.job import JOB_FILE, Dataset, InputFile, Job
 from runner.job_faults import calling
 from runner.messages import ABSENT
 from runner.options import RunOptions
+from runner.registry import typed_word
 from store.events import Input
 
 ENVIRONMENT = "SIFTLOG_SET_"
@@ -90,7 +91,7 @@ def fitting(job: Job, values: Mapping[str, Any]) -> BaseModel:
         subject = f"Setting {name}" if name else "Settings"
         raise UsageError(
             f"{subject} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
-            f"siftlog jobs {job.name} --all lists all settings."
+            f"siftlog jobs {typed_word(job)} --all lists all settings."
         ) from error
 
 
@@ -108,6 +109,12 @@ def file_lists(job: Job) -> frozenset[str]:
         for name, field in fields
         if _is_list(field.annotation) and _is_path(field.annotation)
     )
+
+
+def list_settings(job: Job) -> frozenset[str]:
+    """Return the names of settings that take several values."""
+    fields = job.Settings.model_fields.items()
+    return frozenset(name for name, field in fields if _is_list(field.annotation))
 
 
 def as_json(settings: BaseModel) -> str:
@@ -141,7 +148,7 @@ def _name(job: Job, key: str) -> str:
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else f"see siftlog jobs {job.name} --all and siftlog run --help."
+        else f"see siftlog jobs {typed_word(job)} --all and siftlog run --help."
     )
     raise UsageError(f"{job.name} has no setting {key!r}; {hint}")
 
@@ -149,6 +156,9 @@ def _name(job: Job, key: str) -> str:
 def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
     """Convert a setting's texts to its field's type: lists by commas or repetition."""
     if _is_list(field.annotation):
+        extra = field.json_schema_extra
+        if isinstance(extra, dict) and extra.get("commas") is False:
+            return list(texts)  # sentences: only repetition makes several
         return [part.strip() for text in texts for part in text.split(",") if part]
     text, kinds = texts[-1], get_args(field.annotation)
     for choice in _choices(field.annotation):
@@ -219,6 +229,11 @@ def load_workload(job: Job, settings: BaseModel, *, starts: bool = False) -> Wor
         job=job,
         settings=settings,
         dataset=dataset,
-        inputs=input_hashes(job.inputs(settings)),
+        inputs=input_hashes((*job.inputs(settings), *_job_file(job))),
         code_sha256=code_hash(job),
     )
+
+
+def _job_file(job: Job) -> tuple[InputFile, ...]:
+    """Return the file of a job that is not installed: a resume needs the same one."""
+    return () if job.file is None else (InputFile(setting=JOB_FILE, path=job.file),)

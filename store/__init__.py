@@ -51,6 +51,7 @@ __all__ = [
     "scoring",
     "segments",
     "served_by",
+    "shadowing",
     "slices",
     "statements",
     "tables",

@@ -166,6 +166,12 @@ def test_the_quick_start_goes_as_it_is_written(tmp_path: Path) -> None:
     assert "came out the same again, without a network" in printed
 
 
+INSTALLED = """```sh
+siftlog run participants --rows trials.jsonl --no-report
+```
+"""
+
+
 @pytest.mark.timeout(180)
 def test_the_example_job_plugs_in_and_is_run_imported_and_compared(
     tmp_path: Path,
@@ -175,10 +181,12 @@ def test_the_example_job_plugs_in_and_is_run_imported_and_compared(
     points = package["project"]["entry-points"]["siftlog.jobs"]
     env = plugged(tmp_path / "installed", **points)
     env["PYTHONPATH"] += f"{os.pathsep}{EXAMPLE}"
+    for name in ("participants.py", "trials.jsonl"):
+        (tmp_path / name).write_text((EXAMPLE / name).read_text())
     trials = (EXAMPLE / "trials.jsonl").read_text()
     assert blocks("json", page)[0] in trials
-    (tmp_path / "trials.jsonl").write_text(trials)
     printed = follow(page, tmp_path, env)
+    assert "baseline/lexical" in follow(INSTALLED, tmp_path, env)
     assert blocks("text", page)[0] in printed
     assert "failed   could not be read: no_value" in printed, "explain"
     assert "atlas minus baseline/lexical" in printed or "other" in printed, "compare"
@@ -188,7 +196,7 @@ def test_the_example_job_refuses_a_wrong_row_before_any_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(EXAMPLE)
-    job = importlib.import_module("participants").job
+    job = importlib.import_module("participants").Participants()
     path = tmp_path / "trials.jsonl"
     path.write_text('{"id": "T1", "abstract": "Of 3 adults.", "enrolled": "few"}\n')
     with pytest.raises(DatasetError, match=r"trials.jsonl line 1: enrolled is "):
@@ -198,7 +206,7 @@ def test_the_example_job_refuses_a_wrong_row_before_any_call(
 @pytest.mark.parametrize(
     ("file", "most"),
     [
-        (EXAMPLE / "participants/__init__.py", 30),
+        (EXAMPLE / "participants.py", 25),
         (DOCS.parent / "tests/jobs/kit/sixth_job.py", 80),
     ],
 )

@@ -22,15 +22,23 @@ README = (ROOT / "README.md").read_text()
 
 @pytest.mark.timeout(180)
 def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> None:
-    printed = follow(README, tmp_path)
+    printed = follow(README, tmp_path, {"TMPDIR": str(tmp_path)})
+    (folder,) = tmp_path.iterdir()  # which the first block makes
     assert "is sound" in printed
     for page in ("evidence-retrieval", "screening"):
         (shown,) = blocks("text", (ROOT / f"docs/{page}.md").read_text())
         assert shown in printed, page
-    assert (tmp_path / "runs/first/exports/tasks.csv").exists()
-    assert (tmp_path / "runs/old/scores/1/scorecard.json").exists()
-    assert (tmp_path / "runs/rebuilt/scores/1/lost_papers.csv").exists()
+    assert (folder / "runs/first/exports/tasks.csv").exists()
+    assert (folder / "runs/old/scores/1/scorecard.json").exists()
+    assert (folder / "runs/rebuilt/scores/1/lost_papers.csv").exists()
     assert "macro recall by run" in printed
+
+
+@pytest.mark.timeout(180)
+def test_the_tutorial_may_be_begun_again(tmp_path: Path) -> None:
+    first, *_ = blocks("sh", README)
+    printed = follow(f"```sh\n{first}{first}```\n", tmp_path, {"TMPDIR": str(tmp_path)})
+    assert printed.count("run first  paper-investigation") == 2
 
 
 @pytest.mark.timeout(180)

@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post
+from jobs.evidence_retrieval.parsing import Assessment, PostAssessment
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.plan import STAGES
 from jobs.evidence_retrieval.predictions.outputs import Outputs, gather
 from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
+from jobs.evidence_retrieval.prompts import assessed, texts
 from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, Predictions, Queries
-from jobs.kit.explain import closest, select
+from jobs.kit.explain import ItemAnswer, closest, select, summary_fact
 from jobs.kit.replies import AnswerSubset
 from jobs.kit.text_format import joined_words, plural
-from runner.job import Answer, Answers, Task
+from runner.job import Answer, Answers, QuotedPassage, Task
 from store.document import NONE, Block, Fact, Heading, Quote
 from store.printable import clip, one_line
 
@@ -79,6 +81,13 @@ class ExplainedQuery:
         return f"{pool}, fold {fold}"
 
     @property
+    def verdict_words(self) -> str | None:
+        """Whether people saw evidence; None: not known."""
+        if self.y == UNKNOWN:
+            return None
+        return "evidence" if self.y else "no evidence"
+
+    @property
     def truth(self) -> str:
         """What people judged, in a few words."""
         if self.y == UNKNOWN:
@@ -95,14 +104,18 @@ class ExplainedQuery:
         )
 
 
-def head(query: ExplainedQuery, title: str) -> Iterator[Block]:
+def head(
+    query: ExplainedQuery, title: str, answers: Iterable[ItemAnswer] = ()
+) -> Iterator[Block]:
     """Shows what is known of a query before any model spoke.
 
     Args:
         query: whose page.
         title: of which model, or that there is none yet.
+        answers: what models answer, for the summary.
     """
     yield Heading(f"{query.key}  {title}", level=1)
+    yield summary_fact(query.verdict_words, answers)
     name = "" if query.criterion is None else query.criterion.name
     yield Fact("criterion", f"{query.criterion_id}  {name}", is_cut=True)
     if query.criterion is not None:
@@ -238,3 +251,26 @@ class QueryAnswers:
 def item(task: Task) -> str:
     """The post or query that a task is about."""
     return task.key.rpartition("#")[0] if task.stage == "rerank" else task.key
+
+
+def quotes(dataset: EvidenceDataset, answer: Answer, /) -> Iterator[QuotedPassage]:
+    """Yields the sentences that an assessment selects, each with its neighbours."""
+    if answer.task.stage != "assess":
+        return
+    post, criteria = assessed(dataset, answer.task.key)
+    sentences = texts(post)
+    for criterion in criteria:
+        parsed = answer.parsed
+        if isinstance(parsed, PostAssessment):
+            parsed = parsed.criteria.get(criterion.id)
+        if not isinstance(parsed, Assessment):
+            continue
+        for at, relevance in parsed.relevance.items():
+            yield QuotedPassage(
+                quote=sentences[at],
+                label=f"criterion {criterion.id}, relevance {relevance}",
+                place=f"sentence {at + 1} of {len(sentences)}",
+                before="".join(f"{text} " for text in sentences[max(0, at - 1) : at]),
+                passage=sentences[at],
+                after="".join(f" {text}" for text in sentences[at + 1 : at + 2]),
+            )

@@ -43,6 +43,7 @@ class EvidenceRetrieval(Job):
 
     score = Deferred("jobs.evidence_retrieval.score:score_run")
     explain = Deferred("jobs.evidence_retrieval.explain:explain")
+    quotes = Deferred("jobs.evidence_retrieval.explain_query:quotes")
     prepare = Deferred("jobs.evidence_retrieval.prepare:SUBCOMMANDS")
     importer = Deferred("jobs.evidence_retrieval.importer:importer")
 

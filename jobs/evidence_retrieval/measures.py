@@ -23,7 +23,11 @@ from jobs.evidence_retrieval.metrics.lists import (
     RANKING,
     SENTENCES,
 )
-from jobs.evidence_retrieval.metrics.retrieval import ANSWERED, COVERAGE
+from jobs.evidence_retrieval.metrics.retrieval import (
+    ANSWERED,
+    COVERAGE,
+    UNJUDGED_COUNTS,
+)
 from jobs.evidence_retrieval.metrics.states import (
     DECIDED,
     STATE_COUNTS,
@@ -142,6 +146,7 @@ MEASURES = Measures(
     measures={
         **COVERAGE,
         **ANSWERED,
+        **UNJUDGED_COUNTS,
         **SEPARATION,
         **AT_FPR,
         **JUDGED,

@@ -234,8 +234,13 @@ class PerQueryFiles:
         return {
             model: self._folders.path(model, "per_post_multilabel")
             for model, model_results in self.results.models.items()
-            if chosen_decision(model_results.block) is not None
+            if self._has_posts(model_results.block)
         }
+
+    @staticmethod
+    def _has_posts(block: JudgedPredictions) -> bool:
+        """Whether there are decisions about posts, and a judged query."""
+        return bool(block.judged.any()) and chosen_decision(block) is not None
 
     def tables(self) -> Iterator[Table]:
         """Those that are tables."""
@@ -270,7 +275,8 @@ class PerQueryFiles:
                 yield from (StreamedRow(table=name, cells=cells) for name in names)
             if model_results.block.prediction.lists:
                 yield from self._lists(model, model_results.block)
-            if (decided := chosen_decision(model_results.block)) is not None:
+            decided = chosen_decision(model_results.block)
+            if decided is not None and model in self._tables:
                 yield from _post_table(model_results.block).details(
                     _post_rows(model_results.block, decided), name=self._tables[model]
                 )

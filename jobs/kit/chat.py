@@ -13,7 +13,13 @@ from collections.abc import Iterator
 from typing import Literal, Protocol
 
 from runner.messages import ChatRequest, Message, Request, Schema
-from runner.money.tokens import USUAL_MESSAGE_TOKENS, prompt_tokens, texts_read
+from runner.money.tokens import (
+    USUAL_MESSAGE_TOKENS,
+    image_tokens,
+    images_read,
+    prompt_tokens,
+    texts_read,
+)
 
 
 class ChatSettings(Protocol):
@@ -116,4 +122,5 @@ def is_longer_than(request: Request, tokens: int) -> bool:
     texts, pieces = texts_read(request)
     # none is shorter than a character, so that most prompts need no counting
     most = sum(map(len, texts)) + USUAL_MESSAGE_TOKENS * pieces
+    most += sum(map(image_tokens, images_read(request)))
     return most > tokens and prompt_tokens(request) > tokens

@@ -9,11 +9,13 @@ column without any value is `object`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner import export
-from runner.table_files import ExportTable, arrow_table
+from runner.scorecard import Cell
+from runner.table_files import ExportTable, Kind
 from store.database import open_reader
 from store.read.status import scorings
 from store.runs import resolve
@@ -34,7 +36,7 @@ def tasks(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(export.tasks(reader, last_seq(reader)))
+        return frame(export.tasks(reader, last_seq(reader)))
 
 
 def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
@@ -48,7 +50,7 @@ def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(export.answers(reader, last_seq(reader)))
+        return frame(export.answers(reader, last_seq(reader)))
 
 
 def scores(
@@ -78,13 +80,27 @@ def scores(
         recorded = chosen(folder.run_id, scorings(reader), scoring)
     before = f"scores/{recorded.number}/"
     with scored(folder, recorded) as tables:
-        return {table.name.removeprefix(before): _frame(table) for table in tables}
+        return {table.name.removeprefix(before): frame(table) for table in tables}
 
 
-def _frame(table: ExportTable) -> pd.DataFrame:
+def frame(table: ExportTable) -> pd.DataFrame:
+    """Returns a table as a frame; does without pyarrow."""
     import pandas as pd  # noqa: PLC0415 - half a second that most of siftlog does without
-    import pyarrow as pa  # noqa: PLC0415 - likewise
 
-    types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-    frame: pd.DataFrame = arrow_table(table).to_pandas(types_mapper=types.get)
-    return frame
+    types: Mapping[Kind, Any] = {
+        Kind.NOTHING: "object",
+        Kind.BOOLEAN: pd.BooleanDtype(),
+        Kind.INTEGER: pd.Int64Dtype(),
+        Kind.NUMBER: "float64",
+        Kind.TEXT: pd.Series([""]).dtype,  # object before pandas 3
+    }
+    cells: list[list[Cell]] = [[] for _ in table.columns]
+    for chunk in table.chunks():
+        for values, column in zip(cells, zip(*chunk, strict=True), strict=True):
+            values.extend(column)
+    return pd.DataFrame(
+        {
+            column.name: pd.Series(values, dtype=types[column.kind])
+            for column, values in zip(table.columns, cells, strict=True)
+        }
+    )

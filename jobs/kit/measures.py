@@ -235,6 +235,8 @@ class Measures:
     )  #: patterns begin with "~"
     slots: Slots = field(default_factory=dict)
     headlines: tuple[str, ...] = ()  #: patterns of the paths that a report begins with
+    operational: tuple[str, ...] = ()
+    """Patterns of the paths that need no truth, such as counts of items and replies."""
 
     def describe(self, metrics: Iterable[Metric]) -> tuple[Metric, ...]:
         """The metrics with their words; one that nothing describes stays as it is."""
@@ -268,6 +270,10 @@ class Measures:
     def is_headline(self, path: str) -> bool:
         """Whether a report begins with the metric at *path*."""
         return any(pattern.match(path) for pattern in self._headlines)
+
+    def is_operational(self, path: str) -> bool:
+        """Return whether the metric at *path* needs no truth."""
+        return any(pattern.fullmatch(path) for pattern in self._operational)
 
     def _described(self, metric: Metric) -> Metric:
         words = self.of(metric.path)
@@ -333,6 +339,10 @@ class Measures:
     @cached_property
     def _headlines(self) -> tuple[_Pattern, ...]:
         return tuple(_Pattern(pattern, self.slots) for pattern in self.headlines)
+
+    @cached_property
+    def _operational(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(_compiled(pattern, self.slots) for pattern in self.operational)
 
 
 _Value = TypeVar("_Value", Measure, MeasurePart)

@@ -69,6 +69,9 @@ from store.document import Block, Fact, Heading
 
 STAGE = "question"
 
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
+"""Where a word begins in the name of a class."""
+
 Value = Hashable
 """What is read from a reply and compared with the truth, such as a number or a word."""
 
@@ -106,14 +109,15 @@ class Questions:
 class QuestionJob(Job):
     """Base class of a job that asks one question about each row.
 
-    A subclass sets `name`, `version`, `Row`, `question`, `show` and `truth`, and
-    implements `read` and `offline`.
+    A subclass sets `Row`, `question`, `show` and `truth`, and implements `read` and
+    `offline`. Its `name` is that of the class unless it sets another.
 
     Raises:
         TypeError: `Row` lacks a named field, or `show` names the truth.
     """
 
     Settings = QuestionSettings
+    version = "1"
 
     Row: ClassVar[type[RowModel]]  #: the columns of the file
     question: ClassVar[str]  #: instructions, the same for every row
@@ -123,6 +127,12 @@ class QuestionJob(Job):
     cluster: ClassVar[str] = ""
     """Field that names the document of a row, by which intervals are resampled; "":
     each row is one."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Name the job after its class if it has no name: `OpenAccess`, open-access."""
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            cls.name = _WORD.sub("-", cls.__name__).lower()
 
     def __init__(self) -> None:
         self.stages = (Stage(name=STAGE, parse=self.parse, follows=False),)
@@ -140,7 +150,7 @@ class QuestionJob(Job):
         """Read a value from a reply; None, or a `ParseFailure`, if it has none."""
 
     @abstractmethod
-    def offline(self, texts: Mapping[str, str]) -> str:
+    def offline(self, texts: dict[str, str]) -> str:
         """Answer without a model, from the texts that the prompt shows."""
 
     def is_right(self, value: Value, truth: Value) -> bool:

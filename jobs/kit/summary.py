@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from jobs.kit.truth import NO_TRUTH
 from runner.scorecard import Finding
 from store.document import Block, PageText, text_lines
 from store.printable import printable
@@ -29,5 +30,9 @@ def summary_text(blocks: Iterable[Block]) -> PageText:
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[str]:
-    """Returns a line for each warning and error."""
-    return [finding.line for finding in findings if finding.severity != "info"]
+    """Returns a line for each warning and error, and for a missing truth."""
+    return [
+        finding.message if finding.code == NO_TRUTH else finding.line
+        for finding in findings
+        if finding.severity != "info" or finding.code == NO_TRUTH
+    ]

@@ -10,7 +10,7 @@ The prompt texts are never offered: truth variants, keys, expected values,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -112,6 +112,9 @@ WORDING: Final = PromptCatalog(
 )
 
 
+CHARS_PER_TOKEN = 4
+"""The usual rule of thumb for English; the extraction of section 4.3 counts so too."""
+
 CACHED_PAPERS = 64
 """Papers whose questions are held by key: those that are asked about in a row."""
 
@@ -193,8 +196,11 @@ ReadText: TypeAlias = Callable[[], str]
 class PaperTexts:
     """Texts by paper id; holds places, and the last few texts that were asked for."""
 
-    def __init__(self, readers: Mapping[str, ReadText]) -> None:
+    def __init__(
+        self, readers: Mapping[str, ReadText], blank: Iterable[str] = ()
+    ) -> None:
         self._readers = readers
+        self.blank = tuple(blank)  #: ids of papers whose text is blank
         self._text = lru_cache(maxsize=CACHED_TEXTS)(self._read)
 
     def __contains__(self, pmcid: str) -> bool:
@@ -233,6 +239,7 @@ class InvestigationDataset:
     sentences: Mapping[tuple[str, str], tuple[str, ...]]
     """Of the sentence bench, by (pmcid, normalised variant)."""
     prompts: PromptBook = field(default_factory=WORDING.shipped)
+    has_truth: bool = True  #: of a bench, or of the files of an import
     findings: tuple[Finding, ...] = ()
     """What loading noticed: missing files, repeats, ids that disagree, ..."""
 
@@ -245,6 +252,18 @@ class InvestigationDataset:
         return lru_cache(CACHED_PAPERS)(
             lambda pmcid: {q.key: q for q in self.questions.get(pmcid, ())}
         )
+
+    def skip_reason(self, pmcid: str) -> str | None:
+        """Return why a paper is never sent; None if it is."""
+        settings = self.settings
+        if pmcid not in self.papers:
+            needs_no_text = settings.mode == "questions" and settings.closed_book
+            return None if needs_no_text else "no_paper_text"
+        if settings.context_tokens and not settings.max_chars:
+            tokens = len(self.papers.text(pmcid)) / CHARS_PER_TOKEN
+            if tokens + settings.max_tokens_extract > settings.context_tokens:
+                return "paper_too_long"
+        return None
 
     def paper(self, pmcid: str) -> BenchPaper | None:
         """The bench's line for a paper; None where the bench does not name it."""

@@ -47,35 +47,49 @@ from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 from runner.json_entries import BOM
 
-SUFFIXES = (".md", ".txt")
+SUFFIXES = (".md", ".txt", ".pdf")
 
 _ID_LINE = re.compile(r"^\*\*PMCID:\*\*\s*(\S+)", re.MULTILINE)
 
 
 def open_papers(
-    settings: InvestigationSettings, wanted: Container[str], findings: InputFindings
+    settings: InvestigationSettings,
+    wanted: Container[str] | None,
+    findings: InputFindings,
 ) -> PaperTexts:
-    """The texts of the *wanted* papers; the others are counted and left alone."""
+    """The texts of the *wanted* papers; the others are counted and left alone.
+
+    Args:
+        settings: name the papers.
+        wanted: ids; None: all papers.
+        findings: what is noticed.
+    """
     path = settings.papers
     if path is None:
         return PaperTexts({})
     read = _from_file if path.is_file() else _from_folder
-    return PaperTexts(read(path, settings, wanted, findings))
+    return read(path, settings, wanted, findings)
 
 
 def _from_folder(
     folder: Path,
     settings: InvestigationSettings,
-    wanted: Container[str],
+    wanted: Container[str] | None,
     findings: InputFindings,
-) -> dict[str, ReadText]:
+) -> PaperTexts:
     files = _paper_files(folder, settings)
     readers: dict[str, ReadText] = {}
+    blank: list[str] = []
     for pmcid, path in files.items():
-        if pmcid not in wanted:
+        if wanted is not None and pmcid not in wanted:
             _notice_unwanted(pmcid, folder.name, findings)
             continue
-        text = _checked(path, settings.encoding_errors, findings)
+        if path.suffix == ".pdf":
+            text = _pdf_text(path)
+            readers[pmcid] = partial(str, text)
+        else:
+            text = _checked(path, settings.encoding_errors, findings)
+            readers[pmcid] = partial(_file_text, path, settings.encoding_errors)
         stated = _ID_LINE.search(text[:HEAD_CHARS])
         if stated and stated[1] != pmcid:
             findings.add(
@@ -85,9 +99,19 @@ def _from_folder(
                 "Some papers state another PMCID than their file name, which counts.",
                 example=f"{path.name} states {stated[1][:64]}",
             )
-        if text.strip():
-            readers[pmcid] = partial(_file_text, path, settings.encoding_errors)
-    return readers
+        if not text.strip():
+            del readers[pmcid]
+            blank.append(pmcid)
+    return PaperTexts(readers, blank)
+
+
+def _pdf_text(path: Path) -> str:
+    """The text of a PDF's pages; it is held, as reading it again takes too long."""
+    from jobs.kit.inputs.documents import (  # noqa: PLC0415 - for PDF files alone
+        read_document,
+    )
+
+    return _unix(read_document(path).text)
 
 
 def _paper_files(folder: Path, settings: InvestigationSettings) -> dict[str, Path]:
@@ -100,7 +124,17 @@ def _paper_files(folder: Path, settings: InvestigationSettings) -> dict[str, Pat
     shape = ANY_ID if settings.any_id else PMCID
     files: dict[str, Path] = {}
     for path in paths:
-        if path.suffix not in SUFFIXES or not shape.fullmatch(path.stem):
+        if path.suffix not in SUFFIXES:
+            continue
+        if not shape.fullmatch(path.stem):
+            if settings.takes_all_papers:
+                raise DatasetError(
+                    f"{folder.name}: {path.name} is not named by an id (rename the "
+                    f"file: {'1 to 64 letters, digits, dots, dashes or underscores'}"
+                    if settings.any_id
+                    else f"{folder.name}: {path.name} is not named PMC and digits "
+                    "(accept other ids with --any-id)."
+                )
             continue
         twin = files.setdefault(path.stem, path)
         if twin is not path:
@@ -109,20 +143,23 @@ def _paper_files(folder: Path, settings: InvestigationSettings) -> dict[str, Pat
                 "(keep one of the two)."
             )
     if not files:
-        raise DatasetError(
-            f"{folder}: no paper in it (files are named by id, such as PMC123.md; "
-            "other names need --any-id)."
+        names = (
+            "a paper is a .md, .txt or .pdf, named by its id"
+            if settings.any_id
+            else "files are named by id, such as PMC123.md; other names need --any-id"
         )
+        raise DatasetError(f"{folder}: no paper in it ({names}).")
     return files
 
 
 def _from_file(
     path: Path,
     settings: InvestigationSettings,
-    wanted: Container[str],
+    wanted: Container[str] | None,
     findings: InputFindings,
-) -> dict[str, ReadText]:
+) -> PaperTexts:
     readers: dict[str, ReadText] = {}
+    blank: list[str] = []
     lines: dict[str, int] = {}
     source = RowSource(file=path.name)
     for entry in read_entries(path, settings, findings):
@@ -135,11 +172,15 @@ def _from_file(
             )
         if "text" not in entry.fields:
             raise row.error("text is missing (leave it empty for a paper without one)")
-        if pmcid not in wanted:
+        if wanted is not None and pmcid not in wanted:
             _notice_unwanted(pmcid, path.name, findings)
         elif row.text.strip():
             readers[pmcid] = partial(_line_text, path, entry.start, entry.size)
-    return readers
+        else:
+            blank.append(pmcid)
+    if wanted is None and not lines:
+        raise DatasetError(f"{path.name}: no paper in it (a line a paper is expected).")
+    return PaperTexts(readers, blank)
 
 
 class _TextRow(PaperIdRow):
@@ -218,8 +259,10 @@ def with_sample(settings: InvestigationSettings) -> InvestigationSettings:
                 "sentence_bench": SAMPLE / "sentence_bench.jsonl",
             }
         )
-    if settings.mode != "questions":
-        needed: tuple[str, ...] = ("bench", "papers")
+    if settings.mode == "extract":
+        needed: tuple[str, ...] = ("papers",)
+    elif settings.mode == "investigate":
+        needed = ("bench", "papers")
     else:
         needed = () if settings.closed_book else ("papers",)
     for name in needed:
@@ -263,12 +306,19 @@ def load(settings: InvestigationSettings) -> InvestigationDataset:
     questions: Mapping[str, tuple[PaperQuestion, ...]] = read_questions(
         settings, findings
     )
-    if settings.mode == "questions":
+    if settings.takes_all_papers:
+        papers = open_papers(settings, None, findings)
+        bench = tuple(
+            BenchPaper(pmcid=pmcid, variants=())
+            for pmcid in sorted((*papers, *papers.blank))
+        )
+        bench = _some_papers(bench, questions, settings.limit, findings)
+    elif settings.mode == "questions":
         questions = _some_questions(questions, settings.limit, findings)
+        papers = open_papers(settings, questions, findings)
     else:
         bench = _some_papers(bench, questions, settings.limit, findings)
-    wanted = questions if settings.mode == "questions" else {p.pmcid for p in bench}
-    papers = open_papers(settings, wanted, findings)
+        papers = open_papers(settings, {p.pmcid for p in bench}, findings)
     _notice_cut(papers, settings, findings)
     dataset = InvestigationDataset(
         settings=settings,
@@ -277,6 +327,7 @@ def load(settings: InvestigationSettings) -> InvestigationDataset:
         papers=papers,
         questions=questions,
         sentences=read_sentences(settings, findings),
+        has_truth=not settings.takes_all_papers,
     )
     _notice_unsourced(dataset, findings)
     return replace(dataset, findings=findings.findings())

@@ -62,6 +62,13 @@ def _filled(measures: Mapping[str, Measure], **texts: str) -> dict[str, Measure]
 
 MEASURES = Measures(
     headlines=(*_AVERAGES, "pipeline.TOTAL.accuracy"),
+    operational=(
+        *COUNTS,
+        *(f"replies.extract.{key}" for key in READINGS),
+        *REPLIES,
+        "grounding.predicted.{class}",
+        "replicates.jaccard",
+    ),
     scopes={
         "replicate.{replicate}.": MeasurePart(name="replicate {replicate}"),
     },

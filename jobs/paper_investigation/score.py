@@ -15,7 +15,7 @@ from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.figures import figures
 from jobs.paper_investigation.grading import GradedPaper, grade, read_extraction_reply
 from jobs.paper_investigation.inputs import INPUTS
-from jobs.paper_investigation.judging import expected
+from jobs.paper_investigation.judging import ScoringVariant, expected
 from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.model_summary import (
     investigation_text,
@@ -216,6 +216,8 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run's answers; pure."""
     settings = dataset.settings
     counted = tally_run(dataset, answers)
+    if not (dataset.has_truth or answers.imported):
+        return _without_truth(dataset, answers, counted)
     grounding = counted.grounding()
     models = {model: counted.metrics(model, grounding) for model in counted.models}
     by_path = {model: {m.path: m for m in metrics} for model, metrics in models.items()}
@@ -270,6 +272,40 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
         for model, answered in counted.answers.items()
     }
     return with_models(card, scores, MEASURES)
+
+
+def _without_truth(
+    dataset: InvestigationDataset, answers: Answers, counted: RunTally
+) -> Scorecard:
+    """The scorecard of an extraction from papers without curated variants."""
+    from jobs.paper_investigation.score_without_truth import (  # noqa: PLC0415 - for runs without a truth alone
+        score_without_truth,
+    )
+
+    return score_without_truth(
+        dataset,
+        answers,
+        counted,
+        verdicts=ExtractionVerdicts(dataset, answers, counted.lenses.chosen),
+        findings=(
+            *dataset.findings,
+            *findings(counted, imported=answers.imported, has_bench=True),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionVerdicts:
+    """Streams what was read from each reply; may be read again."""
+
+    dataset: InvestigationDataset
+    answers: Answers
+    lens: ScoringVariant
+
+    def __iter__(self) -> Iterator[Verdict]:
+        for record in records(self.dataset, self.answers):
+            reading = read_extraction_reply(record, self.lens.rules)
+            yield from verdicts(grade(reading, self.lens))
 
 
 def _worst_paper(counted: RunTally) -> str:

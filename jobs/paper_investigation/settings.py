@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from jobs.kit.profiles import ProfiledSettings
 
@@ -64,8 +64,14 @@ class InvestigationSettings(ProfiledSettings):
 
     profiles = PROFILES
 
-    bench: Path | None = Field(None, description="JSONL of papers and their variants")
-    papers: Path | None = Field(None, description="folder of PMC*.md, or a JSONL")
+    bench: Path | None = Field(
+        None,
+        description="JSONL of papers and their curated variants; none: list the "
+        "variants of all papers (mode extract)",
+    )
+    papers: Path | None = Field(
+        None, description="folder of PMC*.md, .txt or .pdf, or a JSONL pmcid, text"
+    )
     questions: Path | None = Field(
         None, description="folder of the four question files"
     )
@@ -159,3 +165,20 @@ class InvestigationSettings(ProfiledSettings):
     grounding: bool = Field(
         default=True, description="search the text for predicted variants"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _papers_alone(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's hook
+        """Without a truth, papers have variants extracted, whatever their ids are."""
+        if not isinstance(values, Mapping) or not values.get("papers"):
+            return values
+        files = ("bench", "questions", *PIPELINES)
+        if any(map(values.get, files)) or values.get("mode") not in {None, "extract"}:
+            return values
+        return {"any_id": True, **values, "mode": "extract"}
+
+    @property
+    def takes_all_papers(self) -> bool:
+        """Return whether variants of all papers are extracted, without a bench."""
+        no_bench = self.bench is None and self.papers is not None
+        return no_bench and self.mode == "extract"

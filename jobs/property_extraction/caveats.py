@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from jobs.kit.grounding import GroundingLevel
 from jobs.kit.inputs.column_map import near_words
 from jobs.kit.text_format import plural
-from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.predictions import PaperState
 from jobs.property_extraction.rates import FEW
 from jobs.property_extraction.results import PropertyResults, ScoredModel
@@ -64,6 +65,7 @@ class ExcludedRows:
     is_chosen: bool = False  #: a setting leaves them out; else pymatgen is absent
     truth: int = 0  #: rows of such properties
     all_truth: int = 0
+    has_truth: bool = True
     predicted: Mapping[str, int] = field(default_factory=dict)
     """Rows of such properties by model, of the first replicate."""
     lacks_pint: bool = False  #: and units are to be converted
@@ -82,6 +84,7 @@ class ExcludedRows:
                 comparer.left_out(rubric.kind(row.name)) for row in dataset.truth
             ),
             all_truth=len(dataset.truth),
+            has_truth=dataset.has_truth,
             predicted={
                 model: column.first.row_outcomes.prediction_outcomes.count(
                     RowOutcome.LEFT_OUT
@@ -105,12 +108,13 @@ class ExcludedRows:
         """A sentence on each thing that is lacking."""
         if self.properties:
             predicted = sum(self.predicted.values())
+            rows = plural(self.all_truth, "truth row")
+            truth = f"{self.truth:,} of {rows} and " if self.has_truth else ""
             yield _limit(
                 "left_out",
                 f"Left out of all counts: "
                 f"{plural(self.properties, 'property', 'properties')} compared as "
-                f"compositions ({self.reason}), with {self.truth:,} of "
-                f"{plural(self.all_truth, 'truth row')} and "
+                f"compositions ({self.reason}), with {truth}"
                 f"{plural(predicted, 'predicted row')}.",
                 "info" if self.is_chosen else "warn",
                 n=self.truth + predicted,
@@ -170,13 +174,14 @@ def finding_lines(finding: Finding) -> str:
 
 def _of_papers(results: PropertyResults) -> Iterator[Finding]:
     m = len(results.papers)
+    has_truth = results.dataset.has_truth
     if not m:
-        common = results.dataset.settings.paper_set == "common"
+        common = has_truth and results.dataset.settings.paper_set == "common"
         reason = (
             "no paper is in both truth and predictions" if common else "none is read"
         )
         yield _limit("no_papers", f"No paper is scored: {reason}.")
-    elif m < FEW:
+    elif m < FEW and has_truth:
         verb, rough = (
             ("is", "an interval by paper needs two")
             if m == 1
@@ -207,7 +212,7 @@ def _of_aliases(results: PropertyResults) -> Iterator[Finding]:
     """What aliases do to the numbers, where some act."""
     acting = [column.first.aliases for column in results.columns.values()]
     entries = {entry for alias_set in acting for entry in alias_set.accepted}
-    if not entries:
+    if not entries or not results.dataset.has_truth:
         return
     drafts = sum(entry.is_draft for entry in entries)
     if drafts:
@@ -305,10 +310,11 @@ def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
     )
 
 
-def _papers_of(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
-    """Papers that only one side has, or that no reply can be read of."""
+def _one_sided(
+    model: str, outcomes: RowOutcomes, stated: AbstractSet[str]
+) -> Iterator[Finding]:
+    """Finds papers that only the truth or only the predictions have."""
     curated = outcomes.dataset.truth_by_paper.keys()
-    stated = {row.refno for row in outcomes.predictions}
     in_common = outcomes.dataset.settings.paper_set == "common"
     if stated and not stated & curated:
         yield Finding(
@@ -333,6 +339,13 @@ def _papers_of(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
         sorted(curated - stated - outcomes.predicted.outcomes.keys()),
         "info",
     )
+
+
+def _papers_of(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
+    """Papers that only one side has, or that no reply can be read of."""
+    stated = {row.refno for row in outcomes.predictions}
+    if outcomes.dataset.has_truth:
+        yield from _one_sided(model, outcomes, stated)
     for state, message in UNSCORED.items():
         reasons = {
             refno: outcome.reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jobs.kit.grouping import grouped
 from jobs.property_extraction.aliases.alias_set import AliasSet
@@ -46,6 +46,20 @@ class PropertyDataset:
     truth_by_paper: Mapping[str, tuple[int, ...]] = field(
         init=False, repr=False, compare=False
     )  #: places of truth rows
+
+    @property
+    def has_truth(self) -> bool:
+        """Return whether there is something to score predictions by."""
+        return self.settings.truth is not None or bool(self.truth)
+
+    @property
+    def without_intervals(self) -> PropertyDataset:
+        """Return the same inputs, measured without intervals.
+
+        Without a truth, all papers with a reply are measured.
+        """
+        update = {"boot_b": 0} | ({} if self.has_truth else {"paper_set": "union"})
+        return replace(self, settings=self.settings.model_copy(update=update))
 
     @property
     def canonical(self) -> frozenset[str]:

@@ -8,18 +8,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from jobs.kit.explain import closest, pages_text, unknown_item
+from jobs.kit.explain import (
+    ItemAnswer,
+    closest,
+    pages_text,
+    passage_of,
+    summary_fact,
+    unknown_item,
+)
+from jobs.kit.grounding import ground
 from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.explain_property import group_blocks
+from jobs.property_extraction.parsing import ParsedExtraction
 from jobs.property_extraction.predictions import RunPredictions, run_predictions
-from jobs.property_extraction.results import PropertyResults, measure_run
+from jobs.property_extraction.results import (
+    PropertyResults,
+    ScoredReplicate,
+    measure_run,
+)
 from jobs.property_extraction.row_outcomes import COUNTED, RowOutcome, RowOutcomes
-from runner.job import Answers
+from jobs.property_extraction.tasks import paper_of
+from runner.job import Answer, Answers, QuotedPassage
 from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
 
 
@@ -77,6 +91,12 @@ PAPER_NAME_CELLS = 58
 
 def paper_blocks(results: PropertyResults, refno: str) -> Iterator[Block]:
     """All of the page but its head."""
+    if not results.dataset.has_truth:
+        yield f"text       {len(results.dataset.papers.paper(refno).text):,} characters"
+        for model, column in results.columns.items():
+            yield from ("", Fact("", model, width=0))
+            yield from _extracted(column.first, refno)
+        return
     truth = [
         results.dataset.truth[at]
         for at in results.dataset.truth_by_paper.get(refno, ())
@@ -92,12 +112,43 @@ def paper_blocks(results: PropertyResults, refno: str) -> Iterator[Block]:
         yield from _model(column.first.row_outcomes, refno)
 
 
-def _model(outcomes: RowOutcomes, refno: str) -> Iterator[Block]:
-    outcome = outcomes.predicted.outcomes.get(refno)
+def _extracted(replicate: ScoredReplicate, refno: str) -> Iterator[Block]:
+    """Shows what a model extracted from a paper without a truth."""
+    outcomes = replicate.row_outcomes
     if refno not in outcomes.papers:
-        state = "" if outcome is None else f": {outcome.state}"
-        reason = f", {outcome.reason}" if outcome is not None and outcome.reason else ""
-        yield f"  not scored{state}{reason}"
+        yield f"  not read{_paper_state(outcomes, refno)}"
+        return
+    rows = [
+        (
+            row.name,
+            row.value,
+            row.unit or None,
+            str(replicate.groundings[at].quote.level),
+        )
+        for at, row in enumerate(outcomes.predictions)
+        if row.refno == refno
+    ]
+    yield f"  extracted {plural(len(rows), 'row')}"
+    columns = (Words("property", 32, keeps_end=True), Words("value", 16), Words("unit"))
+    yield TableBlock(
+        [*columns, Words("quote")],
+        rows[:ROWS],
+        total=len(rows),
+        rest=", in extracted.csv",
+    )
+
+
+def _paper_state(outcomes: RowOutcomes, refno: str) -> str:
+    """Return why a paper has no rows, after a colon."""
+    outcome = outcomes.predicted.outcomes.get(refno)
+    state = "" if outcome is None else f": {outcome.state}"
+    reason = f", {outcome.reason}" if outcome is not None and outcome.reason else ""
+    return state + reason
+
+
+def _model(outcomes: RowOutcomes, refno: str) -> Iterator[Block]:
+    if refno not in outcomes.papers:
+        yield f"  not scored{_paper_state(outcomes, refno)}"
         return
     pairs = zip(outcomes.predictions, outcomes.prediction_outcomes, strict=True)
     counts = Counter(row_outcome for row, row_outcome in pairs if row.refno == refno)
@@ -235,9 +286,7 @@ def explain(
     Raises:
         UsageError: an item names nothing in the data or the run.
     """
-    # no page has an interval
-    settings = dataset.settings.model_copy(update={"boot_b": 0})
-    plain = replace(dataset, settings=settings)
+    plain = dataset.without_intervals  # no page has one
     predictions = NO_PREDICTIONS if answers is None else run_predictions(plain, answers)
     results = measure_run(plain, predictions)
     chosen = explained_items(items, _papers(results), _names(results))
@@ -246,6 +295,8 @@ def explain(
 
 def _page(results: PropertyResults, item: ExplainedItem) -> Iterator[Block]:
     yield Heading("  ".join(filter(None, (item.refno, item.name))), level=1)
+    if item.refno is not None:
+        yield _summary(results, item.refno, item.name)
     if item.refno is None:
         yield from alias_blocks(results, item.name or "")
     elif item.name is None:
@@ -255,6 +306,37 @@ def _page(results: PropertyResults, item: ExplainedItem) -> Iterator[Block]:
     if item.refno is not None:
         for finding in ExcludedRows.of(results).findings():
             yield Fact("note: ", finding.message, width=0)
+
+
+def _summary(results: PropertyResults, refno: str, name: str | None) -> Fact:
+    """Shows the rows of the truth, and how those of each model compare with them."""
+    rows = [
+        results.dataset.truth[at]
+        for at in results.dataset.truth_by_paper.get(refno, ())
+    ]
+    n = sum(name in {None, row.name} for row in rows)
+    answers = []
+    for model, column in results.columns.items():
+        outcomes = column.first.row_outcomes
+        if not results.dataset.has_truth:
+            stated = sum(
+                row.refno == refno and name in {None, row.name}
+                for row in outcomes.predictions
+            )
+            answers.append(ItemAnswer(model=model, text=plural(stated, "row")))
+            continue
+        if refno not in outcomes.papers:
+            answers.append(ItemAnswer(model=model, text="not scored"))
+            continue
+        counts = [
+            count
+            for (paper, group), count in outcomes.group_counts().items()
+            if paper == refno and name in {None, group}
+        ]
+        tp, fp, fn = (sum(count[at] for count in counts) for at in range(3))
+        answers.append(ItemAnswer(model=model, text=f"TP {tp:,} FP {fp:,} FN {fn:,}"))
+    truth = plural(n, "row") if results.dataset.has_truth else None
+    return summary_fact(truth, answers)
 
 
 def _papers(results: PropertyResults) -> frozenset[str]:
@@ -272,3 +354,22 @@ def _names(results: PropertyResults) -> frozenset[str]:
     for entry in results.dataset.aliases.entries:
         names.update(entry.names)
     return frozenset(names)
+
+
+def quotes(dataset: PropertyDataset, answer: Answer, /) -> Iterator[QuotedPassage]:
+    """Yields the quotes of an extraction, each with the value that it supports."""
+    if not isinstance(answer.parsed, ParsedExtraction):
+        return
+    paper = dataset.papers.paper(paper_of(answer.task.key)[0])
+    for row in answer.parsed.rows:
+        if row.quote:
+            found = ground(paper, row.quote)
+            value = " ".join(filter(None, (row.value, row.unit)))
+            start, end = found.start, found.end
+            yield passage_of(
+                paper.text,
+                row.quote,
+                None if start is None or end is None else (start, end),
+                label=f"{row.name}: {value}",
+                match=found.level.value,
+            )

@@ -8,7 +8,7 @@ from itertools import islice
 
 from jobs.property_extraction.aliases.candidates import near_names
 from jobs.property_extraction.results import PropertyResults, ScoredModel
-from jobs.property_extraction.row_outcomes import RowOutcomes
+from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
 from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.settings import Matching
 from jobs.property_extraction.values.comparer import Comparer
@@ -145,12 +145,17 @@ def predicted_blocks(group: PropertyGroup) -> Iterator[Block]:
     """Shows what a model stated, as it was read, and how it counts."""
     comparer = group.results.comparer
     outcomes = group.row_outcomes.prediction_outcomes
+    has_truth = group.results.dataset.has_truth
+
+    def count(outcome: RowOutcome) -> str:
+        return "yes" if outcome is RowOutcome.FP and not has_truth else str(outcome)
+
     rows = zip(group.predicted, group.stated, strict=True)
     yield from _rows_of_side(
         "predicted",
         len(group.predicted),
         (
-            (row.row, *_value_cells(row, comparer), str(outcomes[at]), row.name)
+            (row.row, *_value_cells(row, comparer), count(outcomes[at]), row.name)
             for at, row in rows
         ),
         Words("counts"),
@@ -290,9 +295,14 @@ def _rule(rubric: Rubric, name: str) -> Iterator[Block]:
 
 def _group(group: PropertyGroup) -> Iterator[Block]:
     if not group.predicted and not group.truth:
-        yield "  neither side has a row of it in this paper"
+        has_truth = group.results.dataset.has_truth
+        side = "neither side has a row" if has_truth else "there is no row"
+        yield f"  {side} of it in this paper"
         return
     yield from predicted_blocks(group)
+    if not group.results.dataset.has_truth:
+        yield from _quotes(group)
+        return
     yield from truth_blocks(group.curated, group.results.comparer)
     if group.predicted and group.truth:
         yield from unit_blocks(group)

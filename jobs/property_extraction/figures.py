@@ -18,9 +18,9 @@ from jobs.kit.charts import (
     loss_panel,
     stack,
 )
+from jobs.kit.grounding import GroundingLevel
 from jobs.kit.text_format import plural
 from jobs.property_extraction.caveats import ExcludedRows
-from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.rates import WORDS, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome
@@ -231,6 +231,8 @@ CHARTS = (
 )
 """In the order of the report."""
 
+CHARTS_WITHOUT_TRUTH = tuple(chart for chart in CHARTS if chart.name == "quotes")
+
 
 def figures(results: PropertyResults) -> ChartFigures[PropertyResults, ScoredModel]:
     """The figures that the input has data for."""
@@ -242,4 +244,5 @@ def figures(results: PropertyResults) -> ChartFigures[PropertyResults, ScoredMod
         omitted = ExcludedRows.of(results).note
         return Plot.of(results, results.columns, note, omitted=omitted)
 
-    return ChartFigures(CHARTS, plot)
+    charts = CHARTS if results.dataset.has_truth else CHARTS_WITHOUT_TRUTH
+    return ChartFigures(charts, plot)

@@ -130,9 +130,8 @@ class PredictionsImporter(FileImporter[PropertySettings]):
         self, files: Sequence[ImportFile], settings: PropertySettings
     ) -> Iterator[ImportedAnswer]:
         """An answer for each paper of each model."""
-        if settings.truth is None:
-            raise UsageError("Name the curated values: --truth FILE.")
-        paths = (*(file.path for file in files), table_file(settings.truth))
+        truth = () if settings.truth is None else (table_file(settings.truth),)
+        paths = (*(file.path for file in files), *truth)
         read = _Read(settings=settings, columns=mapped(settings, paths))
         for file in files:
             read.add(file)

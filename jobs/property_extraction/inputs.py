@@ -136,8 +136,8 @@ def require(settings: PropertySettings) -> None:
     """Refuse settings that a run cannot start from.
 
     Raises:
-        UsageError: the papers or the curated values are not named, or the candidates
-            are not where names are verified.
+        UsageError: the papers are not named, or not what the prompt lists, or the
+            candidates are not where names are verified.
     """
     if settings.mode == "verify":
         _require_candidates(settings)
@@ -152,12 +152,11 @@ def require(settings: PropertySettings) -> None:
             "Name the papers, --papers DIR or FILE.jsonl, or no input at all to run on "
             "the shipped sample."
         )
-    _require_truth(settings)
-
-
-def _require_truth(settings: PropertySettings) -> None:
-    if settings.truth is None:
-        raise UsageError("Name the curated values: --truth FILE.")
+    if settings.properties == "truth" and settings.truth is None:
+        raise UsageError(
+            "Name the curated values whose properties the prompt lists: --truth FILE "
+            "(or list those of a rubric: --properties rubric --rubric FILE)."
+        )
 
 
 def _require_candidates(settings: PropertySettings) -> None:
@@ -194,12 +193,11 @@ def load(settings: PropertySettings) -> PropertyDataset:
 
     Raises:
         DatasetError: an input is off.
-        UsageError: no curated values are named, or no candidates.
+        UsageError: names are verified, and no candidates are named.
     """
     findings = InputFindings()
     if settings.mode == "verify":
         return _verifying(settings, findings)
-    _require_truth(settings)
     truth = load_truth(settings, findings)
     rubric = _rubric(settings, findings)
     if truth.blank:

@@ -27,6 +27,11 @@ def _verifies(dataset: PropertyDataset) -> bool:
     return dataset.settings.mode == "verify"
 
 
+def _has_truth(dataset: PropertyDataset) -> bool:
+    """Return whether there are curated values."""
+    return dataset.has_truth
+
+
 class PropertyExtraction(Job):
     """Which values of which properties does a model find in papers?"""
 
@@ -53,7 +58,11 @@ class PropertyExtraction(Job):
     score = either(
         _verifies,
         Deferred("jobs.property_extraction.score_name_verification:score_verification"),
-        Deferred("jobs.property_extraction.score:score"),
+        either(
+            _has_truth,
+            Deferred("jobs.property_extraction.score:score"),
+            Deferred("jobs.property_extraction.score_without_truth:score"),
+        ),
     )
     explain = either(
         _verifies,
@@ -62,6 +71,7 @@ class PropertyExtraction(Job):
         ),
         Deferred("jobs.property_extraction.explain:explain"),
     )
+    quotes = Deferred("jobs.property_extraction.explain:quotes")
     causes = Deferred("jobs.property_extraction.aliases.differences:booked_on_aliases")
     prepare: Mapping[str, Deferred] = {
         "aliases": Deferred(

@@ -10,6 +10,11 @@ from jobs.property_extraction.row_metrics import GROUNDING, NUMBERS, ROWS, UNITS
 
 MEASURES = Measures(
     headlines=("precision", "recall", "f1", "encompassment", "fabricated_quote_rate"),
+    operational=(
+        *("rows", "abstained", "abstention_rate", "repeats"),
+        *("numbers.{number_status}", "numbers.si.{number_status}"),
+        *GROUNDING,
+    ),
     scopes={
         "macro.": MeasurePart(name="mean over properties"),
         "by_paper.": MeasurePart(name="mean over papers"),

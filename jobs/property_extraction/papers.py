@@ -14,9 +14,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from jobs.kit.grounding import PaperText
 from jobs.kit.inputs.cells import Filled, InputCell
 from jobs.kit.inputs.rows import RowModel, RowSource, object_of
-from jobs.property_extraction.grounding import PaperText
 from runner.errors import DatasetError
 from runner.json_entries import BOM, lines_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -75,9 +75,9 @@ class RunPredictions:
 
 def run_predictions(dataset: PropertyDataset, answers: Answers) -> RunPredictions:
     """Everything that the answers say, by the present rules."""
-    planned = frozenset(
-        () if answers.imported else (spec.key for spec in plan.plan(dataset))
-    )
+    planned = {
+        spec.key: spec.skip for spec in (() if answers.imported else plan.plan(dataset))
+    }
     due = Counter(paper_of(key)[0] for key in planned)
     columns = {
         (model, replicate): _ReplicateAnswers(dataset=dataset, planned=planned, due=due)
@@ -136,17 +136,19 @@ class _ReplicateAnswers:
     """One replicate of one model, filled answer by answer."""
 
     dataset: PropertyDataset
-    planned: Collection[str]  #: keys of pieces; an import has none
+    planned: Mapping[str, str | None]
+    """Keys of pieces, with the reason of a skip; an import has none."""
     due: Mapping[str, int]  #: pieces of each paper
     rows: list[Prediction] = field(default_factory=list)  #: of an import
     outcomes: dict[str, PaperOutcome] = field(default_factory=dict)
     papers: dict[str, _PaperAnswers] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    answered: set[str] = field(default_factory=set)  #: keys of the plan
 
     @property
     def missing(self) -> int:
         """Tasks that are due and not there."""
-        return len(self.planned) - sum(paper.answered for paper in self.papers.values())
+        return len(self.planned) - len(self.answered)
 
     def add(self, answer: Answer) -> bool:
         """Take in an answer; False: the plan no longer asks for it."""
@@ -168,6 +170,7 @@ class _ReplicateAnswers:
             paper.is_open = True
             return
         paper.answered += 1
+        self.answered.add(answer.task.key)
         if answer.skip is not None:
             paper.skipped = answer.skip
             return
@@ -206,9 +209,19 @@ class _ReplicateAnswers:
         elif answer.error not in {None, UNREADABLE}:
             self.outcomes[refno] = PaperOutcome(PaperState.FAILED, answer.error or "")
 
+    def _skip_unsent(self) -> None:
+        """Skips what is never sent, such as papers of a truth that came later."""
+        for key, skip in self.planned.items():
+            if skip is not None and key not in self.answered:
+                paper = self.papers.setdefault(paper_of(key)[0], _PaperAnswers())
+                paper.skipped = skip
+                paper.answered += 1
+                self.answered.add(key)
+
     def predicted(self, model: str, replicate: int) -> ReplicatePredictions:
         """All of it, papers ascending."""
         rows = sorted(self.rows, key=lambda row: row.row)
+        self._skip_unsent()
         for refno, pieces in self.due.items():
             paper = self.papers.setdefault(refno, _PaperAnswers())
             paper.is_open |= paper.answered < pieces

@@ -6,22 +6,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from jobs.kit.grounding import GROUNDED, GroundingLevel, QuoteMatch, ground
 from jobs.kit.grouping import grouped
 from jobs.kit.measurements import MeasuredValue, count, counts, share
 from jobs.kit.measures import ValueMeasure
 from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.grounding import (
-    GROUNDED,
-    GroundingLevel,
-    QuoteMatch,
-    ground,
-    is_among,
-    numbers_in,
-)
 from jobs.property_extraction.predictions import ReplicatePredictions
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes, identity
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.settings import Grounding
+from jobs.property_extraction.stated_numbers import is_among, numbers_in
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import ComparisonKind, ValueComparison
 

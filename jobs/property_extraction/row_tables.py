@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from jobs.kit.grounding import QuoteMatch
 from jobs.kit.grouping import grouped
 from jobs.kit.tables import (
     Columns,
@@ -15,7 +16,6 @@ from jobs.kit.tables import (
     group,
     text,
 )
-from jobs.property_extraction.grounding import QuoteMatch
 from jobs.property_extraction.predictions import PaperState, ReplicatePredictions
 from jobs.property_extraction.results import (
     PropertyResults,
@@ -130,15 +130,21 @@ GROUNDING = TableOf[_GroundedRow](
 )
 
 
-class _StatedRow(NamedTuple):
+class StatedRow(NamedTuple):
     """A row as a model stated it, or a paper of which there is none."""
 
     predicted: ReplicatePredictions
     refno: str
-    row: Prediction | None
+    at: int | None  #: place of the row
+
+    @property
+    def row(self) -> Prediction | None:
+        """The row."""
+        return None if self.at is None else self.predicted.predictions[self.at]
 
     @property
     def paper_status(self) -> str | None:
+        """What became of a paper without rows."""
         if self.row is not None:
             return None
         outcome = self.predicted.outcomes[self.refno]
@@ -159,7 +165,7 @@ STATED: tuple[Columns[Prediction], ...] = (
     text("flag", lambda row: row.flag or None),
 )
 
-PREDICTIONS = TableOf[_StatedRow](
+PREDICTIONS = TableOf[StatedRow](
     name="predictions",
     columns=(
         text("refno", lambda stated: stated.refno),
@@ -213,7 +219,7 @@ class RowTables:
             yield from GROUNDING.details(
                 _grounded(column), name=self.folders.of(model, GROUNDING.name)
             )
-        yield from PREDICTIONS.details(_stated(self.results))
+        yield from PREDICTIONS.details(all_stated_rows(self.results))
         yield from TRUTH.details(self.results.dataset.truth)
 
 
@@ -264,15 +270,19 @@ def _grounded(column: ScoredModel) -> Iterator[_GroundedRow]:
         yield from (_GroundedRow(predicted, *pair) for pair in pairs)
 
 
-def _stated(results: PropertyResults) -> Iterator[_StatedRow]:
-    """The rows of each replicate by paper, and a row for each paper that has none."""
+def all_stated_rows(results: PropertyResults) -> Iterator[StatedRow]:
+    """Yields the stated rows of all replicates of all models."""
     for column in results.columns.values():
         for replicate in column.replicates:
-            predicted = replicate.row_outcomes.predicted
-            rows = grouped((row.refno, row) for row in predicted.predictions)
-            for refno in dict.fromkeys((*rows, *predicted.outcomes)):
-                for stated in rows.get(refno, (None,)):
-                    yield _StatedRow(predicted, refno, stated)
+            yield from stated_rows(replicate.row_outcomes.predicted)
+
+
+def stated_rows(predicted: ReplicatePredictions) -> Iterator[StatedRow]:
+    """Yields the rows of a replicate by paper, and one for each paper without any."""
+    indices = grouped((row.refno, at) for at, row in enumerate(predicted.predictions))
+    for refno in dict.fromkeys((*indices, *predicted.outcomes)):
+        for index in indices.get(refno, (None,)):
+            yield StatedRow(predicted, refno, index)
 
 
 def _in_order(outcomes: RowOutcomes) -> list[tuple[RowOutcome, int]]:

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from jobs.property_extraction.grounding import GroundingLevel, PaperText, fold, ground
+from jobs.kit.grounding import GroundingLevel, PaperText, fold, ground
 from jobs.property_extraction.parsing import (
     ParsedExtraction,
     ParsedQuotes,

@@ -108,6 +108,8 @@ def _judged(
     # a consensus is no replicate's own
     papers = by_replicate.get((task.model, task.replicate), {})
     counts = None if piece or task.stage == REQUOTE else papers.get(refno)
+    if not dataset.has_truth:
+        return Judged(value=value, rule=rule)
     if counts is not None:
         rule = ", ".join(
             filter(None, ("TP {:,} FP {:,} FN {:,}".format(*counts), rule))
@@ -212,7 +214,7 @@ HEADLINE = "f1"
 
 
 def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
-    """All metrics, tables and artifacts of a run; pure."""
+    """All metrics, tables and artifacts of a run that has a truth; pure."""
     predictions = run_predictions(dataset, answers)
     results = measure_run(dataset, predictions)
     folders = ModelFolders(results.columns)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from jobs.kit.grounding import GroundingLevel
 from jobs.kit.summary import summary_text
 from jobs.kit.text_format import UNDEFINED, fixed, plural, with_ends
 from jobs.property_extraction.caveats import finding_lines, findings
-from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.predictions import PaperState
 from jobs.property_extraction.rates import WORDS, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
@@ -55,7 +55,7 @@ def _head(results: PropertyResults) -> Iterator[Block]:
     yield f"Property extraction   profile {settings.profile}"
     if settings.crossfit:
         yield "aliases: of each paper the draft that the others make"
-    else:
+    elif aliases.entries or results.dataset.has_truth:
         acting = f"{aliases.id} ({aliases.status_mix})" if aliases.entries else "none"
         yield Fact("aliases: ", acting, width=0)
 
@@ -68,20 +68,25 @@ def _model(results: PropertyResults, column: ScoredModel) -> Iterator[Block]:
         return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
     yield shortened(one_line(column.model), WIDTH)
+    has_truth = results.dataset.has_truth
+    truth = f", {_truth(column):,} truth" if has_truth else ""
     yield (
-        f"  {_papers(column)}   rows {n('rows')} predicted, "
-        f"{_truth(column):,} truth   abstained {n('abstained')}"
+        f"  {_papers(column)}   rows {n('rows')} predicted{truth}   "
+        f"abstained {n('abstained')}"
     )
-    yield f"  TP {n('tp')}  FP {n('fp')}  FN {n('fn')}"
-    yield "  all rows     " + _rates(by_path, "")
-    yield "  by property  " + _rates(by_path, "macro.")
-    if results.dataset.settings.units == "convert":
-        yield "  units    " + _statuses(by_path, "units", UNITS)
+    if has_truth:
+        yield f"  TP {n('tp')}  FP {n('fp')}  FN {n('fn')}"
+        yield "  all rows     " + _rates(by_path, "")
+        yield "  by property  " + _rates(by_path, "macro.")
+        if results.dataset.settings.units == "convert":
+            yield "  units    " + _statuses(by_path, "units", UNITS)
     yield "  numbers  " + _statuses(by_path, "numbers", NUMBERS)
     if len(results.dataset.papers):
         yield "  quotes   " + "  ".join(
             f"{name} {_percent(by_path[path])}" for name, path in QUOTES.items()
         )
+    if not has_truth:
+        return
     share = by_path["encompassment"].value
     yield (
         f"  misses {n('misses')}, name found in {n('name_matches')} "
@@ -121,7 +126,8 @@ def _papers(column: ScoredModel) -> str:
         if (n := predicted.counts.get(count, 0))
     )
     details = f" ({read})" if read else ""
-    return f"papers {len(column.first.row_outcomes.papers):,} scored{details}{rest}"
+    read = "scored" if column.first.row_outcomes.dataset.has_truth else "read"
+    return f"papers {len(column.first.row_outcomes.papers):,} {read}{details}{rest}"
 
 
 def _truth(column: ScoredModel) -> int:

@@ -17,7 +17,7 @@ from jobs.review_benchmark.effects import StatedEffect
 from jobs.review_benchmark.losses import PaperMatch, by_step
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper, RebuiltReview
 from jobs.review_benchmark.results import BenchmarkResults
-from jobs.review_benchmark.settings import INPUTS
+from jobs.review_benchmark.settings import INPUTS, QUESTION
 from jobs.review_benchmark.truth_files import json_file, review_to_json, study_fields
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
 from runner.scorecard import Artifact, Metric
@@ -52,7 +52,9 @@ def result_files(
     """A file for each model and review that it has done."""
     verdicts = {model_verdicts.model: model_verdicts for model_verdicts in concluded}
     shared = {
-        "settings": results.dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
+        "settings": results.dataset.settings.model_dump(
+            mode="json", exclude={*INPUTS, *QUESTION}
+        ),
         # in the settings it is null where the scale decides; agents of an import
         # decided by a threshold of their own, which nobody here knows
         "threshold": None

@@ -10,13 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jobs.kit.explain import (
+    ItemAnswer,
     closest,
     failure_text,
     pages_text,
     select,
+    summary_fact,
 )
 from jobs.kit.replies import AnswerSubset
+from jobs.kit.text_format import plural
 from jobs.review_benchmark import parsing, requests
+from jobs.review_benchmark.answered_questions import question_page
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
 from jobs.review_benchmark.data import Relevance, Review
 from jobs.review_benchmark.database.papers import DatabasePaper
@@ -170,6 +174,8 @@ def ranked_blocks(
 
 
 def _studies(explained: ExplainedReview, document: str) -> Iterator[Block]:
+    if not explained.dataset.has_truth:
+        return
     matches = [match for match in explained.matches if match.document == document]
     for match in matches:
         study = f"{match.index} ({match.paper.name})"
@@ -236,6 +242,10 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Blo
     review = chosen.review
     yield from review_facts(review, dataset.settings)
     search = planned_search(dataset, review)
+    if not dataset.has_truth:
+        yield Heading("search")
+        yield from search_blocks(search)
+        return
     stock = review_stocks(dataset, [review])[review.id]
     records = _records(dataset, stock)
     offered = frozenset(search.search.search_hits.candidates)
@@ -270,6 +280,10 @@ def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Bloc
     review = chosen.review
     paper = stock_facts(dataset, review, chosen.paper)
     yield from paper_facts(paper)
+    if not dataset.has_truth:
+        yield Heading("search")
+        yield from ranked_blocks(planned_search(dataset, review), paper)
+        return
     records = _records(dataset, review_stocks(dataset, [review])[review.id])
     studies = [
         f"{at} ({study.name})"
@@ -327,16 +341,25 @@ def _after(
     # nothing is fitted over reviews, so that the others play no part
     alone = replace(dataset, reviews=(review,))
     about = AnswerSubset.matching(answers, lambda task: task.key == review.id)
-    results = measure_agents(alone, collect_predictions(alone, about))
-    for model, column in results.columns.items():
+    predictions = collect_predictions(alone, about)
+    columns = measure_agents(alone, predictions).columns if dataset.has_truth else {}
+    by_model = {rebuilt.model: rebuilt for rebuilt in predictions.rebuilt}
+    for model in predictions.models:
         head = _head(chosen, model)
-        if review.id not in column.rebuilt:
+        if model not in by_model:
             yield head, UNASKED
+            continue
+        if not (dataset.has_truth or chosen.paper):
+            included = plural(len(by_model[model].included), "paper")
+            answer = ItemAnswer(model=model, text=f"includes {included}")
+            page = question_page(dataset, by_model[model])
+            yield [head, summary_fact(None, [answer]), *page]
             continue
         explained = ExplainedReview(
             dataset=alone,
             review=review,
-            column=column,
+            rebuilt=by_model[model],
+            column=columns.get(model),
             families=tuple(f for f in about.held if f[0].task.model == model),
             has_search=not answers.imported,
         )
@@ -345,7 +368,26 @@ def _after(
             if chosen.paper
             else review_blocks(explained)
         )
-        yield [head, *lines]
+        yield [head, _summary(explained, chosen.paper), *lines]
+
+
+def _summary(explained: ExplainedReview, document: str) -> Fact:
+    """Shows the truth about a review or a paper of it, and the model's answer."""
+    model, has_truth = explained.rebuilt.model, explained.column is not None
+    if not document:
+        benchmark = explained.benchmark
+        text = f"{benchmark.found_and_included} of them, in {benchmark.included_rows}"
+        answer = ItemAnswer(model=model, text=f"includes {text} papers")
+        return summary_fact(plural(benchmark.truth, "study", "studies"), [answer])
+    is_study = any(match.document == document for match in explained.matches)
+    is_included = document in explained.rebuilt.included
+    answer = ItemAnswer(
+        model=model,
+        text="included" if is_included else "not included",
+        is_right=is_included == is_study if has_truth else None,
+    )
+    truth = f"{'a' if is_study else 'no'} study of the review"
+    return summary_fact(truth if has_truth else None, [answer])
 
 
 def _head(chosen: SelectedPaper, title: str) -> Heading:

@@ -115,23 +115,28 @@ class ExplainedReview:
 
     dataset: ReviewDataset
     review: Review
-    column: AgentResults
+    rebuilt: RebuiltReview  #: what the model made of it
+    column: AgentResults | None  #: None: there is no truth
     families: tuple[tuple[Answer, ...], ...]  #: by replicate
     has_search: bool  #: of a run of our own, which searches a database
 
     @property
-    def benchmark(self) -> ReviewBenchmarkCounts:
-        """What it comes to."""
-        return self.column.benchmarks[self.review.id]
+    def agent(self) -> AgentResults:
+        """Return the results of the model; raise `TypeError` without a truth."""
+        if self.column is None:
+            raise TypeError("The review has no truth.")
+        return self.column
 
     @property
-    def rebuilt(self) -> RebuiltReview:
-        """What the model made of it."""
-        return self.column.rebuilt[self.review.id]
+    def benchmark(self) -> ReviewBenchmarkCounts:
+        """What it comes to."""
+        return self.agent.benchmarks[self.review.id]
 
     @property
     def matches(self) -> tuple[PaperMatch, ...]:
-        """What became of each of its studies."""
+        """What became of each of its studies; none without a truth."""
+        if self.column is None:
+            return ()
         return self.column.matches[self.review.id]
 
     def searches(self) -> Iterator[tuple[int, ExplainedSearch | str]]:
@@ -229,8 +234,8 @@ def review_blocks(explained: ExplainedReview) -> Iterator[Block]:
         yield Heading(f"papers, {order}")
         yield _papers(explained)
     yield ""
-    yield from _lost(explained.column.lost(explained.review.id))
-    odd = explained.column.suspicious[explained.review.id]
+    yield from _lost(explained.agent.lost(explained.review.id))
+    odd = explained.agent.suspicious[explained.review.id]
     if odd:
         yield Heading("matches to check")
         for suspicious in odd:

@@ -25,7 +25,12 @@ from jobs.review_benchmark.data import Review
 from jobs.review_benchmark.database.reader import PaperDatabase
 from jobs.review_benchmark.prompts import WORDING
 from jobs.review_benchmark.settings import DATA, ReviewBenchmarkSettings, VerdictKind
-from jobs.review_benchmark.truth_files import read_truth
+from jobs.review_benchmark.truth_files import (
+    read_questions,
+    read_truth,
+    typed_question,
+    with_answers,
+)
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 from runner.prompts import PromptBook
@@ -73,6 +78,21 @@ class ReviewDataset:
         return self.database
 
     @property
+    def has_truth(self) -> bool:
+        """Return whether published reviews say what is to be found."""
+        return self.settings.truth is not None or not self.settings.asks_question
+
+    @property
+    def concludes(self) -> bool:
+        """Return whether agents write conclusions."""
+        return self.settings.asks_question or self.verdict != "off"
+
+    @property
+    def source(self) -> str:
+        """Return the setting that names the reviews, for messages."""
+        return str(self.settings.truth or self.settings.questions or "question")
+
+    @property
     def concluded(self) -> tuple[Review, ...]:
         """The reviews whose authors' conclusion is known."""
         return tuple(review for review in self.reviews if review.conclusion)
@@ -80,6 +100,8 @@ class ReviewDataset:
     @property
     def verdict(self) -> VerdictKind:
         """How conclusions are compared, by the settings or by what there is."""
+        if not self.has_truth:
+            return "off"
         if self.settings.verdict is None:
             return "direction" if self.concluded else "off"
         return self.settings.verdict
@@ -132,7 +154,7 @@ SAMPLE = Path(str(files("jobs.review_benchmark"))) / "sample"
 
 def with_sample(settings: ReviewBenchmarkSettings) -> ReviewBenchmarkSettings:
     """The shipped sample where no input is named; the given object otherwise."""
-    if any(getattr(settings, name) for name in DATA):
+    if settings.asks_question or any(getattr(settings, name) for name in DATA):
         return settings
     return settings.model_copy(
         update={"truth": SAMPLE / "truth", "database": SAMPLE / "papers.db"}
@@ -145,10 +167,11 @@ def require(settings: ReviewBenchmarkSettings) -> None:
     Raises:
         UsageError: the reviews or the papers are not named.
     """
-    if settings.truth is None:
+    if settings.truth is None and not settings.asks_question:
         raise UsageError(
-            "Name the folder of published reviews, --truth DIR, or no input at all to "
-            "run on the shipped sample."
+            "Name the folder of published reviews, --truth DIR, or ask a question of "
+            "your own, --question TEXT, or name no input at all to run on the shipped "
+            "sample."
         )
     if settings.database is None:
         raise UsageError(
@@ -164,7 +187,7 @@ def inputs(settings: ReviewBenchmarkSettings) -> tuple[InputFile, ...]:
         input_files.append(InputFile(setting="truth", path=settings.truth))
     if settings.database is not None:
         input_files.append(papers(settings.database))
-    for name in ("verdict_labels", "prompts"):
+    for name in ("questions", "verdict_labels", "prompts"):
         path = getattr(settings, name)
         if path is not None:
             input_files.append(InputFile(setting=name, path=path))
@@ -188,10 +211,8 @@ def load(settings: ReviewBenchmarkSettings) -> ReviewDataset:
             not there.
         UsageError: no reviews are named.
     """
-    if settings.truth is None:
-        raise UsageError("Name the folder of published reviews: --truth DIR.")
     findings = InputFindings()
-    every = read_truth(settings.truth, findings)
+    every = _reviews(settings, findings)
     reviews = chosen(every, settings)
     report_sample(findings, reviews, named_reviews(every, settings), "review")
     labels = (
@@ -210,6 +231,36 @@ def load(settings: ReviewBenchmarkSettings) -> ReviewDataset:
     )
 
 
+def _reviews(
+    settings: ReviewBenchmarkSettings, findings: InputFindings
+) -> tuple[Review, ...]:
+    """The published reviews, or the questions with the answers that are known."""
+    published = () if settings.truth is None else read_truth(settings.truth, findings)
+    if not settings.asks_question:
+        if settings.truth is None:
+            raise UsageError("Name the folder of published reviews: --truth DIR.")
+        return published
+    questions = (
+        (typed_question(settings.question, settings.inclusion, settings.exclusion),)
+        if settings.questions is None
+        else read_questions(settings.questions)
+    )
+    if settings.truth is None:
+        return questions
+    answered = with_answers(questions, published, settings.truth)
+    known_ids = {review.id for review in answered}
+    for question in questions:
+        if question.id not in known_ids:
+            findings.add(
+                "question_without_truth",
+                "warn",
+                settings.truth.name,
+                "Questions have no truth and are left out.",
+                example=question.id,
+            )
+    return answered
+
+
 def admit(dataset: ReviewDataset) -> None:
     """Refuse reviews of which only the title is known, unless they are asked for.
 
@@ -219,7 +270,7 @@ def admit(dataset: ReviewDataset) -> None:
     title_only = [review.id for review in dataset.reviews if review.is_title_alone]
     if title_only and not dataset.settings.title_criteria:
         raise DatasetError(
-            f"{dataset.settings.truth}: {plural(len(title_only), 'review')} of "
+            f"{dataset.source}: {plural(len(title_only), 'review')} of "
             f"{len(dataset.reviews)} can be searched by the title alone, such as "
             f"{title_only[0]}: research_question repeats the title, and there is "
             "neither pico nor a criterion (fill them in, choose others with "
@@ -265,7 +316,8 @@ def named_reviews(
     for name in settings.review:
         if name not in by_id:
             raise DatasetError(
-                f"{settings.truth}: there is no review {name} (there are "
+                f"{settings.truth or settings.questions or 'question'}: there is no "
+                f"review {name} (there are "
                 f"{', '.join(by_id)})."
             )
     return tuple(review for review in reviews if review.id in settings.review)

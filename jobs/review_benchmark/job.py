@@ -13,6 +13,7 @@ from jobs.review_benchmark import requests
 from jobs.review_benchmark.extraction import plan as extracting
 from jobs.review_benchmark.extraction import review_text
 from jobs.review_benchmark.extraction.review_text import ExtractionInputs
+from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.parsing import STAGES
 from jobs.review_benchmark.prompts import WORDING
 from jobs.review_benchmark.settings import EVERYDAY, ReviewBenchmarkSettings
@@ -28,6 +29,11 @@ def _names_review(settings: ReviewBenchmarkSettings) -> bool:
 def _is_extraction(dataset: object) -> bool:
     """Whether data are a review's own text."""
     return isinstance(dataset, ExtractionInputs)
+
+
+def _has_truth(dataset: ReviewDataset) -> bool:
+    """Return whether published reviews say what is to be found."""
+    return dataset.has_truth
 
 
 def _accept(first: object) -> None:
@@ -79,7 +85,11 @@ class ReviewBenchmark(Job):
     score = either(
         _is_extraction,
         Deferred("jobs.review_benchmark.extraction.score:score"),
-        Deferred("jobs.review_benchmark.score:score"),
+        either(
+            _has_truth,
+            Deferred("jobs.review_benchmark.score:score"),
+            Deferred("jobs.review_benchmark.score_without_truth:score"),
+        ),
     )
     explain = either(
         _is_extraction,

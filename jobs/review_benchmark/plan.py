@@ -129,7 +129,7 @@ def follow_up(dataset: ReviewDataset, group: tuple[Answer, ...]) -> Iterator[Tas
 def planned_stages(dataset: ReviewDataset) -> frozenset[str]:
     """The stages that the settings and the reviews ask for."""
     stages = {"plan", "score"}
-    if dataset.verdict != "off":
+    if dataset.concludes:
         stages |= {"conclude", *_COMPARING.get(dataset.verdict, ())}
     return frozenset(stages)
 
@@ -161,7 +161,7 @@ def conclusion(
         scores: of the papers that were asked about, in the order of the plan; None: no
             readable score. What was skipped is not among them.
     """
-    if dataset.verdict == "off":
+    if not dataset.concludes:
         return None
     settings = dataset.settings
     best = sorted(
@@ -235,7 +235,7 @@ def _compared(dataset: ReviewDataset, answer: Answer) -> Iterator[TaskSpec]:
 def _unconcluded(
     dataset: ReviewDataset, review: Review, paper_numbers: Sequence[int]
 ) -> str | None:
-    if not review.conclusion:
+    if not review.conclusion and not dataset.settings.asks_question:
         return "no_truth_conclusion"
     if not paper_numbers:
         return "nothing_included"

@@ -189,9 +189,10 @@ class SearchDiagnosis:
         return min(ranks, default=None)
 
     def _is_review(self, paper: AgentRecord) -> bool:
-        return paper.doi.startswith(COCHRANE) or NORMAL.title(
-            paper.title
-        ) == NORMAL.title(self.review.title)
+        if paper.doi.startswith(COCHRANE):
+            return True
+        title = self.review.title
+        return bool(title) and NORMAL.title(paper.title) == NORMAL.title(title)
 
 
 def rebuild_from_answers(

@@ -53,7 +53,7 @@ from jobs.review_benchmark.results import (
     trivial_baselines,
     verdict_findings,
 )
-from jobs.review_benchmark.settings import INPUTS
+from jobs.review_benchmark.settings import INPUTS, QUESTION
 from jobs.review_benchmark.summary import MOST_REVIEWS, run_text
 from jobs.review_benchmark.tables import paper_tables, short_tables, verdict_tables
 from jobs.review_benchmark.verdicts import (
@@ -338,7 +338,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
             files=long_tables,
             verdicts=task_verdicts(results, answers),
         ),
-        settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
+        settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, *QUESTION}),
         not_available=(*_not_available(results), *not_available(concluded)),
         missing=predictions.missing,
         stale=predictions.stale,

@@ -99,7 +99,7 @@ def search_database(
     """
     span = searched_years(review, settings)
     itself: frozenset[int] = frozenset()
-    if settings.exclude_reviews:
+    if settings.exclude_reviews and review.title:
         itself = frozenset(database.titled(NORMAL.title(review.title)))
     rankings = []
     for query in queries:

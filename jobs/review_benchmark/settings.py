@@ -22,6 +22,7 @@ VerdictKind: TypeAlias = Literal["off", "direction", "tfidf", "judge", "embeddin
 
 DATA = (
     "truth",
+    "questions",
     "database",
     "results",
     "verdict_labels",
@@ -33,12 +34,18 @@ DATA = (
 INPUTS = (*DATA, "prompts")
 """The settings that name a file or folder."""
 
+QUESTION = ("question", "inclusion", "exclusion")
+"""The settings that ask a question of one's own, as text."""
+
 ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}
 """Least and highest score of a scale, both inclusive."""
 
 _THRESHOLDS: dict[Scale, float] = {"1-5": 3.0, "0-1": 0.5}
 
 EVERYDAY = (
+    "question",
+    "inclusion",
+    "exclusion",
     "truth",
     "database",
     "results",
@@ -63,6 +70,20 @@ class ReviewBenchmarkSettings(BaseModel):
 
     truth: Path | None = Field(
         None, description="folder of cochrane_<id>.json: published reviews"
+    )
+    question: str = Field(
+        "", description="question of your own, instead of published reviews"
+    )
+    questions: Path | None = Field(
+        None,
+        description="several questions: JSON file or folder, in the format of truth; "
+        "studies and conclusions are not read",
+    )
+    inclusion: tuple[str, ...] = Field(
+        (), description="inclusion criterion of the question; repeatable"
+    )
+    exclusion: tuple[str, ...] = Field(
+        (), description="exclusion criterion of the question; repeatable"
     )
     database: Path | None = Field(
         None, description="paper database that prepare import has made"
@@ -193,6 +214,11 @@ class ReviewBenchmarkSettings(BaseModel):
     )
 
     @property
+    def asks_question(self) -> bool:
+        """Return whether questions are answered instead of published reviews."""
+        return bool(self.question.strip()) or self.questions is not None
+
+    @property
     def least_score(self) -> float:
         """The score from which a paper is included."""
         return _THRESHOLDS[self.scale] if self.threshold is None else self.threshold
@@ -216,6 +242,13 @@ class ReviewBenchmarkSettings(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if (self.inclusion or self.exclusion) and not self.question.strip():
+            raise ValueError(
+                "inclusion and exclusion are criteria of a question (give it with "
+                "--question, or write them in the files of --questions or --truth)"
+            )
+        if self.question.strip() and self.questions is not None:
+            raise ValueError("question and questions are both given (give one)")
         least, most = ENDS[self.scale]
         if not least <= self.least_score <= most:
             raise ValueError(f"threshold is outside the scale {self.scale}")

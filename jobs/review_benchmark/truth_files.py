@@ -8,7 +8,7 @@ written reads back to the same value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,6 +87,99 @@ def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
     return tuple(reviews[key][0] for key in sorted(reviews))
 
 
+TYPED_ID = "Q1"
+"""The id of a question that is given as text."""
+
+_ANSWERS = (
+    *("included_studies", "authors_conclusion"),
+    *("conclusion_direction", "conclusion_certainty"),
+)
+"""Fields of a published review that answer its question."""
+
+
+def typed_question(
+    question: str, inclusion: Sequence[str], exclusion: Sequence[str]
+) -> Review:
+    """The question that is given as text, as a review without studies."""
+    return Review(
+        id=TYPED_ID,
+        title="",
+        question=question.strip(),
+        studies=(),
+        inclusion=tuple(inclusion),
+        exclusion=tuple(exclusion),
+    )
+
+
+def read_questions(path: Path) -> tuple[Review, ...]:
+    """The questions of a folder, or of one file, ascending by id as text.
+
+    What answers them, such as the studies of a published review, is not read.
+
+    Raises:
+        DatasetError: there is none, two have one id, or a file is off.
+    """
+    reviews: dict[str, tuple[Review, str]] = {}
+    for file in _files(path, "*.json", "--questions"):
+        question_fields = {k: v for k, v in _fields(file).items() if k not in _ANSWERS}
+        fields = {"title": "", **question_fields}
+        _refuse_missing(fields, ("cochrane_id", "research_question"), file.name)
+        if str(fields["cochrane_id"]).strip() == TEMPLATE:
+            continue
+        review = validated_value(_REVIEW, {**fields, "included_studies": []}, file.name)
+        if review.id in reviews:
+            raise DatasetError(
+                f"{file.name}: cochrane_id {review.id} is also in "
+                f"{reviews[review.id][1]} (remove or correct one)."
+            )
+        reviews[review.id] = (review, file.name)
+    if not reviews:
+        raise DatasetError(f"{path}: there is no question but templates (add one).")
+    return tuple(reviews[key][0] for key in sorted(reviews))
+
+
+def with_answers(
+    questions: Sequence[Review], published: Sequence[Review], where: Path
+) -> tuple[Review, ...]:
+    """The questions that published reviews of the same id answer, with the answers.
+
+    Raises:
+        DatasetError: there is none.
+    """
+    answers = {review.id: review for review in published}
+    answered = tuple(
+        replace(
+            question,
+            studies=answers[question.id].studies,
+            conclusion=answers[question.id].conclusion,
+            direction=answers[question.id].direction,
+            certainty=answers[question.id].certainty,
+        )
+        for question in questions
+        if question.id in answers
+    )
+    if not answered:
+        raise DatasetError(
+            f"{where}: no cochrane_id is that of a question, such as "
+            f"{questions[0].id} (give the truth of a question its id)."
+        )
+    return answered
+
+
+def _refuse_missing(
+    fields: Mapping[str, Any], needed: Sequence[str], file: str
+) -> None:
+    missing = [
+        name
+        for name in needed
+        if (value := fields.get(name)) is None
+        or value == []
+        or (isinstance(value, str) and not value.strip())
+    ]
+    if missing:
+        raise DatasetError(f"{file}: missing or empty: {', '.join(missing)}.")
+
+
 def _fields(path: Path) -> dict[str, Any]:
     value = read_json(path)
     if not isinstance(value, dict):
@@ -95,15 +188,7 @@ def _fields(path: Path) -> dict[str, Any]:
 
 
 def _review_from(fields: dict[str, Any], file: str) -> Review:
-    missing = [
-        name
-        for name in _NEEDED
-        if (value := fields.get(name)) is None
-        or value == []
-        or (isinstance(value, str) and not value.strip())
-    ]
-    if missing:
-        raise DatasetError(f"{file}: missing or empty: {', '.join(missing)}.")
+    _refuse_missing(fields, _NEEDED, file)
     review = validated_value(_REVIEW, fields, file)
     for index, study in enumerate(review.studies):
         if not (study.pmid or study.doi or study.title):
@@ -113,17 +198,19 @@ def _review_from(fields: dict[str, Any], file: str) -> Review:
     return review
 
 
-def _files(folder: Path) -> Sequence[Path]:
+def _files(
+    folder: Path, pattern: str = PATTERN, flag: str = "--truth"
+) -> Sequence[Path]:
     if folder.is_file():
         return (folder,)
     if not folder.is_dir():
         raise DatasetError(
-            f"{folder}: no such folder (name one of cochrane_<id>.json with --truth)."
+            f"{folder}: no such folder (name one of cochrane_<id>.json with {flag})."
         )
-    paths = sorted(folder.glob(PATTERN))
+    paths = sorted(folder.glob(pattern))
     if not paths:
         raise DatasetError(
-            f"{folder}: there is no {PATTERN} in it (name another folder with --truth)."
+            f"{folder}: there is no {pattern} in it (name another folder with {flag})."
         )
     return paths
 

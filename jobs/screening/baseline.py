@@ -56,7 +56,10 @@ def _screened(review: list[tuple[str, str]], paper: str) -> dict[str, Any]:
         content_words(" ".join(fields.get(label, "") for label in _QUESTION_LABELS))
     )
     overlap = _share(
-        question_words or set(content_words(fields.get("Title", ""))), words
+        question_words
+        or set(content_words(fields.get("Title", "")))
+        or set(content_words(" ".join(text for _, text in review))),
+        words,
     )
     if is_title_alone(paper):
         design, p = True, round(overlap, 2)

@@ -188,10 +188,14 @@ def true_exclusions(
 
 
 RecordKind: TypeAlias = Literal[
-    "included", "near-miss", "random", "true-excluded", "unspecified"
+    "included", "near-miss", "random", "true-excluded", "unspecified", "unlabelled"
 ]
 KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
-"""In the order of a set's rows; `unspecified` are negatives of an import alone."""
+"""In the order of a set's rows; `unspecified` are negatives of an import alone, and of
+`unlabelled` records nobody knows whether they are included."""
+
+UNLABELLED = -1
+"""The label of a record that nobody has decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +214,8 @@ class ScreeningRecord:
 
     @property
     def label(self) -> int:
-        """1: the review includes it."""
-        return int(self.kind == "included")
+        """1: the review includes it; 0: it does not; `UNLABELLED`: not known."""
+        return UNLABELLED if self.kind == "unlabelled" else int(self.kind == "included")
 
     @property
     def key(self) -> str:

@@ -13,15 +13,16 @@ stage ranks below all that went on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from typing import cast, get_args
 
 import msgspec
 import numpy as np
 
 from jobs.kit.metrics.columns import Bools, Floats, Ints
-from jobs.screening.data import KINDS, RecordKind, ScreeningRecord
+from jobs.screening.data import KINDS, UNLABELLED, RecordKind, ScreeningRecord
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.settings import Outside, ScreeningSettings, StageName
 from runner.job import Answers
@@ -48,13 +49,31 @@ class Records:
     reviews: tuple[str, ...]  #: distinct, ascending as text
     papers: tuple[str, ...]  #: (N,)
     review: Ints  #: (N,) place in reviews
-    label: Ints  #: (N,) 1: included
+    label: Ints  #: (N,) 1: included; `UNLABELLED`: not known
     kinds: tuple[RecordKind, ...]  #: those that occur, in the order of `KINDS`
     kind: Ints  #: (N,) place in kinds
     reason_code: Sequence[str] = ()  #: (N,) coded reason of true exclusions, or ""
 
     def __len__(self) -> int:
         return len(self.papers)
+
+    @property
+    def is_labelled(self) -> Bools:
+        """(N,) whether it is known that a record is included, or that it is not."""
+        known: Bools = self.label != UNLABELLED
+        return known
+
+    def at(self, rows: Bools) -> Records:
+        """Some of the records; kinds and reviews keep their places."""
+        return replace(
+            self,
+            papers=tuple(compress(self.papers, rows)),
+            review=self.review[rows],
+            label=self.label[rows],
+            kinds=tuple(kind for kind in self.kinds if kind != "unlabelled"),
+            kind=self.kind[rows],
+            reason_code=tuple(compress(self.reason_code, rows)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +101,20 @@ class Decisions:
     counts: Mapping[str, int] = field(default_factory=dict)
     """What was noticed in replies: `bad_confidence`, `inconsistent`, ..."""
 
+    def at(self, rows: Bools) -> Decisions:
+        """The decisions about some records; counts of replies stay those of all."""
+        return replace(
+            self,
+            outcome=self.outcome[rows],
+            p=self.p[rows],
+            stage=self.stage[rows],
+            ended=self.ended[rows],
+            latest=self.latest[rows],
+            reason_code=tuple(compress(self.reason_code, rows)),
+            reason=tuple(compress(self.reason, rows)),
+            issues=tuple(compress(self.issues, rows)),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreeningPredictions:
@@ -94,6 +127,31 @@ class ScreeningPredictions:
     findings: tuple[Finding, ...] = ()
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether a label of any record is known."""
+        return bool(self.records.is_labelled.any())
+
+    @property
+    def measured(self) -> ScreeningPredictions:
+        """The part that metrics are computed of: records with a label.
+
+        Without any label it is all records, for the metrics that need none. `kinds`
+        has `unlabelled` last, so that the places of others stay.
+        """
+        rows = self.records.is_labelled
+        if rows.all():
+            return self
+        if not rows.any():
+            no_label = np.zeros(len(self.records), dtype=np.int64)
+            return replace(self, records=replace(self.records, label=no_label))
+        return replace(
+            self,
+            records=self.records.at(rows),
+            decisions=tuple(decisions.at(rows) for decisions in self.decisions),
+            replicates=tuple(decisions.at(rows) for decisions in self.replicates),
+        )
 
 
 STAGES: tuple[StageName, ...] = get_args(StageName)
@@ -154,7 +212,7 @@ def _imported_record(key: str, truth: ImportedLabel) -> ScreeningRecord:
     return ScreeningRecord(
         review=review,
         paper=paper,
-        kind="included" if truth.label else cast("RecordKind", truth.kind),
+        kind="included" if truth.label == 1 else cast("RecordKind", truth.kind),
     )
 
 
@@ -276,6 +334,6 @@ def strata(records: Records) -> Mapping[str, Bools]:
     """The rows of each stratum; with one kind of negatives it is `all` again."""
     masks = {ALL: np.ones(len(records), dtype=np.bool_)}
     for index, kind in enumerate(records.kinds):
-        if kind != "included":
+        if kind not in {"included", "unlabelled"}:
             masks[kind] = (records.label == 1) | (records.kind == index)
     return masks

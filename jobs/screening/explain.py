@@ -11,10 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from jobs.kit.explain import Reading, pages_text, reply_blocks
+from jobs.kit.explain import (
+    ItemAnswer,
+    Reading,
+    pages_text,
+    reply_blocks,
+    summary_fact,
+)
 from jobs.kit.metrics.columns import Bools
 from jobs.kit.text_format import plural
 from jobs.screening.data import (
+    UNLABELLED,
     ArticleText,
     ScreeningJudgement,
     ScreeningRecord,
@@ -100,6 +107,7 @@ def record_page(
     answers = tuple(run.about_item(key))
     year = "" if text.year is None else f" ({text.year})"
     yield Heading(key, level=1)
+    yield _summary(run, at)
     yield Fact("review", run.review_title(chosen.review) or UNTITLED)
     yield abstract_fact(run.review(chosen.review))
     yield Fact("paper", (text.title or UNTITLED) + year)
@@ -116,6 +124,50 @@ def record_page(
         stated = run.about_item(chosen.review)
         model_answers = (a for a in (*stated, *answers) if a.task.model == model)
         yield from _answer_blocks(model_answers, imported=run.answers.imported)
+
+
+KIND_WORDS = {
+    "included": "included",
+    "true-excluded": "excluded by the review",
+    "near-miss": "near miss, unjudged",
+    "random": "not included",
+    "unlabelled": None,
+}
+
+
+def _summary(run: ExplainedScreening, at: int) -> Fact:
+    """Shows the truth, and each model's decision."""
+    kind = run.records.kinds[run.records.kind[at]]
+    answers = []
+    for model, view in run.views.items():
+        call = int(view.call[at])
+        p = float(view.decisions.p[at])
+        is_judged = call != UNDECIDED and kind != "unlabelled"
+        answers.append(
+            ItemAnswer(
+                model=model,
+                text=f"{OUTCOMES[view.outcome[at]]}, p {number(p, 2)}",
+                is_right=call == view.records.label[at] if is_judged else None,
+            )
+        )
+    return summary_fact(KIND_WORDS.get(kind, "not included"), answers)
+
+
+def _review_summary(run: ExplainedScreening, rows: Sequence[int]) -> Fact:
+    """Shows how many records were included in truth, and by each model."""
+    label = run.records.label[rows] == 1
+    answers = [
+        ItemAnswer(
+            model=model,
+            text=f"includes {int((view.call[rows] == 1).sum()):,}, "
+            f"misses {int((label & (view.call[rows] == 0)).sum()):,}",
+        )
+        for model, view in run.views.items()
+    ]
+    kinds = [run.records.kinds[at] for at in run.records.kind[rows].tolist()]
+    is_known = set(kinds) != {"unlabelled"}
+    truth = f"{int(label.sum()):,} of {len(rows):,} records included"
+    return summary_fact(truth if is_known else None, answers)
 
 
 def _fact(label: str, text: str, width: int = LABEL_WIDTH) -> Fact:
@@ -137,6 +189,8 @@ def _truth(run: ExplainedScreening, key: str, at: int) -> str:
         text = f"near miss, unjudged{_relations(record)}"
     elif kind == "true-excluded":
         text = f"excluded by the review{_reason_text(record)}"
+    elif kind == "unlabelled":
+        text = "not known: the record has no label"
     elif kind == "random":
         text = "random: neither the review nor a related one includes it"
     else:
@@ -179,6 +233,8 @@ def _decision(view: DecisionView, at: int) -> str:
     if call == UNDECIDED:
         return f"{outcome}, p {number(p, 2)}{stage}{code_text}: undecided"
     counts = "" if outcome.startswith(CALLS[call]) else f", counted as {CALLS[call]}"
+    if view.records.label[at] == UNLABELLED:
+        return f"{outcome}, p {number(p, 2)}{stage}{code_text}{counts}"
     worth = "right" if call == view.records.label[at] else "wrong"
     return f"{outcome}, p {number(p, 2)}{stage}{code_text}{counts}: {worth}"
 
@@ -189,8 +245,11 @@ def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> 
     rank = int(np.flatnonzero(ranked.rows == at)[0]) + 1
     hits = int(ranked.label[:rank].sum())
     stand_in = f", by {view.score[at]:g}: it has no p" if view.imputed[at] else ""
+    place = f"{rank:,} of {len(ranked.rows):,}{stand_in}"
+    if not view.records.is_labelled[ranked.rows].any():
+        return place
     return (
-        f"{rank:,} of {len(ranked.rows):,}{stand_in}; {hits:,} of "
+        f"{place}; {hits:,} of "
         f"{int(ranked.label.sum()):,} included papers found by there"
     )
 
@@ -219,6 +278,7 @@ def review_page(run: ExplainedScreening, review: str) -> Iterator[Block]:
         f"{kinds.count(kind):,} {kind}" for kind in records.kinds if kind in kinds
     )
     yield Heading(review, level=1)
+    yield _review_summary(run, rows)
     yield Fact("review", run.review_title(review) or UNTITLED)
     yield Fact("records", f"{len(rows):,}: {kinds_text}")
     yield from description_blocks(run, review, _of_records(run, review, rows))
@@ -249,14 +309,21 @@ def _of_model(
     counts = [f"{outcomes.count(name):,} {name}" for name in OUTCOMES]
     counts_text = ", ".join(count for count in counts if not count.startswith("0 "))
     yield Fact("decisions", counts_text, indent=2)
-    calls = view.call[ranked.rows]
+    calls, known = view.call[ranked.rows], view.records.is_labelled[ranked.rows]
+    if not known.all():
+        first = _positions(~known)
+        yield _fact("no label", f"{plural(len(first), 'record')}, in reading order")
+        yield from _table(run, view, ranked, first)
+    if not known.any():
+        return
     positives = plural(int(ranked.label.sum()), "included paper")
     # what ranks lowest was excluded most surely
     missed = _positions(ranked.label & (calls == 0))[::-1]
     yield _fact("missed", f"{len(missed):,} of {positives}{_order(missed)}")
     yield from _table(run, view, ranked, missed)
-    negatives = plural(int((~ranked.label).sum()), "negative")
-    wrong = _positions(~ranked.label & (calls == 1))
+    negative = ~ranked.label & known
+    negatives = plural(int(negative.sum()), "negative")
+    wrong = _positions(negative & (calls == 1))
     yield _fact("included", f"wrongly {len(wrong):,} of {negatives}{_order(wrong)}")
     yield from _table(run, view, ranked, wrong)
 
@@ -290,7 +357,7 @@ def _table(
                 paper,
                 float(decisions.p[at]),
                 position + 1,
-                None if records.label[at] else kind,
+                None if records.label[at] == 1 else kind,
                 decisions.stages[decisions.stage[at]] if is_staged else None,
                 (decisions.reason_code[at] or None) if decisions.reason_code else None,
                 run.paper(paper).title or None,

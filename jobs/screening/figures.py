@@ -26,7 +26,16 @@ from jobs.kit.text_format import plural
 from jobs.screening.decisions import ALL, EXCLUDE, DecisionView, strata
 from jobs.screening.ranking import rank_reviews
 from jobs.screening.results import ScreeningModelResults, ScreeningResults
-from runner.scorecard import Axis, Bars, LineSeries, Panel, Points, ReferenceLine
+from jobs.screening.worklist import EDGES, binned
+from runner.scorecard import (
+    Axis,
+    Bars,
+    Histogram,
+    LineSeries,
+    Panel,
+    Points,
+    ReferenceLine,
+)
 
 Plot: TypeAlias = charts.Plot[ScreeningResults, ScreeningModelResults]
 
@@ -78,7 +87,7 @@ def _recall_curves(view: DecisionView) -> Iterator[tuple[Floats, Floats]]:
 
 def _fpr(plot: Plot) -> Iterator[Panel]:
     """The false positive rate against each kind, with intervals."""
-    kinds = plot.results.predictions.records.kinds
+    kinds = plot.results.measured.records.kinds
     if names := tuple(kind for kind in kinds if kind != "included"):
         yield Panel(
             x=Axis(names=names),
@@ -130,6 +139,23 @@ def _bins(view: DecisionView) -> tuple[Bin, ...]:
     if not rows.any():
         return ()
     return calibration.reliability(view.records.label[rows], view.decisions.p[rows])
+
+
+def _distribution(plot: Plot) -> Iterator[Panel]:
+    """How many records have which p_include."""
+    for model in plot.models:
+        yield Panel(
+            title=model.name,
+            x=Axis(label="p_include", lo=0, hi=1),
+            y=Axis(label="records", lo=0),
+            marks=(
+                Histogram(
+                    edges=EDGES,
+                    counts=tuple(map(float, binned(model.data.view))),
+                    series=model.series,
+                ),
+            ),
+        )
 
 
 def _funnel(plot: Plot) -> Iterator[Panel]:
@@ -308,6 +334,16 @@ CHARTS = (
 )
 """In the order of the report."""
 
+UNLABELLED_CHARTS = (
+    Chart(
+        name="p-include",
+        title="Stated probabilities",
+        caption="Records by p_include, in ten bins. Records without one are left out.",
+        panels=_distribution,
+    ),
+)
+"""Those of a scoring without a truth."""
+
 
 def figures(
     results: ScreeningResults,
@@ -320,4 +356,5 @@ def figures(
         note = bootstrap_note(settings.level, "review", reviews, settings.boot_b)
         return Plot.of(results, results.columns, note)
 
-    return ChartFigures(CHARTS, plot)
+    charts = CHARTS if results.has_truth else UNLABELLED_CHARTS
+    return ChartFigures(charts, plot)

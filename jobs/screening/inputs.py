@@ -1,7 +1,9 @@
-"""Loads a run's inputs: a prepared set, and full texts where they are read.
+"""Loads a run's inputs: a prepared set or a library, and full texts.
 
 A set's folder is read back into the `ValidationSet` that a run screens and scoring
-uses. Full texts are read when a task needs them.
+uses. A library becomes a set of one review without labels. Labels from a file change
+no task: the records, their order and a sample of them are the same without them. Full
+texts are read when a task needs them.
 """
 
 from __future__ import annotations
@@ -13,20 +15,35 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from jobs.kit.inputs.cells import Count, Label, Number, Text, one_of
-from jobs.kit.inputs.files import read_json, read_objects, read_table
+from pydantic import PlainValidator
+
+from jobs.kit.inputs.cells import (
+    BLANK,
+    Count,
+    InputCell,
+    Label,
+    Number,
+    Text,
+    word_of,
+)
+from jobs.kit.inputs.column_map import column_map
+from jobs.kit.inputs.files import csv_columns, read_json, read_objects, read_table
 from jobs.kit.inputs.rows import InputFindings, RowModel, columns_of
 from jobs.kit.inputs.sampling import draw_sample, report_sample
 from jobs.kit.text_format import plural
 from jobs.screening.data import (
     KINDS,
     ArticleText,
+    Criteria,
     RecordKind,
     ScreeningRecord,
     SetReview,
     ValidationSet,
 )
 from jobs.screening.input_tables import CriteriaColumns, Id, PaperRow, TextRow
+from jobs.screening.labels import labelled, read_criteria_file
+from jobs.screening.library import COLUMNS as LIBRARY_COLUMNS
+from jobs.screening.library import LibraryRecord, read_library, tables_of
 from jobs.screening.prompts import WORDING, describe_review
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError, UsageError
@@ -44,6 +61,8 @@ class ScreeningDataset:
     prompts: PromptBook = field(default_factory=WORDING.shipped)
     validation_set: ValidationSet | None = None
     fulltexts: Mapping[str, Path] = field(default_factory=dict)  #: by paper
+    library: Mapping[str, LibraryRecord] = field(default_factory=dict)
+    """The records of a library by id; empty for a set."""
     findings: tuple[Finding, ...] = ()
 
     @cached_property
@@ -102,11 +121,16 @@ class ScreeningDataset:
         return self.fulltexts[paper].read_text("utf-8", errors="replace")
 
 
+def _kind(cell: InputCell) -> str:
+    """A kind; of a record without a label there need not be one."""
+    return "unlabelled" if cell is None else word_of(cell, KINDS)
+
+
 class _RecordRow(RowModel):
     review_pmid: Id
     paper_pmid: Id
-    label: Label
-    kind: Annotated[RecordKind, one_of(KINDS)]
+    label: Label | None
+    kind: Annotated[RecordKind, PlainValidator(_kind)]
     also_near_miss: Label
     reason: Text
     reason_code: Text
@@ -195,7 +219,7 @@ def _records(path: Path, findings: InputFindings) -> list[ScreeningRecord]:
         record = ScreeningRecord(
             review=row.review_pmid,
             paper=row.paper_pmid,
-            kind=row.kind,
+            kind=row.kind if row.label is not None else "unlabelled",
             also_near_miss=bool(row.also_near_miss),
             reason=row.reason,
             reason_code=row.reason_code,
@@ -203,7 +227,9 @@ def _records(path: Path, findings: InputFindings) -> list[ScreeningRecord]:
             n_shared=row.n_shared,
             similarity=row.similarity,
         )
-        if record.label != row.label:
+        if row.label is not None and row.kind == "unlabelled":
+            raise row.error(f"kind {BLANK}")
+        if row.label is not None and record.label != row.label:
             raise row.error(f"label contradicts the kind {record.kind} (correct one)")
         if record.key in seen:
             raise row.error(f"{record.key} occurs a second time (remove one)")
@@ -246,6 +272,9 @@ SAMPLE = Path(str(files("jobs.screening"))) / "sample"
 SOURCE_SETTINGS = ("tables", "reviews", "references", "papers", "records")
 """The settings that name what a set is drawn from."""
 
+LIBRARY_REVIEW = "library"
+"""The id of the review that a library is screened for."""
+
 _TITLE_ALONE = (
     "Only the title states the question of a review: there are neither "
     "criteria nor sections of an abstract that state them."
@@ -259,7 +288,7 @@ def with_sample(settings: ScreeningSettings) -> ScreeningSettings:
     """The shipped sample where no data is named; the given object otherwise."""
     if any(
         getattr(settings, name)
-        for name in (*SOURCE_SETTINGS, "validation_set", "decisions")
+        for name in (*SOURCE_SETTINGS, "validation_set", "library", "decisions")
     ):
         return settings
     return settings.model_copy(
@@ -279,11 +308,21 @@ def require(settings: ScreeningSettings) -> None:
     """Refuse settings that a run cannot start from.
 
     Raises:
-        UsageError: no set is named, or full texts are to be read and none are named.
+        UsageError: neither a set nor a library is named, or both are, a library has
+            no criteria, or full texts are to be read and none are named.
     """
-    if settings.validation_set is None:
+    if settings.library:
+        if settings.validation_set is not None:
+            raise UsageError("Name either --library or --validation-set, not both.")
+        if settings.criteria is None and not settings.question.strip():
+            raise UsageError(
+                "A library needs --criteria, a text file of what to include and "
+                "exclude, or --question."
+            )
+    elif settings.validation_set is None:
         raise UsageError(
-            "A run needs --validation-set, a folder that siftlog prepare screening has "
+            "A run needs --library, files of records (RIS, PubMed, CSV), or "
+            "--validation-set, a folder that siftlog prepare screening has "
             "written; name no data at all to run on the shipped sample."
         )
     if "fulltext" in settings.stages and settings.fulltext is None:
@@ -295,12 +334,15 @@ def require(settings: ScreeningSettings) -> None:
 
 def inputs(settings: ScreeningSettings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
-    names = ["validation_set", "prompts"]
+    names = ["validation_set", "labels", "prompts"]
+    if settings.library:
+        names.append("criteria")
     if "fulltext" in settings.stages:
         names.append("fulltext")
     named_paths = ((name, getattr(settings, name)) for name in names)
-    return tuple(
-        InputFile(setting=name, path=path) for name, path in named_paths if path
+    return (
+        *(InputFile(setting=name, path=path) for name, path in named_paths if path),
+        *(InputFile(setting="library", path=path) for path in settings.library),
     )
 
 
@@ -311,15 +353,29 @@ def load(settings: ScreeningSettings) -> ScreeningDataset:
         DatasetError: an input is off; names file and row.
     """
     validation_set = None
+    library: Mapping[str, LibraryRecord] = {}
     findings = InputFindings()
-    if settings.validation_set is not None:
-        validation_set = _limited(
-            read_set(settings.validation_set), settings.limit, findings
-        )
+    if settings.library:
+        library = _library(settings, findings)
+        validation_set = _set_of_library(settings, library)
+    elif settings.validation_set is not None:
+        validation_set = read_set(settings.validation_set)
         if not validation_set.records:
             raise DatasetError(
                 f"{settings.validation_set} holds no record: build the set with other "
                 "--negatives, --keep-without-negatives or a lower --min-included."
+            )
+    if validation_set is not None:
+        # a sample is drawn before labels are known, so that they change no task
+        every = validation_set.records
+        validation_set = _limited(validation_set, settings.limit, findings)
+        if settings.labels is not None:
+            by_key = labelled(settings.labels, every, findings)
+            validation_set = replace(
+                validation_set,
+                records=tuple(
+                    by_key.get(record.key, record) for record in validation_set.records
+                ),
             )
     fulltexts: Mapping[str, Path] = {}
     if settings.fulltext is not None and "fulltext" in settings.stages:
@@ -329,10 +385,47 @@ def load(settings: ScreeningSettings) -> ScreeningDataset:
         prompts=WORDING.book(settings.prompts),
         validation_set=validation_set,
         fulltexts=fulltexts,
+        library=library,
     )
     set_findings = () if validation_set is None else validation_set.findings
     return replace(
         dataset, findings=(*findings.findings(), *set_findings, *_findings(dataset))
+    )
+
+
+def _library(
+    settings: ScreeningSettings, findings: InputFindings
+) -> Mapping[str, LibraryRecord]:
+    tables = tables_of(settings.library)
+    renamed: Mapping[str, str] = {}
+    if settings.map:
+        columns = [name for path in tables for name in csv_columns(path)]
+        renamed = column_map(settings.map, tuple(LIBRARY_COLUMNS), columns)
+    records = read_library(settings.library, findings, renamed)
+    return {record.id: record for record in records}
+
+
+def _set_of_library(
+    settings: ScreeningSettings, library: Mapping[str, LibraryRecord]
+) -> ValidationSet:
+    """The records of a library as those of one review, in file order."""
+    criteria = Criteria()
+    if settings.criteria is not None:
+        criteria = read_criteria_file(settings.criteria)
+    question = settings.question.strip() or criteria.question
+    return ValidationSet(
+        reviews=(
+            SetReview(
+                id=LIBRARY_REVIEW,
+                text=ArticleText(),
+                criteria=replace(criteria, question=question),
+            ),
+        ),
+        records=tuple(
+            ScreeningRecord(review=LIBRARY_REVIEW, paper=paper, kind="unlabelled")
+            for paper in library
+        ),
+        papers={paper: record.text for paper, record in library.items()},
     )
 
 

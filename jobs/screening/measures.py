@@ -21,6 +21,19 @@ MEASURES = Measures(
         "all.macro.wss95",
         "all.macro.auroc",
     ),
+    operational=(
+        "all.micro.n",
+        "all.micro.reviews",
+        "all.micro.decided",
+        "all.micro.coverage",
+        "all.micro.coverage~wilson",
+        "all.micro.imputed",
+        "all.micro.outcome.{outcome}",
+        "reply.{rule*}",
+        "skip.{reason*}",
+        "parse_failure_rate",
+        "replicates.{figure}",
+    ),
     scopes={
         # all records, pooled: the plain case, which a name leaves out
         "all.": MeasurePart(name="", meaning="all records"),

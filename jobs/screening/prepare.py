@@ -19,7 +19,7 @@ from jobs.screening.data import KINDS, NO_TEXT, REASON_CODES, Corpus, RecordKind
 from jobs.screening.graph import Graph, overview
 from jobs.screening.inputs import MANIFEST
 from jobs.screening.set_files import BuiltSet, build, macro_confirmed, together
-from jobs.screening.settings import INPUTS, ScreeningSettings
+from jobs.screening.settings import FILE_LISTS, INPUTS, ScreeningSettings
 from jobs.screening.topic_drift import macro_drift
 from runner.fingerprint import input_hashes
 from runner.job import InputFile, Prepared
@@ -379,7 +379,7 @@ def _manifest(settings: ScreeningSettings, set_paths: Iterable[Path]) -> dict[st
             if (path := getattr(settings, name)) is not None
         },
     }
-    left_out = {*INPUTS, "records", *_SCORING, *_REQUEST_SETTINGS}
+    left_out = {*INPUTS, *FILE_LISTS, "question", *_SCORING, *_REQUEST_SETTINGS}
     options = settings.model_dump(mode="json", exclude=left_out)
     hashes = _hashes(paths)
     return {

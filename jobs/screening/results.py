@@ -28,6 +28,7 @@ from jobs.kit.metrics import (
     ratio,
 )
 from jobs.kit.metrics.columns import Ints
+from jobs.kit.truth import no_truth
 from jobs.screening.decisions import (
     READABLE,
     UNDECIDED,
@@ -61,6 +62,7 @@ class ScreeningPair:
     """Two models; differences are left minus right."""
 
     compared: ModelPair
+    decided: int  #: records that both decided
     agreement: Agreement  #: of the decisions, on the records that both decided
     dropped: int  #: records that one of them, or both, did not decide
 
@@ -91,6 +93,7 @@ def _pair(pair: ModelPair, a: DecisionView, b: DecisionView) -> ScreeningPair:
     table = np.bincount(2 * a.call[both] + b.call[both], minlength=4).reshape(2, 2)
     return ScreeningPair(
         compared=pair,
+        decided=int(both.sum()),
         agreement=agreement_of(table.astype(np.float64)),
         dropped=int((~both).sum()),
     )
@@ -234,6 +237,22 @@ def caveats(
     dataset: ScreeningDataset, predictions: ScreeningPredictions
 ) -> Iterator[Finding]:
     """What a reader of the numbers must know, as findings."""
+    unlabelled = int((~predictions.records.is_labelled).sum())
+    has_truth = predictions.has_truth
+    if not has_truth:
+        has_records = dataset.validation_set is not None
+        option = "--labels FILE" if has_records else "--validation-set DIR"
+        yield no_truth(option, "labels")
+    elif unlabelled:
+        yield Finding(
+            code="unlabelled_records",
+            severity="info",
+            where=LIMITS,
+            message="Records have no label: screened and listed, left out of all "
+            "metrics.",
+            n=unlabelled,
+        )
+    predictions = predictions.measured
     kinds = predictions.records.kinds
     if "near-miss" in kinds:
         yield Finding(
@@ -244,7 +263,8 @@ def caveats(
             f"that includes one may be right{_bounds(dataset)}.",
             n=int((predictions.records.kind == kinds.index("near-miss")).sum()),
         )
-    if dataset.validation_set is not None:
+    has_set = dataset.validation_set is not None and not dataset.library
+    if has_set and has_truth:
         yield Finding(
             code="drawn_ratio",
             severity="info",
@@ -254,7 +274,7 @@ def caveats(
             "ratios, set prevalence.",
         )
     m = len(predictions.records.reviews)
-    if m < FEW_CLUSTERS:
+    if m < FEW_CLUSTERS and has_truth:
         yield Finding(
             code="few_reviews",
             severity="info",
@@ -323,7 +343,8 @@ class ScreeningResults:
     """A sheet, measured."""
 
     dataset: ScreeningDataset
-    predictions: ScreeningPredictions
+    predictions: ScreeningPredictions  #: of all records
+    measured: ScreeningPredictions  #: of the records that metrics are computed of
     columns: Mapping[str, ScreeningModelResults]  #: by model, ensembles after them
     replicates: tuple[
         ScreeningModelResults, ...
@@ -331,12 +352,18 @@ class ScreeningResults:
     findings: tuple[Finding, ...]
     pairs: tuple[ScreeningPair, ...] = ()  #: only a scorecard compares models
 
+    @property
+    def has_truth(self) -> bool:
+        """Whether a label of any record is known."""
+        return self.predictions.has_truth
+
 
 def measure_decisions(
     dataset: ScreeningDataset, predictions: ScreeningPredictions
 ) -> ScreeningResults:
-    """Measure every model and ensemble."""
-    records, settings = predictions.records, dataset.settings
+    """Measure every model and ensemble on the records that have a label."""
+    measured_part = predictions.measured
+    records, settings = measured_part.records, dataset.settings
     draws = Resamples(
         records.reviews,
         settings.boot_b,
@@ -346,18 +373,19 @@ def measure_decisions(
         form=settings.interval,
     )
     rank = text_rank(records)
-    of = partial(_measure_model, predictions=predictions, draws=draws)
+    of = partial(_measure_model, predictions=measured_part, draws=draws)
     views = {
         decisions.model: DecisionView(records, decisions, settings, rank)
-        for decisions in predictions.decisions
+        for decisions in measured_part.decisions
     }
     singles = [
         DecisionView(records, decisions, settings, rank)
-        for decisions in predictions.replicates
+        for decisions in measured_part.replicates
     ]
     return ScreeningResults(
         dataset=dataset,
         predictions=predictions,
+        measured=measured_part,
         columns={name: of(view) for name, view in views.items()},
         replicates=tuple(of(view) for view in singles),
         findings=tuple(caveats(dataset, predictions)),

@@ -21,7 +21,14 @@ from jobs.kit.score import (
     comparable,
     with_models,
 )
-from jobs.screening.data import KINDS, RecordKind, ScreeningJudgement, record_key
+from jobs.kit.truth import without_truth
+from jobs.screening.data import (
+    KINDS,
+    UNLABELLED,
+    RecordKind,
+    ScreeningJudgement,
+    record_key,
+)
 from jobs.screening.decisions import CALLS, STAGES, ScreenedRecords, screened_records
 from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
@@ -37,9 +44,10 @@ from jobs.screening.results import (
     pairs,
     trivial_baselines,
 )
-from jobs.screening.settings import INPUTS
+from jobs.screening.settings import FILE_LISTS, INPUTS
 from jobs.screening.summary import run_text
 from jobs.screening.tables import record_tables, short_tables
+from jobs.screening.worklist import RisFiles
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from runner.scorecard import Comparable, Finding, Labels, Scorecard, StreamedDetails
@@ -53,7 +61,8 @@ def judged(screened: ScreenedRecords, answer: Answer) -> Judged | None:
     at = screened.index_by_key.get(answer.task.key)
     if at is None or answer.task.stage not in STAGES:
         return None
-    expected = CALLS[int(screened.records.label[at])]
+    label = int(screened.records.label[at])
+    expected = "" if label == UNLABELLED else CALLS[label]
     match read_stage(answer, 0).parsed:
         case ScreeningJudgement() as judgement:
             p = "" if judgement.p_include is None else f" {judgement.p_include:.2f}"
@@ -61,7 +70,7 @@ def judged(screened: ScreenedRecords, answer: Answer) -> Judged | None:
                 value=f"{judgement.decision}{p}",
                 expected=expected,
                 correct=None
-                if judgement.decision == "unclear"
+                if judgement.decision == "unclear" or not expected
                 else judgement.decision == expected,
                 rule=", ".join((judgement.rule, *judgement.issues)),
             )
@@ -152,24 +161,33 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     screened = screened_records(dataset, answers)
     predictions = collect_predictions(dataset, answers, screened)
     results = measure_decisions(dataset, predictions)
-    comparables = {model: compared(column) for model, column in results.columns.items()}
+    has_truth = results.has_truth
+    comparables = {
+        model: compared(column) if has_truth else {}
+        for model, column in results.columns.items()
+    }
     views = {model: column.view for model, column in results.columns.items()}
     results = replace(results, pairs=pairs(views, comparables, dataset.settings))
     long_tables = record_tables(results)
+    ris = RisFiles(results)
     findings = (*_of_inputs(dataset, answers), *predictions.findings, *results.findings)
     tables = (*short_tables(results), *(long.table for long in long_tables))
     card = Scorecard(
         models={},
         summary=run_text(results, findings),
-        headline=SENSITIVITY,
+        headline=SENSITIVITY if has_truth else "",
         worth_explaining=_missed_first(results),
         tables=tuple(map(MEASURES.titled, tables)),
         findings=findings,
+        artifacts=ris.artifacts(),
         figures=figures(results),
         details=StreamedDetails(
-            files=long_tables, verdicts=TaskVerdicts(answers, partial(judged, screened))
+            files=(*long_tables, ris),
+            verdicts=TaskVerdicts(answers, partial(judged, screened)),
         ),
-        settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, "records"}),
+        settings=dataset.settings.model_dump(
+            mode="json", exclude={*INPUTS, *FILE_LISTS, "question"}
+        ),
         not_available=tuple(_not_available(results)),
         missing=predictions.missing,
         stale=predictions.stale,
@@ -179,11 +197,17 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
             metrics=column.metrics,
             comparable=comparables[model],
             labels=partial(_labels, column),
-            units=_units(column) if model in predictions.models else {},
+            units=_units(column, has_truth=has_truth)
+            if model in predictions.models
+            else {},
             baselines=trivial_baselines(column),
         )
         for model, column in results.columns.items()
     }
+    if not has_truth:
+        models = {
+            model: without_truth(scores, MEASURES) for model, scores in models.items()
+        }
     return with_models(card, models, MEASURES)
 
 
@@ -200,33 +224,41 @@ def _of_inputs(dataset: ScreeningDataset, answers: Answers) -> tuple[Finding, ..
 
 
 def _missed_first(results: ScreeningResults) -> str:
-    """The review in which the first model misses the most; empty where none is lost."""
+    """What to explain first.
+
+    The review in which the first model misses the most; without a truth, the first
+    record.
+    """
+    if not results.has_truth:
+        return next(iter(results.dataset.screened), "")
     for column in results.columns.values():
         lost = column.strata["all"].counts.decided.fn
         return (
-            results.predictions.records.reviews[int(lost.argmax())]
-            if lost.any()
-            else ""
+            results.measured.records.reviews[int(lost.argmax())] if lost.any() else ""
         )
     return ""
 
 
-def _units(column: ScreeningModelResults) -> Mapping[str, int]:
+def _units(column: ScreeningModelResults, *, has_truth: bool) -> Mapping[str, int]:
     """What a model's cost is told by: who saves reading, excludes rightly."""
     counts = column.strata["all"].counts
-    return {
-        "record": int(counts.records.sum()),
-        "correctly excluded record": int(counts.decided.tn.sum()),
-    }
+    units = {"record": int(counts.records.sum())}
+    if has_truth:
+        units["correctly excluded record"] = int(counts.decided.tn.sum())
+    return units
 
 
 def _not_available(results: ScreeningResults) -> Iterator[str]:
-    kinds = results.predictions.records.kinds
-    if "near-miss" not in kinds:
+    kinds = results.measured.records.kinds
+    if not results.has_truth:
+        pass
+    elif "near-miss" not in kinds:
         yield "kinds compared: the records have no near misses"
     elif "true-excluded" not in kinds:
         yield "implied contamination: the set has no true exclusions"
     if results.dataset.settings.ensemble and len(results.predictions.models) == 1:
         yield "ensembles: there is one model only"
-    if all(column.reasons is None for column in results.columns.values()):
+    if results.has_truth and all(
+        column.reasons is None for column in results.columns.values()
+    ):
         yield "reason agreement: no true exclusion has a coded reason"

@@ -18,18 +18,24 @@ INPUTS = (
     "papers",
     "excluded",
     "criteria",
+    "labels",
     "fulltext",
     "reason_map",
     "validation_set",
     "decisions",
     "prompts",
 )
-"""The settings that name one file or folder; `records` names several files."""
+"""The settings that name one file or folder; `FILE_LISTS` name several files."""
+
+FILE_LISTS = ("records", "library")
 
 EVERYDAY = (
     "tables",
     "records",
+    "library",
+    "question",
     "criteria",
+    "labels",
     "validation_set",
     "decisions",
     "negatives",
@@ -58,6 +64,19 @@ class ScreeningSettings(BaseModel):
     records: tuple[Path, ...] = Field(
         (), description="CSV of labelled records, one a review, named by its id"
     )
+    library: tuple[Path, ...] = Field(
+        (),
+        description="records to screen without a set: RIS, PubMed text or XML, "
+        "BibTeX, CSV, TSV; several files are one library",
+    )
+    question: str = Field(
+        "", description="what a library is screened for, with or without criteria"
+    )
+    labels: Path | None = Field(
+        None,
+        description="CSV id, label: decisions of people on a library or a set without "
+        "labels; for scoring only",
+    )
     map: tuple[str, ...] = Field(
         (), description="OLD=NEW: a column of a file by the name used here"
     )
@@ -68,7 +87,9 @@ class ScreeningSettings(BaseModel):
         None, description="CSV review_pmid, pmid, status, reason: known exclusions"
     )
     criteria: Path | None = Field(
-        None, description="JSONL of each review's question and criteria"
+        None,
+        description="JSONL of each review's question and criteria; of a library a text "
+        "(.txt, .md), TOML or JSON",
     )
     fulltext: Path | None = Field(
         None, description="folder of <pmid>.txt or .md, for stage fulltext"

@@ -8,12 +8,14 @@ from jobs.kit.comparison.models import p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import ends, fixed, plural, with_ends
+from jobs.screening.decisions import OUTCOMES, READABLE
 from jobs.screening.results import (
     SENSITIVITY,
     SPECIFICITY,
     ScreeningPair,
     ScreeningResults,
 )
+from jobs.screening.worklist import model_outcomes
 from runner.scorecard import Finding, Metric
 from store.document import Block, TableBlock, wide_table
 from store.printable import one_line, shortened
@@ -21,17 +23,15 @@ from store.printable import one_line, shortened
 NAME_CELLS = 30
 """Of a model's name."""
 
+READABLE_WORDS = tuple(OUTCOMES[outcome] for outcome in READABLE)
+
 
 def run_text(results: ScreeningResults, findings: Sequence[Finding]) -> str:
     """The summary of one scoring."""
     blocks: list[Block] = [
         _head(results),
         *sample_sentences(findings),
-        *_candidates(results),
-        _table(results),
-        *_missed(results),
-        *_pairs(results.pairs),
-        *_implied(results),
+        *(_measured(results) if results.has_truth else _unlabelled(results)),
         *finding_lines(findings),
     ]
     return summary_text(blocks)
@@ -47,6 +47,43 @@ def _head(results: ScreeningResults) -> str:
         f"screening  {plural(len(records.reviews), 'review')}  "
         f"{plural(len(records), 'record')}: {kind_counts}"
     )
+
+
+def _measured(results: ScreeningResults) -> Iterator[Block]:
+    """What was measured against labels."""
+    yield from _candidates(results)
+    yield _table(results)
+    yield from _missed(results)
+    yield from _pairs(results.pairs)
+    yield from _implied(results)
+
+
+def _unlabelled(results: ScreeningResults) -> Iterator[Block]:
+    """What the models decided, where nobody knows what is right."""
+    titles = ("model", "n", *READABLE_WORDS, "none", "p_include: p10", "median", "p90")
+    rows = []
+    for column in results.columns.values():
+        row = model_outcomes(column.view)
+        counts = [row.outcomes[word] for word in READABLE_WORDS]
+        n = sum(row.outcomes.values())
+        numbers = (n, *counts, n - sum(counts))
+        p10, _, median, _, p90 = row.p
+        rows.append(
+            (
+                _name(row.model),
+                *(f"{number:,}" for number in numbers),
+                *(fixed(share, "z.2f") for share in (p10, median, p90)),
+            )
+        )
+    yield wide_table(titles, rows)
+    for pair in results.pairs:
+        yield (
+            f"{_name(pair.compared.left)} and {_name(pair.compared.right)}  "
+            f"{plural(pair.decided, 'record')} decided by both  "
+            f"agreement {fixed(pair.agreement.percent, 'z.2f')}  "
+            f"kappa {fixed(pair.agreement.kappa, 'z.2f')}"
+        )
+    yield "reading order: ranking.csv   for reference managers: screened.ris"
 
 
 def _candidates(results: ScreeningResults) -> Iterator[str]:
@@ -109,7 +146,7 @@ def _missed(results: ScreeningResults) -> Iterator[str]:
             yield f"{name}missed no included paper ({identified:,} decided)"
         else:
             yield f"{name}decided on no included paper, so that none can be missed"
-    if "near-miss" in results.predictions.records.kinds:
+    if "near-miss" in results.measured.records.kinds:
         yield "near misses are unjudged: see the report, Limits"
 
 

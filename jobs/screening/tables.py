@@ -31,7 +31,7 @@ from jobs.kit.tables import (
     per_key,
     text,
 )
-from jobs.screening.data import NO_TEXT
+from jobs.screening.data import NO_TEXT, UNLABELLED
 from jobs.screening.decisions import (
     OUTCOMES,
     READABLE,
@@ -48,11 +48,15 @@ from jobs.screening.results import (
     ScreeningResults,
 )
 from jobs.screening.strata import Stratum
+from jobs.screening.worklist import unlabelled_tables, worklist_tables
 from runner.scorecard import Metric, Table
 
 
 def short_tables(results: ScreeningResults) -> Iterator[Table]:
     """All of them, in the order of a report."""
+    if not results.has_truth:
+        yield from unlabelled_tables(results)
+        return
     has_near_misses = "near-miss" in results.predictions.records.kinds
     unjudged = " Near misses are unjudged." if has_near_misses else ""
     by_kind = BY_KIND.table(_kind_rows(results))
@@ -217,6 +221,11 @@ class _RecordRow(NamedTuple):
         return self.records.reviews[int(self.records.review[self.at])]
 
     @property
+    def label(self) -> int | None:
+        label = int(self.records.label[self.at])
+        return None if label == UNLABELLED else label
+
+    @property
     def outcome(self) -> int:
         return int(self.decisions.outcome[self.at])
 
@@ -251,7 +260,7 @@ DECISIONS = TableOf[_RecordRow](
     columns=(
         text("review_pmid", lambda row: row.review),
         text("paper_pmid", lambda row: row.records.papers[row.at]),
-        count("label", lambda row: int(row.records.label[row.at]), "1: included"),
+        count("label", lambda row: row.label, "1: included; blank: not known"),
         text("kind", lambda row: row.records.kinds[row.records.kind[row.at]]),
         text("model", lambda row: row.decisions.model),
         count("replicate", lambda row: row.decisions.replicate or 1),
@@ -327,15 +336,20 @@ RECALL_CURVE = TableOf[_CurvePoint](
 
 def record_tables(results: ScreeningResults) -> tuple[StreamedTable, ...]:
     """The long tables of a scoring."""
+    decisions = DECISIONS.streamed(partial(_decided, results))
+    worklist = worklist_tables(results)
+    if not results.has_truth:
+        return decisions, *worklist
     return (
         FALSE_NEGATIVES.streamed(partial(_missed, results)),
-        DECISIONS.streamed(partial(_decided, results)),
+        decisions,
         THRESHOLDS.streamed(
             lambda: chain(*(c.thresholds.judged() for c in results.columns.values()))
         ),
         RECALL_CURVE.streamed(
             lambda: chain(*(_curve(c.view) for c in results.columns.values()))
         ),
+        *worklist,
     )
 
 

@@ -32,26 +32,26 @@ from runner.errors import DatasetError, RunnerError, UsageError
 from runner.fingerprint import input_hashes
 from runner.messages import headers_of, variable_in
 from runner.options import read_toml
-from runner.registry import GROUP, load_job
+from runner.registry import GROUP, job_of
 from runner.run.folder import drafting
 from runner.score.render import REPORT
 from runner.score.repeat import chosen, redraw
 from runner.workload import fitting
 from store.database import copy_log, open_reader
-from store.events import ScoringRecorded
+from store.events import RunStarted, ScoringRecorded
 from store.read.history import bodies
 from store.read.status import run_started, scorings, status
 from store.runs import RunFolder
 from store.tables import head, last_seq
 
 
-def input_members(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path]:
+def input_members(started: RunStarted, recorded: ScoringRecorded) -> Mapping[str, Path]:
     """Return the files that the scoring read, by member, unchanged since.
 
     Raises:
         DatasetError: a file is missing or changed.
     """
-    job = load_job(job_name)
+    job = job_of(started)
     for recorded_input in recorded.inputs:
         if not Path(recorded_input.path).exists():
             raise DatasetError(
@@ -233,7 +233,7 @@ def make_bundle(
         recorded = chosen(folder.run_id, scored, number)
         first = run_started(reader)
     by_member = {
-        **input_members(first.job, recorded),
+        **input_members(first, recorded),
         **scoring_files(folder, recorded, report=report),
     }
     if folder.config.is_file():

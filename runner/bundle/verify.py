@@ -36,7 +36,7 @@ from runner.bundle.manifest import (
 )
 from runner.errors import RunnerError
 from runner.fingerprint import input_hashes
-from runner.registry import load_job
+from runner.registry import job_of
 from runner.score.repeat import chosen
 from runner.score.scoring import replayed
 from runner.workload import fitting
@@ -148,7 +148,7 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
     with open_reader(folder / LOG) as reader:
         first = run_started(reader)
         recorded = chosen(first.run_id, scorings(reader), number)
-        job = load_job(first.job)
+        job = job_of(first, may_differ=False)
         settings = moved(fitting(job, json.loads(recorded.settings)), folder)
         inputs = input_hashes(job.inputs(settings))
         if changed := changed_settings(recorded.inputs, inputs):

@@ -34,7 +34,7 @@ from runner.estimate.estimate import (
 from runner.estimate.what_if import WhatIf, run_what_if
 from runner.money.tokens import CountTokens, text_tokens
 from runner.options import PRICE_FIELDS, read_toml
-from runner.registry import load_job
+from runner.registry import job_of
 from runner.roles import remarks
 from store.database import open_reader
 from store.document import Block, Fact, as_text
@@ -88,13 +88,13 @@ def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) ->
     """Estimate a run from its typed options, and print the estimate.
 
     Args:
-        job_name: name of the job.
+        job_name: name or file of the job.
         request: the typed options.
         counts: count tokens with the model's tokenizer.
     """
-    job = load_job(job_name)
-    file = run_steps.configuration(request.source, job)
-    settings = run_steps.typed_settings(job, request.source, file, request.options)
+    job, source = run_steps.chosen_job(job_name, request.source)
+    file = run_steps.configuration(source, job)
+    settings = run_steps.typed_settings(job, source, file, request.options)
     work, options = run_steps.new_run(job, settings, request.options, file)
     count = _counter(options.model[0]) if counts else text_tokens
     for remark in remarks(work, options):
@@ -289,7 +289,7 @@ def _what_if(run_name: str, runs_dir: Path, options: TypedOptions) -> WhatIf:
         now = run_steps.engine_options(
             _finite(options), _under(file, options, recorded, tried), **tried
         )
-        return run_what_if(reader, load_job(first.job), then=then, now=now)
+        return run_what_if(reader, job_of(first), then=then, now=now)
 
 
 def _finite(options: TypedOptions) -> TypedOptions:

@@ -38,7 +38,7 @@ def explain(
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.registry import job_names, load_job
+    from runner.registry import is_job, job_of
     from runner.score import scoring
     from runner.workload import file_lists, switches
     from store.database import open_reader
@@ -46,7 +46,10 @@ def explain(
     from store.runs import resolve
     from store.tables import last_seq
 
-    job = load_job(what) if what in job_names() else None
+    job = None
+    if is_job(what):
+        job, implied = run_steps.chosen_job(what, SettingsSource(sets=sets))
+        sets = implied.sets
     items, flags = split_words(
         words, *((switches(job), file_lists(job)) if job else ())
     )
@@ -74,7 +77,7 @@ def explain(
     folder = resolve(runs_dir, what)
     with open_reader(folder.log) as reader:
         first = run_started(reader)
-        job = load_job(first.job)
+        job = job_of(first)
         settings = scoring.effective_settings(job, folder, source.typed())
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, last_seq(reader))

@@ -41,7 +41,7 @@ PROGRESS_ROWS: Final = 1_000
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["jsonl", "csv", "parquet"]),
+    type=click.Choice(["jsonl", "csv", "parquet", "xlsx"]),
     help="File format.  [default: jsonl]",
 )
 @click.option(
@@ -126,6 +126,8 @@ def _write(
     from store.read.status import scorings
     from store.tables import last_seq
 
+    if form == "parquet":
+        table_files.require_parquet("--format parquet")
     with ExitStack() as stack:
         reader = stack.enter_context(open_reader(folder.log))
         through_seq = last_seq(reader)

@@ -78,19 +78,18 @@ def import_(
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.registry import load_job
     from runner.run.end import RunOutcome
     from runner.run.folder import create
     from runner.workload import file_lists, load_workload, switches
 
-    job = load_job(job_name)
+    job, source = run_steps.chosen_job(job_name, RunRequest.of((), parameters).source)
     importer = job.importer
     if importer is None:
         raise UsageError(f"{job.name} has no import.")
     require_form(importer, form)
     plain, flags = split_words(words, switches(job), file_lists(job))
     files = tuple(Path(name) for name in (*plain, *responses))
-    request = RunRequest.of(flags, parameters)
+    request = RunRequest.of(flags, {**parameters, "sets": source.sets})
     file = run_steps.configuration(request.source, job)
     settings = run_steps.typed_settings(job, request.source, file)
     work = load_workload(job, settings)

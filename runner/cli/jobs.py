@@ -24,13 +24,22 @@ def jobs(job_name: str | None, show_all: bool, as_json: bool) -> int:
 
     JSON lists every setting.
     """
+    from runner.errors import RunnerError
     from runner.registry import job_names, job_outline, load_job
 
     if job_name is not None:
         _print_settings(load_job(job_name), show_all=show_all, as_json=as_json)
         return DONE
     for name in job_names():
-        outline = job_outline(name)
+        try:
+            outline = job_outline(name)
+        except RunnerError as error:
+            # a broken package must not hide the jobs of others
+            if as_json:
+                print_json({"job": name, "broken": str(error)})
+            else:
+                print_text(f"{name:24} broken: {error}")
+            continue
         if as_json:
             stages = list(outline.stages)
             print_json({"job": name, "version": outline.version, "stages": stages})
@@ -49,6 +58,8 @@ def jobs(job_name: str | None, show_all: bool, as_json: bool) -> int:
 
 def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
     """Print the common settings of a job, or all of them."""
+    from runner.registry import typed_word
+
     fields = job.Settings.model_json_schema()["properties"]
     everyday = [name for name in fields if name in (job.everyday or fields)]
     if as_json:
@@ -68,7 +79,7 @@ def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
     rows = [(name, _described(job, name, fields[name])) for name in names]
     print_text(as_text([wide_table(("", ""), rows)]))
     if hidden := len(fields) - len(names):
-        print_text(f"{hidden} more settings: siftlog jobs {job.name} --all")
+        print_text(f"{hidden} more settings: siftlog jobs {typed_word(job)} --all")
 
 
 def _profile_values(job: Job, setting: str) -> dict[str, Any]:

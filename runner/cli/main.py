@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import click
@@ -22,6 +23,7 @@ import click
 from runner.cli.console import DONE, ERROR, INTERRUPTED, USAGE, print_note
 from runner.errors import RunnerError, UsageError
 from store.errors import AmbiguousRun, NoSuchMoment, NoSuchRun, QueryError, StoreError
+from store.shadowing import hidden_package
 
 GROUP = "siftlog.commands"
 
@@ -59,6 +61,9 @@ COMMANDS = {
     "scores": CommandEntry("runner.cli.score", "scores", "List a run's scorings."),
     "explain": CommandEntry(
         "runner.cli.explain", "explain", "Explain how items were judged."
+    ),
+    "show": CommandEntry(
+        "runner.cli.show", "show", "Show a task, or all tasks of an item."
     ),
     "runs": CommandEntry("runner.cli.runs", "runs", "List the runs."),
     "status": CommandEntry("runner.cli.status", "status", "Show the status of a run."),
@@ -131,7 +136,14 @@ class LazyGroup(click.Group):
             module = importlib.import_module(verb.module)
             return cast("click.Command", getattr(module, verb.attribute))
         for point in entry_points(group=GROUP, name=cmd_name):
-            return cast("click.Command", point.load())
+            try:
+                return cast("click.Command", point.load())
+            except (Exception, SystemExit) as error:
+                raise RunnerError(
+                    f"Command {cmd_name} ({point.value}) cannot be loaded: "
+                    f"{type(error).__name__}: {error}; install its package again or "
+                    "uninstall it."
+                ) from error
         return None
 
     def resolve_command(
@@ -150,7 +162,12 @@ class LazyGroup(click.Group):
         """List the commands without importing those of the table."""
         rows = [(name, verb.help) for name, verb in COMMANDS.items()]
         for name in self.list_commands(ctx)[len(COMMANDS) :]:
-            command = self.get_command(ctx, name)
+            try:
+                command = self.get_command(ctx, name)
+            except RunnerError as error:
+                # a broken package must not hide the other commands
+                rows.append((name, f"Broken: {error}"))
+                continue
             rows.append((name, command.get_short_help_str() if command else ""))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
@@ -174,6 +191,8 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of the command `siftlog`."""
+    if sentence := hidden_package(Path(__file__).resolve().parents[2]):
+        sys.exit(_failed(sentence, ERROR))
     code = exit_code(sys.argv[1:])
     if code == INTERRUPTED:
         # a second Ctrl-C during interpreter shutdown would print a traceback

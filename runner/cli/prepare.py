@@ -15,6 +15,7 @@ from runner.cli.request import SettingsSource
 from runner.cli.run import run
 from runner.errors import UsageError
 from runner.job import Job, PreparedParts
+from runner.registry import job_word
 from runner.workload import file_lists, switches
 
 
@@ -61,10 +62,10 @@ def prepare(
     from runner.cli import run_steps
     from runner.errors import UsageError
     from runner.job import PreparedCheck
-    from runner.registry import load_job
     from runner.workload import file_lists, switches
 
-    job = load_job(job_name)
+    job, implied = run_steps.chosen_job(job_name, SettingsSource(sets=sets))
+    sets = implied.sets
     names, flags = split_words(words, switches(job), file_lists(job))
     subcommand, *files = names or [""]
     if subcommand in job.prepare_runs:
@@ -184,7 +185,12 @@ def prepare_run(
     command = f"{job.name} {subcommand}"
     if out is None:
         raise UsageError(f"{command} builds files; say in which folder with --out.")
-    typed = [job.name, *_without(source.words, subcommand), "--output-dir", str(out)]
+    typed = [
+        job_word(job),
+        *_without(source.words, subcommand),
+        "--output-dir",
+        str(out),
+    ]
     typed += [f"--set={assignment}" for assignment in source.sets]
     typed += [f"--config={source.config}"] if source.config else []
     typed += ["--json"] if as_json else []

@@ -50,18 +50,34 @@ class Rate:
 
 @asynccontextmanager
 async def progress_line(
-    line: Callable[[int | None], str], clock: Clock
+    line: Callable[[int | None], str],
+    clock: Clock,
+    display: Callable[[str], None] | None = None,
 ) -> AsyncIterator[None]:
     """Show a line on stderr while the body runs, and again at the end.
 
     Args:
         line: returns the text; limited to a width, if one is given.
         clock: times the updates.
+        display: replaces the line elsewhere, such as in a notebook; None: stderr.
     """
+    if display is not None:
+        async with run_alongside(_replace(line, clock, display)):
+            yield
+        display(line(None))
+        return
     async with run_alongside(_move(line, clock)):
         yield
     erased = ERASE if sys.stderr.isatty() else ""
     write_stderr(f"{erased}{line(None)}\n")
+
+
+async def _replace(
+    line: Callable[[int | None], str], clock: Clock, display: Callable[[str], None]
+) -> None:
+    while True:
+        await clock.sleep_until(clock.monotonic() + TERMINAL_S)
+        display(line(None))
 
 
 async def _move(line: Callable[[int | None], str], clock: Clock) -> None:
@@ -109,15 +125,22 @@ def paced_progress(clock: Clock) -> Iterator[Callable[[str], None]]:
 DOT: Final = " · "
 
 
-def progress(clock: Clock) -> ProgressWatch:
-    """Return a watcher for `runner.run.context.RunContext`."""
+def progress(
+    clock: Clock, display: Callable[[str], None] | None = None
+) -> ProgressWatch:
+    """Return a watcher for `runner.run.context.RunContext`.
+
+    Args:
+        clock: times the updates.
+        display: shows a line in place of the last one; None: stderr.
+    """
 
     @asynccontextmanager
     async def watch(
         driver: Driver, planner: Planner, before: Status
     ) -> AsyncIterator[None]:
         meter = _Meter(driver, planner, before, clock)
-        async with progress_line(meter.line, clock):
+        async with progress_line(meter.line, clock, display):
             yield
 
     return watch

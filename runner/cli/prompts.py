@@ -47,13 +47,14 @@ def prompts(
     For a run, prints each form of request of a stage once, with its first example as
     the model read it.
     """
+    from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.registry import job_names, load_job
+    from runner.registry import is_job
     from store.runs import resolve
 
-    if name in job_names():
+    if is_job(name):
         source = SettingsSource(words=tuple(ctx.args), sets=sets, config=config)
-        return _of_job(load_job(name), source, as_json=as_json)
+        return _of_job(*run_steps.chosen_job(name, source), as_json=as_json)
     if sets or config or ctx.args:
         raise UsageError("Settings are about the prompts of a job: a run has its own.")
     return _of_run(resolve(runs_dir, name), as_json=as_json)

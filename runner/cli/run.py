@@ -180,14 +180,13 @@ def generate(ctx: click.Context, /, job_name: str, **parameters: Any) -> int:
 
 def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
     from runner.cli import run_steps, shards
-    from runner.registry import load_job
     from runner.run import launch
 
     takes_part = is_part(request)
     leave = leave_terminal(request)
-    job = load_job(job_name)
-    file = run_steps.configuration(request.source, job)
-    settings = run_steps.typed_settings(job, request.source, file, request.options)
+    job, source = run_steps.chosen_job(job_name, request.source)
+    file = run_steps.configuration(source, job)
+    settings = run_steps.typed_settings(job, source, file, request.options)
     work, options = run_steps.new_run(job, settings, request.options, file)
     run_steps.print_findings(work)
     console.relax_collector()
@@ -245,7 +244,7 @@ def resume(
     from runner.cli.run_steps import warn_of_idle_variables
     from runner.errors import UsageError
     from runner.options import read_toml
-    from runner.registry import load_job
+    from runner.registry import job_of
     from runner.run import launch
     from runner.score.scoring import effective_settings
     from runner.workload import load_workload
@@ -269,7 +268,7 @@ def resume(
             f"Run {folder.run_id} is not alive; siftlog resume {folder.run_id} takes "
             "all of it up."
         )
-    job = load_job(first.job)
+    job = job_of(first)
     warn_of_idle_variables(job)
     file = read_toml(folder.config) if folder.config.exists() else {}
     # the budget may have been raised since; the log has the current one

@@ -7,6 +7,7 @@ import difflib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias, assert_never
@@ -46,7 +47,7 @@ from runner.options import (
     read_toml,
     unknown_option,
 )
-from runner.registry import job_names
+from runner.registry import choose_job, job_names
 from runner.roles import fitted
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
@@ -54,6 +55,7 @@ from runner.score.render import REPORT, overview, print_tables
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import LIMITS, Scorecard
 from runner.shards.lease_protocol import VARIABLE
+from runner.table_files import has_parquet
 from runner.table_rendering import typeset
 from runner.workload import ENVIRONMENT, Workload, load_workload, resolve
 from store.clock import SystemClock
@@ -96,6 +98,12 @@ def _sentences(job: Job) -> Iterator[str]:
 
 
 CLOCK = SystemClock()
+
+
+def chosen_job(word: str, source: SettingsSource) -> tuple[Job, SettingsSource]:
+    """Load the job that a command was given; add the settings that its word implies."""
+    choice = choose_job(word)
+    return choice.job, replace(source, sets=(*choice.sets, *source.sets))
 
 
 def configuration(source: SettingsSource, job: Job) -> dict[str, Any]:
@@ -265,6 +273,20 @@ def print_findings(work: Workload) -> None:
             print_note(f"{finding.severity}: {finding.line}")
 
 
+async def score_ended(
+    folder: RunFolder, work: Workload, ended: RunOutcome, *, report: bool
+) -> Scoring | None:
+    """Score a run that ended, if it is complete enough.
+
+    Paid answers are scored, even if others are missing.
+    """
+    if ended.outcome not in {"finished", "budget", "decided"}:
+        return None
+    return await score_run(
+        work.job, folder, work.settings, clock=CLOCK, record=True, report=report
+    )
+
+
 def end(
     folder: RunFolder,
     work: Workload,
@@ -289,20 +311,14 @@ def end(
     if ended.reason is not None:
         print_note(ended.reason)
     _say_refused(folder)
-    # paid answers are scored; missing ones were just reported
-    if scores and ended.outcome in {"finished", "budget", "decided"}:
+    if scores:
         try:
             scoring = asyncio.run(
-                score_run(
-                    work.job,
-                    folder,
-                    work.settings,
-                    clock=CLOCK,
-                    record=True,
-                    report=not output.no_report,
-                )
+                score_ended(folder, work, ended, report=not output.no_report)
             )
-            if shows:
+            for finding in () if scoring is None else scoring.findings:
+                print_note(f"{finding.severity}: {finding.line}")
+            if shows and scoring is not None:
                 show_scoring(folder, scoring, output)
         except (RunnerError, StoreError) as error:
             unscored = error
@@ -397,6 +413,8 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
             _set_aside(scoring.folder, output.output_dir, built)
         names = scoring.artifacts if built is None else built
         _copy(scoring.folder, output.output_dir, names)
+    if scoring.folder is not None:
+        _note_absent_files(scoring.scorecard)
     if output.as_json:
         return
     if output.form != "text":
@@ -415,6 +433,17 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
         f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
     )
     print_text(f"next: siftlog {next_command}")
+
+
+def _note_absent_files(card: Scorecard) -> None:
+    """Print which tables are not written as Parquet because pyarrow is absent."""
+    names = [t.name for t in card.tables if "parquet" in t.further_formats]
+    if names and not has_parquet():
+        files = ", ".join(f"{name}.parquet" for name in names)
+        print_note(
+            f"Not written: {files}, which needs pyarrow (pip install "
+            "'siftlog[parquet]')."
+        )
 
 
 def _set_aside(source: Path, target: Path, names: tuple[str, ...]) -> None:

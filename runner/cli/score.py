@@ -86,7 +86,7 @@ def score(
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.registry import load_job
+    from runner.registry import job_of
     from runner.score import scoring
     from runner.score.render import headlines, metrics_json
     from store.database import open_reader
@@ -103,7 +103,7 @@ def score(
     else:
         folder.check_ends(accept_loss=False)
     with open_reader(folder.log) as reader:
-        job = load_job(run_started(reader).job)
+        job = job_of(run_started(reader))
     typed = job_settings(ctx.args, sets)
     values: dict[str, Any] = {}
     console.relax_collector()

@@ -71,6 +71,7 @@ from runner.errors import (
 from runner.messages import (
     ChatRequest,
     EmbedRequest,
+    ImagePart,
     Message,
     Request,
     RerankRequest,
@@ -204,6 +205,10 @@ def rerank(request: RerankRequest) -> dict[str, Any]:
     return {**words, **decoded(request.parameters.extra_body)}
 
 
+NO_MARKS: Final = 1 << 30
+"""A number of breakpoints before the last few, which are not set."""
+
+
 def messages(
     role_messages: Sequence[tuple[str, Message]], model: str
 ) -> list[dict[str, Any]]:
@@ -214,7 +219,13 @@ def messages(
     """
     if "claude" not in model.lower():
         return [
-            {"role": role, "content": message.text} for role, message in role_messages
+            {
+                "role": role,
+                "content": (
+                    _blocks(message, NO_MARKS)[0] if message.images else message.text
+                ),
+            }
+            for role, message in role_messages
         ]
     spare = sum(part.cache for _, message in role_messages for part in message.parts)
     messages = []
@@ -230,13 +241,15 @@ def _blocks(message: Message, marks: int) -> tuple[list[dict[str, Any]], int]:
     text = ""
     for part in message.parts:
         text += part.text
-        if part.cache:
-            block: dict[str, Any] = {"type": "text", "text": text}
-            if marks <= MOST_BREAKPOINTS:
-                block["cache_control"] = {"type": "ephemeral"}
-            marks -= 1
-            blocks.append(block)
+        if text and (part.cache or isinstance(part, ImagePart)):
+            blocks.append({"type": "text", "text": text})
             text = ""
+        if isinstance(part, ImagePart):
+            blocks.append({"type": "image_url", "image_url": {"url": part.uri}})
+        if part.cache:
+            if marks <= MOST_BREAKPOINTS:
+                blocks[-1]["cache_control"] = {"type": "ephemeral"}
+            marks -= 1
     if text or not blocks:
         blocks.append({"type": "text", "text": text})
     return blocks, marks

@@ -51,6 +51,7 @@ from runner.messages import (
     AnyReply,
     ChatRequest,
     EmbedRequest,
+    ImagePart,
     Message,
     RankedDocument,
     Ranking,
@@ -123,14 +124,18 @@ def _blocks(message: Message, marks: int) -> tuple[list[dict[str, Any]], int]:
     blocks: list[dict[str, Any]] = []
     pieces: list[bytes] = []
     for part in message.parts:
-        pieces.append(encoded_part(part.text).json)
-        if part.cache:
-            block = _block(pieces)
-            if marks <= MOST_BREAKPOINTS:
-                block["cache_control"] = {"type": "ephemeral"}
-            marks -= 1
-            blocks.append(block)
+        is_image = isinstance(part, ImagePart)
+        if not is_image:
+            pieces.append(encoded_part(part.text).json)
+        if pieces and (part.cache or is_image):
+            blocks.append(_block(pieces))
             pieces = []
+        if isinstance(part, ImagePart):
+            blocks.append(_image(part))
+        if part.cache:
+            if marks <= MOST_BREAKPOINTS:
+                blocks[-1]["cache_control"] = {"type": "ephemeral"}
+            marks -= 1
     if pieces or not blocks:
         blocks.append(_block(pieces))
     return blocks, marks
@@ -138,6 +143,11 @@ def _blocks(message: Message, marks: int) -> tuple[list[dict[str, Any]], int]:
 
 def _block(pieces: list[bytes]) -> dict[str, Any]:
     return {"type": "text", "text": msgspec.Raw(b'"%s"' % b"".join(pieces))}
+
+
+def _image(part: ImagePart) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": "image/png", "data": part.base64}
+    return {"type": "image", "source": source}
 
 
 class _Message(msgspec.Struct):

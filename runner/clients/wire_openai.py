@@ -24,6 +24,7 @@ from runner.clients.wire_shared import (
     Shape,
     Structure,
     chat_fields,
+    content_runs,
     encoded_part,
     messages_in,
     quoted,
@@ -38,7 +39,7 @@ from runner.errors import (
     RateLimited,
     ServerError,
 )
-from runner.messages import ChatRequest, Message, Reply, Schema, Usage
+from runner.messages import ChatRequest, ImagePart, Message, Reply, Schema, Usage
 from store.served_by import served_in
 
 OPENAI_CHAT: Final = "openai.chat"
@@ -96,7 +97,14 @@ def encode_reply(
     return msgspec.json.encode(body)
 
 
-def _content(message: Message) -> msgspec.Raw:
+def _content(message: Message) -> msgspec.Raw | list[dict[str, Any]]:
+    if message.images:
+        return [
+            {"type": "image_url", "image_url": {"url": run.uri}}
+            if isinstance(run, ImagePart)
+            else {"type": "text", "text": run}
+            for run in content_runs(message)
+        ]
     return msgspec.Raw(
         b'"%s"' % b"".join([encoded_part(part.text).json for part in message.parts])
     )
@@ -312,7 +320,7 @@ def encode_responses(request: ChatRequest, model: str, shape: Shape = PLAIN) -> 
     body: dict[str, Any] = {
         "model": model,
         "input": [
-            {"role": role, "content": _quoted([message])}
+            {"role": role, "content": _input(message)}
             for role, message in messages
             if role != "system"
         ],
@@ -352,6 +360,17 @@ def text_format(schema: Schema, shape: Shape) -> dict[str, object]:
         json_format["strict"] = True
     json_format["schema"] = msgspec.Raw(schema_json(schema, shape).encode())
     return json_format
+
+
+def _input(message: Message) -> msgspec.Raw | list[dict[str, Any]]:
+    if message.images:
+        return [
+            {"type": "input_image", "image_url": run.uri}
+            if isinstance(run, ImagePart)
+            else {"type": "input_text", "text": run}
+            for run in content_runs(message)
+        ]
+    return _quoted([message])
 
 
 def _quoted(messages: Iterable[Message]) -> msgspec.Raw:

@@ -13,9 +13,10 @@ import enum
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple, TypeVar, assert_never
 
 import msgspec
@@ -23,7 +24,9 @@ import msgspec
 from runner.messages import (
     ChatRequest,
     EmbedRequest,
+    ImagePart,
     Message,
+    Part,
     Request,
     RerankRequest,
     Schema,
@@ -112,7 +115,7 @@ def _merged(messages: list[Message]) -> list[Message]:
     """Prepend all instructions to the first user message."""
     system = [message for message in messages if message.role == "system"]
     others = [message for message in messages if message.role != "system"]
-    parts: list[TextPart] = []
+    parts: list[Part] = []
     for message in system:
         parts += [*message.parts, TextPart(text="\n\n")]
     first = next(
@@ -207,6 +210,17 @@ def escaped(text: str) -> bytes:
         return msgspec.json.encode(text.encode(errors="replace").decode())[1:-1]
 
 
+def content_runs(message: Message) -> Iterator[msgspec.Raw | ImagePart]:
+    """Yield the images of a message, and each text between them as a JSON string."""
+    for is_image, parts in groupby(
+        message.parts, key=lambda part: isinstance(part, ImagePart)
+    ):
+        if is_image:
+            yield from (part for part in parts if isinstance(part, ImagePart))
+        elif text := b"".join([encoded_part(part.text).json for part in parts]):
+            yield msgspec.Raw(b'"%s"' % text)
+
+
 def quoted(text: str) -> msgspec.Raw:
     """Encode *text* as a JSON string."""
     return msgspec.Raw(b'"%s"' % escaped(text))
@@ -272,13 +286,19 @@ def _chat_facts(
     def part(text: str) -> str:
         return reference(encoded_part(text).blob)
 
+    def content(message_part: Part) -> str:
+        # images are too large for the cache of encoded parts
+        if isinstance(message_part, ImagePart):
+            return reference(blob(message_part.uri))
+        return part(message_part.text)
+
     return {
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
         "schema": request.schema
         and {"name": request.schema.name, "sha256": part(request.schema.json)},
         "messages": [
-            {"role": message.role, "parts": [part(text.text) for text in message.parts]}
+            {"role": message.role, "parts": [content(piece) for piece in message.parts]}
             for message in request.messages
         ],
     }

@@ -23,7 +23,13 @@ import msgspec
 from runner.clients.client import Api, Route, is_offline, route
 from runner.errors import UsageError
 from runner.messages import Usage
-from runner.money.tokens import LARGEST_OUTPUT, TokenBounds, byte_tokens, tokenizer_of
+from runner.money.tokens import (
+    LARGEST_OUTPUT,
+    TokenBounds,
+    byte_tokens,
+    image_counter,
+    tokenizer_of,
+)
 from runner.options import RunOptions
 from store.task import pico
 
@@ -528,6 +534,7 @@ def bounds_of(
     is_unproven = is_foreign and options.budget is not None and most is None
     return TokenBounds(
         count=count or byte_tokens,
+        image=image_counter(model),
         most_output=most,
         is_unproven=is_unproven and replies < ENOUGH_REPLIES,
     )

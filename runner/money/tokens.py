@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, assert_never
 
-from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest, Usage
+from runner.messages import (
+    ChatRequest,
+    EmbedRequest,
+    ImagePart,
+    Request,
+    RerankRequest,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -128,6 +136,59 @@ MESSAGE_TOKENS: Final = 8
 or rank is 2 or 3."""
 
 
+CountImage: TypeAlias = Callable[[ImagePart], int]
+"""Returns the maximum number of tokens of an image."""
+
+_FITTED: Final = 2_048
+_SHORT_SIDE: Final = 768
+_TILE: Final = 512
+"""An image is scaled down to fit into a square of 2,048 pixels, then to a shorter side
+of 768 pixels, and read in tiles of 512 (OpenAI's documentation, "Images and vision",
+section "Calculating costs")."""
+
+TILE_TOKENS: Final = (85, 170)
+"""Tokens of an image, and of each of its tiles, for gpt-4o (same source)."""
+
+MINI_TILE_TOKENS: Final = (2_833, 5_667)
+"""The same for gpt-4o-mini, whose tokens are cheaper by the same factor."""
+
+MOST_IMAGE_TOKENS: Final = 6_404
+"""Tokens of the largest image at providers that use other rules: Llama 4 on Together
+takes 1,601 for each of up to 4 tiles; Claude takes a token per 750 pixels and at most
+4,784, gpt-4.1-nano at most 3,779."""
+
+
+def image_tiles(width: int, height: int) -> int:
+    """Return the tiles of an image.
+
+    >>> image_tiles(1024, 1024), image_tiles(2048, 4096), image_tiles(992, 1403)
+    (4, 6, 6)
+    """
+    scale = min(1.0, _FITTED / max(width, height, 1))
+    scale *= min(1.0, _SHORT_SIDE / max(min(width, height) * scale, 1))
+    # rounded first: 1024 * (768 / 1024) may be a little more than 768
+    sides = (round(side * scale, 6) for side in (width, height))
+    return math.prod(max(1, math.ceil(side / _TILE)) for side in sides)
+
+
+def image_tokens(image: ImagePart, per_tile: tuple[int, int] = TILE_TOKENS) -> int:
+    """Return the likely tokens of an image, by the rule of gpt-4o."""
+    base, tile = per_tile
+    return base + tile * image_tiles(image.width, image.height)
+
+
+def worst_image_tokens(image: ImagePart) -> int:
+    """Return the maximum tokens of an image, for models other than gpt-4o-mini."""
+    return max(MOST_IMAGE_TOKENS, image_tokens(image))
+
+
+def image_counter(model: str) -> CountImage:
+    """Return a counter of the maximum tokens of an image for *model*."""
+    if "4o-mini" in model.lower():
+        return partial(image_tokens, per_tile=MINI_TILE_TOKENS)
+    return worst_image_tokens
+
+
 LARGEST_OUTPUT: Final = 131_072
 """Tokens of the longest reply of nearly all models in the table; also assumed for
 models that are not in it."""
@@ -143,24 +204,31 @@ def byte_tokens(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
-def worst_prompt(request: Request, count: CountTokens = byte_tokens) -> int:
+def worst_prompt(
+    request: Request,
+    count: CountTokens = byte_tokens,
+    image: CountImage = worst_image_tokens,
+) -> int:
     """Return the maximum tokens of a prompt.
 
     Args:
         request: what is asked.
         count: counts the tokens of a text. A schema always counts as one token per
             byte, because providers put it into the prompt in different forms.
+        image: counts the tokens of an image.
     """
     texts, pieces = texts_read(request)
     schema = byte_tokens(schema_read(request))
-    return sum(map(count, texts)) + schema + MESSAGE_TOKENS * pieces + 1
+    images = sum(map(image, images_read(request)))
+    return sum(map(count, texts)) + schema + images + MESSAGE_TOKENS * pieces + 1
 
 
 def usual_prompt(request: Request) -> int:
     """Return the usual tokens of a prompt."""
     texts, pieces = texts_read(request)
     size = sum(map(byte_tokens, (*texts, schema_read(request))))
-    return size // USUAL_TOKEN + MESSAGE_TOKENS * pieces + 1
+    images = sum(map(image_tokens, images_read(request)))
+    return size // USUAL_TOKEN + images + MESSAGE_TOKENS * pieces + 1
 
 
 def worst_output(request: Request, most: int | None = None) -> int:
@@ -174,6 +242,13 @@ def worst_output(request: Request, most: int | None = None) -> int:
     if not isinstance(request, ChatRequest):
         return 0
     return max(request.limit, most or 0)
+
+
+def images_read(request: Request) -> Iterator[ImagePart]:
+    """Yield the images of a request."""
+    if isinstance(request, ChatRequest):
+        for message in request.messages:
+            yield from message.images
 
 
 def schema_read(request: Request) -> str:
@@ -205,6 +280,7 @@ class TokenBounds:
     """Token bounds of one model's calls."""
 
     count: CountTokens = byte_tokens
+    image: CountImage = worst_image_tokens
     most_output: int | None = None  #: None: the request's own limit
     is_unproven: bool = False  #: no reply has shown yet that the limit bounds reasoning
 
@@ -216,7 +292,7 @@ class TokenBounds:
             unlimited: maximum tokens of a reply if no limit can be sent; None: one is
                 sent.
         """
-        prompt = worst_prompt(request, self.count)
+        prompt = worst_prompt(request, self.count, self.image)
         least = LEAST_LEARNED if self.is_unproven else 0
         most = max(self.most_output or 0, unlimited or 0, least)
         return prompt, worst_output(request, most)
@@ -277,4 +353,5 @@ def prompt_tokens(request: Request, count: CountTokens = text_tokens) -> int:
     """Return the likely tokens of a prompt."""
     texts, pieces = texts_read(request)
     read = (*texts, schema_read(request))
-    return sum(map(count, read)) + USUAL_MESSAGE_TOKENS * pieces
+    images = sum(map(image_tokens, images_read(request)))
+    return sum(map(count, read)) + images + USUAL_MESSAGE_TOKENS * pieces

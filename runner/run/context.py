@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from runner.engine.background import Interruptible, obey_signals
 from runner.engine.driver import Driver
 from runner.engine.planner import Planner
 from store.clock import Clock
@@ -34,4 +35,6 @@ class RunContext:
     notify: Callable[[str], None]  #: shows a message to the user
     launched: Callable[[], None]  #: called once, before the first call
     watch: ProgressWatch  #: shows progress while the driver works
+    obey: Callable[[Interruptible, Callable[[str], None]], None] = obey_signals
+    """Connects what interrupts the run, by default the signals of the process."""
     broker: str | None = None  #: HOST:PORT of the broker that lends limits and money

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from runner.clients.client import ModelClient, is_offline
 from runner.engine.answer_cache import response_cache
 from runner.engine.attempt_events import abandoned_attempts, abandoned_text
-from runner.engine.background import obey_signals
 from runner.engine.config import (
     AnswerSources,
     CostBounds,
@@ -122,7 +121,7 @@ class RunSession:
             listener = self._listener(driver, tuple(clients))
             decider = self._decider(driver)
             if shared_endpoints is None:
-                obey_signals(driver, context.notify)
+                context.obey(driver, context.notify)
             stack.enter_context(shared.joined(driver))
             context.launched()
             shipper = None

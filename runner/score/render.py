@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from pydantic import BaseModel
 
-from runner.errors import RunnerError, UsageError
+from runner.errors import UsageError
 from runner.job import Job
 from runner.scorecard import Cell, Direction, Finding, Metric, Scorecard, Table
 from runner.scorecard import Cell as Value
@@ -390,20 +390,26 @@ def write_reports(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
     """Write the reports of all installed writers.
 
     Returns:
-        The writers' findings.
-
-    Raises:
-        RunnerError: the package of a writer is broken.
+        The writers' findings, and one for each writer whose package is broken.
     """
     findings: list[Finding] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             write = cast("Writer", point.load())
-        except (ImportError, AttributeError) as error:
-            raise RunnerError(
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code
+            message = (
                 f"The report {point.name} ({point.value}) cannot be written: {error}; "
                 "install its package again, or leave reports out with --no-report."
-            ) from error
+            )
+            findings.append(
+                Finding(
+                    code="broken_report",
+                    severity="warn",
+                    where=point.name,
+                    message=message,
+                )
+            )
+            continue
         findings += write(folder, reported)
     return tuple(findings)
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from runner.errors import DatasetError, RunnerError, UsageError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile, Job
-from runner.registry import load_job
+from runner.registry import job_of
 from runner.score.render import OPERATIONS, operations_json, write_reports
 from runner.score.scoring import (
     Scoring,
@@ -234,7 +234,7 @@ def rescorer(folder: RunFolder) -> Iterator[Rescorer]:
         started = run_started(reader)
         yield Rescorer(
             folder=folder,
-            job=load_job(started.job),
+            job=job_of(started),
             started=started,
             reader=reader,
             scratch=Path(scratch),

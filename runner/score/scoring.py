@@ -37,9 +37,17 @@ from runner.scorecard import (
     Scorecard,
     StreamedLine,
     StreamedRow,
+    Table,
     Verdict,
 )
-from runner.table_files import csv_writer
+from runner.table_files import (
+    WRITERS,
+    ExportTable,
+    Record,
+    RowBuffer,
+    csv_writer,
+    has_parquet,
+)
 from runner.workload import as_json, resolve, validated
 from store.clock import Clock
 from store.database import open_reader
@@ -453,10 +461,7 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
         every = list(card.tables)
         if not any(table.name == METRICS for table in every):
             every.append(metrics_table(card))
-        tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in every}
-        for table in every:
-            for cells in (table.columns, *table.rows):
-                tables[table.name](cells)
+        tables = {t.name: _TableFile(t, opened(f"{t.name}.csv"), stack) for t in every}
         artifacts = {a.name: opened(a.name).write for a in card.artifacts if not a.text}
         # closed at once: there may be more of them than possible open files
         for whole in (a for a in card.artifacts if a.text):
@@ -465,7 +470,7 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
         for detail in card.details:
             match detail:
                 case StreamedRow():
-                    tables[detail.table](detail.cells)
+                    tables[detail.table].add(detail.cells)
                 case StreamedLine():
                     artifacts[detail.artifact](detail.text)
                 case Verdict():
@@ -478,7 +483,38 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
                     )
                 case _:
                     assert_never(detail)
+        for table_file in tables.values():
+            table_file.write_further(draft)
     _drop_empty(draft / artifact.name for artifact in card.artifacts)
+
+
+class _TableFile:
+    """Writes a table as CSV row by row, and buffers its rows for further formats."""
+
+    def __init__(self, table: Table, file: TextIO, stack: ExitStack) -> None:
+        self._table = table
+        self._write = csv_writer(file)
+        self._write(table.columns)
+        self._rows = RowBuffer(table.columns, stack) if table.further_formats else None
+        for cells in table.rows:
+            self.add(cells)
+
+    def add(self, cells: Record) -> None:
+        """Write the next row."""
+        self._write(cells)
+        if self._rows is not None:
+            self._rows.add(cells)
+
+    def write_further(self, folder: Path) -> None:
+        """Write the table in its further formats, as far as they are installed."""
+        if self._rows is None:
+            return
+        name = self._table.name
+        whole = ExportTable(name=name, columns=self._rows.columns, rows=self._rows)
+        for form in self._table.further_formats:
+            if form == "parquet" and not has_parquet():
+                continue  # the command says so
+            WRITERS[form](folder / f"{name}.{form}", whole)
 
 
 def _drop_empty(artifacts: Iterable[Path]) -> None:

@@ -21,6 +21,7 @@ from runner.errors import RunnerError, UsageError
 from runner.limits.limiter import Limits
 from runner.money.prices import prices_of
 from runner.options import RunOptions, toml_of, write_toml
+from runner.registry import job_word
 from runner.roles import assigned
 from runner.run.context import RunContext
 from runner.run.end import REASON, RunOutcome, cancelled
@@ -293,7 +294,12 @@ class _Drive:
             settings=self.work.settings.model_dump(mode="json"),
         )
         words = [
-            *("run", self.work.job.name, f"--run-id={run_id}", f"--runs-dir={here}"),
+            *(
+                "run",
+                job_word(self.work.job),
+                f"--run-id={run_id}",
+                f"--runs-dir={here}",
+            ),
             f"--broker={address}",
             f"--rate-share={placement.shards}",
         ]

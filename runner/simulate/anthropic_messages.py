@@ -6,16 +6,16 @@ answered by a text, or by a required tool, answered by its input.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
 
 from runner.errors import BadRequest
-from runner.messages import ChatRequest, Message, Schema, TextPart
+from runner.messages import IMAGE_URI, ChatRequest, Message, Part, Schema, TextPart
 from runner.simulate.dialect import Dialect, ServedAnswer, native
 from runner.simulate.replies import EVENTS, ReplyDraft, WrittenReply, event, pieces
-from runner.simulate.requests import SimulatedRequest, decoded, sized_chat
+from runner.simulate.requests import SimulatedRequest, decoded, read_image, sized_chat
 
 UNSUPPORTED: Final = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -29,9 +29,19 @@ class _Text(msgspec.Struct, tag_field="type", tag="text"):
     text: str
 
 
+class _Source(msgspec.Struct):
+    data: str
+    media_type: Literal["image/png"]
+    type: Literal["base64"]
+
+
+class _Image(msgspec.Struct, tag_field="type", tag="image"):
+    source: _Source
+
+
 class _Message(msgspec.Struct):
     role: Literal["user", "assistant"]
-    content: str | list[_Text]
+    content: str | list[_Text | _Image]
 
 
 class _Format(msgspec.Struct):
@@ -86,9 +96,15 @@ def read_message(body: bytes) -> SimulatedRequest:
     return sized_chat(payload.model, request, body, tool)
 
 
-def _parts(content: str | list[_Text]) -> tuple[TextPart, ...]:
-    texts = [content] if isinstance(content, str) else [part.text for part in content]
-    return tuple(TextPart(text=text) for text in texts)
+def _parts(content: str | Sequence[_Text | _Image]) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (TextPart(text=content),)
+    return tuple(
+        TextPart(text=part.text)
+        if isinstance(part, _Text)
+        else read_image(f"{IMAGE_URI}{part.source.data}")
+        for part in content
+    )
 
 
 def _schema_and_tool(payload: _Body) -> tuple[Schema | None, str]:

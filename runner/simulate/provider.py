@@ -16,6 +16,7 @@ from typing import Any, Final
 from runner.errors import BadRequest, UsageError
 from runner.job import Job
 from runner.messages import ChatRequest, Content
+from runner.money.tokens import image_tokens, images_read
 from runner.simulate.anthropic_messages import write_message
 from runner.simulate.billing import BilledTokens, PriceList, Tokenizer, exact
 from runner.simulate.dialect import (
@@ -164,6 +165,7 @@ class Provider:
             pieces = len(incoming.request.messages)
         return (
             sum(map(self._tokenizer.count, incoming.texts))
+            + sum(map(image_tokens, images_read(incoming.request)))
             + MESSAGE_TOKENS * pieces
             + REPLY_TOKENS
         )

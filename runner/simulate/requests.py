@@ -12,12 +12,15 @@ from runner.errors import BadRequest
 from runner.messages import (
     ChatRequest,
     EmbedRequest,
+    ImagePart,
     Message,
+    Part,
     Request,
     RerankRequest,
     Schema,
     TextPart,
 )
+from runner.money.tokens import image_tokens, images_read
 
 _T = TypeVar("_T")
 
@@ -73,13 +76,20 @@ ANY_OBJECT: Final = Schema(name="json_object", json='{"type":"object"}')
 """Schema of a reply if JSON is requested without a schema."""
 
 
-class _Text(msgspec.Struct):
-    text: str
+class _Url(msgspec.Struct):
+    url: str
+
+
+class _Content(msgspec.Struct):
+    """A part of a message: a text or an image, in a chat or a response."""
+
+    text: str | None = None
+    image_url: _Url | str | None = None
 
 
 class _Message(msgspec.Struct):
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[_Text]
+    content: str | list[_Content]
 
 
 class _JsonSchema(msgspec.Struct):
@@ -249,16 +259,34 @@ def sized_chat(
     if request.schema is not None and request.schema != ANY_OBJECT:
         # providers include the schema in the prompt, and bill it
         texts.append(request.schema.json)
-    return replace(incoming, texts=tuple(texts), tool=tool)
+    tokens = incoming.tokens + sum(map(image_tokens, images_read(request)))
+    return replace(incoming, texts=tuple(texts), tokens=tokens, tool=tool)
 
 
 def _message(message: _Message) -> Message:
     content = message.content
-    texts = [content] if isinstance(content, str) else [part.text for part in content]
+    pieces = [_Content(text=content)] if isinstance(content, str) else content
     return Message(
         role="system" if message.role == "developer" else message.role,
-        parts=tuple(TextPart(text=text) for text in texts),
+        parts=tuple(map(_part, pieces)),
     )
+
+
+def _part(content: _Content) -> Part:
+    if content.image_url is not None:
+        url = content.image_url
+        return read_image(url if isinstance(url, str) else url.url)
+    if content.text is None:
+        raise BadRequest("messages: a part has neither text nor image_url")
+    return TextPart(text=content.text)
+
+
+def read_image(uri: str) -> ImagePart:
+    """Parse an image; raise `BadRequest` if it is no PNG in base64."""
+    try:
+        return ImagePart.from_uri(uri)
+    except ValueError as error:
+        raise BadRequest(f"messages: invalid image_url, {error}") from error
 
 
 def _schema(form: _ResponseFormat | None) -> Schema | None:

@@ -14,8 +14,10 @@ caller can request the models' pages in any order and hold one page of each.
 
 from __future__ import annotations
 
+import difflib
 import enum
 import json
+import re
 import sqlite3
 from array import array
 from collections.abc import Iterable, Sequence
@@ -35,7 +37,7 @@ from store.events import (
     TaskCompleted,
     UnknownEvent,
 )
-from store.query import Query
+from store.query import Query, Term, like_pattern
 from store.tables import (
     event_of,
     last_seq,
@@ -175,6 +177,44 @@ def tasks(
     """Return tasks that match a filter, with numbers above *after*, ascending."""
     statement = SQL["tasks_page"].format(query.condition())
     return task_rows(conn, statement, (after, *query.parameters(), limit))
+
+
+SEPARATORS = "/:#"
+"""Characters that end the first part of a key, such as the paper of `PMC1/mcq:7`."""
+
+NAMES = 20_000
+"""Maximum number of keys that are compared with an unknown name."""
+
+
+def of_item(item: str) -> Query:
+    """Return the filter of an item's tasks: those of its name and their descendants.
+
+    An item is a task's key, the part of keys before a separator, or a group.
+    """
+    starts = json.dumps([item + separator for separator in SEPARATORS])
+    parameters = (item, len(item) + 1, starts)
+    return Query((Term(fragment="of_item", parameters=(*parameters, *parameters)),))
+
+
+def tasks_by_root(
+    conn: sqlite3.Connection, query: Query, *, limit: int
+) -> list[TaskRow]:
+    """Return tasks that match a filter, each first-stage task before its follow-ups."""
+    statement = SQL["tasks_by_root"].format(query.condition())
+    return task_rows(conn, statement, (*query.parameters(), limit))
+
+
+def near_items(conn: sqlite3.Connection, item: str, limit: int = 3) -> list[str]:
+    """Return names of items like an unknown one, the nearest first."""
+    near: list[str] = []
+    # like the whole name, then with that name in it
+    for pattern, cutoff in (("%", 0.5), (like_pattern(item), 0.0)):
+        rows = conn.execute(SQL["items_like"], (pattern, NAMES)).fetchall()
+        keys = [key for (key,) in rows]
+        parts = [re.split(f"[{SEPARATORS}]", key)[0] for key in keys]
+        names = dict.fromkeys([*parts, *keys])
+        near += difflib.get_close_matches(item, names, n=limit, cutoff=cutoff)
+    return list(dict.fromkeys(near))[:limit]
 
 
 def count_by_queue(conn: sqlite3.Connection, query: Query) -> dict[QueueKey, int]:

@@ -334,6 +334,13 @@ stage_id = (SELECT id FROM stage WHERE name = ?)
 TRUE
 -- name: where_model
 model_id = (SELECT id FROM model WHERE name = ?)
+-- name: where_of_item
+-- Tasks under an item's name, and what descends from them: an item is a key, the part
+-- of keys before the first separator, or a group.
+root IN (
+  SELECT task FROM tasks WHERE root = task
+  AND (? IN (key, grp) OR substr(key, 1, ?) IN (SELECT value FROM json_each(?))))
+OR ? IN (key, grp) OR substr(key, 1, ?) IN (SELECT value FROM json_each(?))
 -- name: where_model_any
 TRUE
 -- name: where_item
@@ -413,6 +420,10 @@ OR CAST(e.facts AS TEXT) LIKE ? ESCAPE '\' AND EXISTS (
 SELECT created_us FROM run;
 -- name: tasks_page
 SELECT * FROM tasks WHERE task > ? AND {} ORDER BY task LIMIT ?;
+-- name: tasks_by_root
+SELECT * FROM tasks WHERE {} ORDER BY root, task LIMIT ?;
+-- name: items_like
+SELECT DISTINCT key FROM tasks WHERE key LIKE ? ESCAPE '\' ORDER BY key LIMIT ?;
 -- name: numbers
 SELECT task, 0 FROM tasks WHERE task > ? AND {} ORDER BY task LIMIT ?;
 

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from jobs.property_extraction.grounding import PaperText, ground, numbers_in
+from jobs.kit.grounding import PaperText, ground
+from jobs.property_extraction.stated_numbers import numbers_in
 from tests.bench.prose import prose
 from tests.bench.row import Row
 from tests.bench.verdict import least, most

@@ -310,6 +310,8 @@ def import_cases() -> Iterator[Case]:
 def items_of(job: str, sample: Path) -> Iterator[str]:
     """All items of a sample that `explain` knows."""
     match job:
+        case "ask":
+            yield from sorted(path.stem for path in (sample / "papers").iterdir())
         case "paper-investigation":
             lines = (sample / "variant_bench.jsonl").read_text("utf-8").splitlines()
             yield from (json.loads(line)["pmcid"] for line in lines if line.strip())

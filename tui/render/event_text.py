@@ -41,6 +41,7 @@ from store.events import (
     TasksReopened,
     UnknownEvent,
 )
+from store.json_text import readable
 from store.results import ComparisonDecided
 from tui.render.format import (
     UNKNOWN,
@@ -51,7 +52,6 @@ from tui.render.format import (
     money,
     task_name,
 )
-from tui.render.json_text import readable
 
 DECIDED = {"better": "better than", "worse": "worse than", "close": "as good as"}
 """Verdicts of a comparison in a sentence."""

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.events import AttemptAnswered, AttemptFailed
-from store.read.tasks import AttemptRow, parts
-from store.tables import payload
-from tui.render.json_text import (
+from store.json_text import (
     EmbeddedJson,
     ReplyText,
     find_json,
@@ -21,6 +19,8 @@ from tui.render.json_text import (
     reply_text,
     tree,
 )
+from store.read.tasks import AttemptRow, parts
+from store.tables import payload
 
 
 class TextKind(enum.Enum):

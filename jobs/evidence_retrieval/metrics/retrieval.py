@@ -39,6 +39,7 @@ from jobs.kit.measurements import (
     share,
 )
 from jobs.kit.measures import ValueMeasure, measured
+from jobs.kit.metrics.columns import Bools
 from runner.scorecard import Metric
 
 COVERAGE: Mapping[str, ValueMeasure[JudgedPredictions]] = {
@@ -67,6 +68,39 @@ COVERAGE: Mapping[str, ValueMeasure[JudgedPredictions]] = {
         of=lambda block: {name: count(n) for name, n in block.statuses.items()},
     ),
 }
+
+UNJUDGED_COUNTS: Mapping[str, ValueMeasure[JudgedPredictions]] = {
+    "answered": ValueMeasure(
+        "Answered queries",
+        "Number of queries that have an answer",
+        definition="count@1(queries with an answer)",
+        of=lambda block: count(int(answered_queries(block).sum()), len(block.queries)),
+    ),
+    "evidence_at_tau": ValueMeasure(
+        "Queries with evidence by the model",
+        "Number of queries whose probability of evidence is at least tau",
+        definition="count@1(p >= tau)",
+        of=lambda block: count(_evident(block), len(block.queries)),
+    ),
+}
+"""Of queries that nobody has judged."""
+
+
+def answered_queries(block: JudgedPredictions) -> Bools:
+    """The queries with an answer, judged or not: a probability, or else a score."""
+    prediction = block.prediction
+    column = prediction.score if prediction.prob is None else prediction.prob
+    if column is None:
+        ranked = prediction.lists.get(prediction.final, ())
+        return np.fromiter(map(bool, ranked), np.bool_)
+    answered: Bools = ~np.isnan(column)
+    return answered
+
+
+def _evident(block: JudgedPredictions) -> int:
+    p = block.prediction.prob
+    return 0 if p is None else int((p >= block.settings.tau).sum())
+
 
 ANSWERED: Mapping[str, ValueMeasure[JudgedPredictions]] = {
     "coverage": ValueMeasure(

@@ -137,7 +137,8 @@ def compare_models(
         options: how intervals are drawn.
 
     Raises:
-        UsageError: a pattern names no metric that both sides of some pair have.
+        UsageError: a pattern names no metric that both sides of some pair have, or
+            there is neither a metric nor a label to compare.
     """
     matches = compare_all(pairs, patterns, options)
     _check_patterns(patterns, matches)
@@ -292,9 +293,12 @@ def _check_patterns(patterns: Sequence[str], matches: Sequence[ComparedModels]) 
         if path in match.b.comparable
     )
     if not shared:
+        # without a truth there is no metric, but models may agree
+        if not patterns and any(match.label_agreement for match in matches):
+            return
         raise UsageError(
-            "There is no metric that both sides give item by item; "
-            "compare runs of one job in one mode."
+            "There is no metric that both sides give item by item; compare runs of "
+            "one job in one mode, scored with a truth."
         )
     for pattern in patterns:
         if not fnmatch.filter(shared, pattern):

@@ -71,7 +71,10 @@ def _models_text(match: ComparedModels, level: float) -> Iterator[str]:
         yield f"{name}  {_name(side)}"
     yield ""
     interval = f"{100 * level:.4g}% interval"
-    yield _cells("A", "B", "B - A", interval, "p", "p (Holm)", OUTCOMES)
+    if match.compared or match.refused:
+        yield _cells("A", "B", "B - A", interval, "p", "p (Holm)", OUTCOMES)
+    else:
+        yield "no metric to compare (a truth is needed, see 'siftlog score')"
     shared = [metric for metric in match.compared if metric.overlap.n]
     for metric in shared:
         yield from _headed(match.a.name(metric.path), _verdict(metric))
@@ -230,6 +233,9 @@ def _method(
     matches: Sequence[ComparedModels], options: ComparisonOptions
 ) -> Iterator[str]:
     compared = [metric for match in matches for metric in match.compared]
+    if not compared and not any(match.refused for match in matches):
+        yield "Common items only."
+        return
     clusters = ", ".join(sorted({metric.cluster for metric in compared})) or "cluster"
     names = sorted(
         {metric.p_values.primary.name for metric in compared if metric.p_values.primary}

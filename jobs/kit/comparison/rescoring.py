@@ -14,7 +14,7 @@ from pathlib import Path
 from jobs.kit.comparison.models import Side
 from jobs.kit.comparison.sides import ModelReference, RunReference, paired_models
 from runner.errors import UsageError
-from runner.registry import load_job
+from runner.registry import job_of
 from runner.score.repeat import rescorer
 from runner.score.scoring import Scoring, effective_settings, score_run
 from store.clock import Clock
@@ -89,7 +89,7 @@ def _rescored_now(
     typed: Mapping[str, Sequence[str]],
     clock: Clock,
 ) -> RescoredRun:
-    job = load_job(started.job)
+    job = job_of(started)
     settings = effective_settings(job, folder, typed)
     scoring = asyncio.run(score_run(job, folder, settings, clock=clock, record=False))
     return RescoredRun(folder=folder, started=started, scoring=scoring)

@@ -25,7 +25,7 @@ from jobs.kit.metrics import ConfidenceSequence, round12
 from jobs.kit.text_format import fixed
 from runner.cli.console import print_json, print_note, print_text
 from runner.errors import UsageError
-from runner.registry import load_job
+from runner.registry import job_of
 from runner.run.early_stopping import (
     FinishedItems,
     InterimResult,
@@ -246,7 +246,7 @@ def _running_run(
     folder = resolve(runs_dir, source.run)
     with open_reader(folder.log) as reader:
         started = run_started(reader)
-        job = load_job(started.job)
+        job = job_of(started)
         dataset = job.load(settings_in(job, reader, typed))
         return _RunningRun(
             run=folder.run_id,

@@ -1,4 +1,4 @@
-"""Reads a document's file (PDF, text or XML) as one clean text with pages.
+"""Reads a document (PDF, text or XML) as one clean text with pages and sections.
 
 Ligatures become letters, soft and line-end hyphens join what they part, and the lines
 that a page's head or foot repeats are left out.
@@ -9,19 +9,26 @@ is parsed, so depth and size of the file cost nothing but time.
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
-from xml.etree.ElementTree import ParseError
 
+from jobs.kit.inputs.docling import docling_paper
+from jobs.kit.inputs.marked_text import (
+    HEADING,
+    PAGE,
+    UNPRINTED,
+    MarkedText,
+    markdown_text,
+    unmarked,
+)
+from jobs.kit.inputs.markup import html_paper, xml_paper, xml_text
+from jobs.kit.inputs.pdf import MAX_PAGES, paper_pages, pdf_pages
+from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.replies import wellformed
 from runner.errors import DatasetError
 
@@ -45,12 +52,43 @@ class TextSpan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSection:
+    """The beginning of a section; it ends where the next one begins."""
+
+    title: str  #: "": text after a section that belongs to none
+    start: int  #: offset of the heading, or of the text if the heading is not printed
+    level: int = 1  #: 1 is the outermost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPlace:
+    """The place of a quote, as a reader finds it in the original file."""
+
+    page: int | None = None  #: from 1; None: the file has no pages
+    sections: tuple[str, ...] = ()  #: titles, the outermost first
+
+    @property
+    def section(self) -> str:
+        """The titles as one text, such as `Methods > Participants`."""
+        return " > ".join(self.sections)
+
+    def __str__(self) -> str:
+        page = "" if self.page is None else f"page {self.page}"
+        return ", ".join(filter(None, (page, self.section)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """A text, cleaned; all offsets are into it."""
 
     name: str  #: of the file
     text: str
     starts: tuple[int, ...]  #: where each page begins, ascending from 0
+    sections: tuple[DocumentSection, ...] = ()  #: ascending by offset
+    is_paged: bool = True  #: False: the file has no pages, `starts` is (0,)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """What the file says about itself: `title`, `abstract`, `doi`, `journal`, `year`,
+    as far as it does."""
 
     @property
     def key(self) -> str:
@@ -60,6 +98,22 @@ class Document:
     def page(self, offset: int) -> int:
         """The page of a character, from 1."""
         return bisect_right(self.starts, offset)
+
+    def place(self, offset: int) -> DocumentPlace:
+        """Returns page and sections of a character."""
+        titles: list[str] = []
+        index = bisect_right(self.sections, offset, key=lambda section: section.start)
+        level = 1 << 30
+        for section in reversed(self.sections[:index]):
+            if section.level < level:
+                level = section.level
+                titles.append(section.title)
+            if level <= 1:
+                break
+        return DocumentPlace(
+            page=self.page(offset) if self.is_paged else None,
+            sections=tuple(filter(None, reversed(titles))),
+        )
 
     def piece(self, span: TextSpan) -> str:
         """The text of a span, without outer blanks."""
@@ -76,9 +130,6 @@ EDGE = 2
 
 LEAST_PAGES = 3
 """Fewer pages repeat nothing that could be told from text."""
-
-PAGE = "\f"
-"""Parts pages while they are joined; no cleaned text holds it."""
 
 _REPLACEMENTS = str.maketrans(
     {
@@ -107,8 +158,28 @@ _HYPHENED = re.compile(r"(?<![^\W\d_])[^\W\d_]+-[^\W\d_]+")
 _NUMBER = re.compile(r"[0-9]+")
 
 
-def cleaned_document(name: str, pages: Sequence[str]) -> Document:
-    """The document that pages of raw text make up."""
+_MARK = re.compile(
+    f"{PAGE}|(?P<level>{HEADING}+)"
+    f"(?:(?P<unprinted>[^{HEADING}{UNPRINTED}\n]*){UNPRINTED}"
+    f"|(?=(?P<printed>[^{HEADING}{UNPRINTED}{PAGE}\n]*)))"
+)
+
+
+def cleaned_document(
+    name: str,
+    pages: Sequence[str],
+    *,
+    is_paged: bool = True,
+    metadata: Mapping[str, str] | None = None,
+) -> Document:
+    """The document that pages of raw text make up.
+
+    Args:
+        name: of its file.
+        pages: raw text, in which marks may precede headings (see `markup`).
+        is_paged: whether the pages are those of the file.
+        metadata: what the file says about itself.
+    """
     text = PAGE.join(_without_running([_plain(page) for page in pages]))
     hyphened = set(_HYPHENED.findall(text.lower()))
 
@@ -119,9 +190,63 @@ def cleaned_document(name: str, pages: Sequence[str]) -> Document:
         pages = PAGE * between.count(PAGE)
         return f"{first}{'-' if has_hyphen else ''}{second}{pages}"
 
-    text = _BREAK.sub(joined, text)
-    starts = (0, *(match.end() for match in re.finditer(PAGE, text)))
-    return Document(name=name, text=text.replace(PAGE, "\n"), starts=starts)
+    return _unmark(
+        Document(
+            name=name,
+            text=_BREAK.sub(joined, text),
+            starts=(0,),
+            is_paged=is_paged,
+            metadata=metadata or {},
+        )
+    )
+
+
+def _unmark(document: Document) -> Document:
+    """Turns marks in the text into offsets of pages and sections."""
+    pieces: list[str] = []
+    starts, sections = [0], list[DocumentSection]()
+    end = length = 0
+    marked = document.text
+    for match in _MARK.finditer(marked):
+        pieces.append(marked[end : match.start()])
+        length += len(pieces[-1])
+        end = match.end()
+        if match["level"] is None:
+            pieces.append("\n")
+            length += 1
+            starts.append(length)
+            continue
+        title = (match["unprinted"] or match["printed"] or "").strip()
+        level = len(match["level"])
+        if sections and sections[-1].start == length and sections[-1].level >= level:
+            # the same section, whose heading is printed after all, or an empty one
+            sections.pop()
+        sections.append(
+            DocumentSection(
+                title=title.strip(), start=length, level=len(match["level"])
+            )
+        )
+    pieces.append(marked[end:])
+    return replace(
+        document,
+        text="".join(pieces),
+        starts=tuple(starts),
+        sections=tuple(sections),
+    )
+
+
+def _with_title(document: Document) -> Document:
+    """Takes the only heading of the first level as title, if it comes first."""
+    first, *others = document.sections or (None,)
+    if first is None or first.level != 1 or not others:
+        return document
+    if any(section.level == 1 for section in others):
+        return document
+    return replace(
+        document,
+        metadata={"title": first.title, **document.metadata},
+        sections=tuple(replace(section, level=section.level - 1) for section in others),
+    )
 
 
 def _plain(page: str) -> str:
@@ -158,185 +283,6 @@ def _shape(line: str) -> str:
     return _NUMBER.sub("#", " ".join(line.split()))
 
 
-READER: Final = Path(__file__).with_name("pdf_pages.py")
-
-SCANNED_CHARS: Final = 200
-"""A page with fewer characters is most likely a picture of one."""
-
-_GIVE_TEXT: Final = "give its text as .txt instead"
-
-ERRORS: Final = {
-    "encrypted": f"it is encrypted (save it without a password, or {_GIVE_TEXT})",
-    "broken": f"it is no PDF, or a broken one ({_GIVE_TEXT})",
-}
-"""What the process may say, but for too much of something."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PdfLimits:
-    """What reading one file may take."""
-
-    pages: int = 2_000
-    chars: int = 20_000_000  #: a page of print has some 5,000
-    seconds: float = 120.0
-    memory_bytes: int = 2 << 30
-
-
-PDF_LIMITS: Final = PdfLimits()
-
-
-def pdf_pages(path: Path, limits: PdfLimits = PDF_LIMITS) -> list[str]:
-    """The raw text of each page.
-
-    Raises:
-        DatasetError: the reader is not installed, or the file is encrypted, scanned,
-            broken or beyond a limit.
-    """
-    if find_spec("pypdfium2") is None:
-        raise DatasetError(
-            f"{path.name}: reading PDF files needs pypdfium2 (install siftlog[pdf], or "
-            f"{_GIVE_TEXT})."
-        )
-    try:
-        done = subprocess.run(  # noqa: S603 - our own program, and no shell
-            [
-                sys.executable,
-                "-P",
-                READER,
-                path,
-                str(limits.pages),
-                str(limits.chars),
-                # the processor's seconds are whole ones
-                str(int(limits.seconds) + 1),
-                str(limits.memory_bytes),
-            ],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=limits.seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise DatasetError(
-            f"{path.name}: reading it took more than {limits.seconds:g} s and was "
-            f"ended ({_GIVE_TEXT})."
-        ) from None
-    if done.returncode != 0:
-        raise DatasetError(
-            f"{path.name}: its reader crashed, or needed more than "
-            f"{limits.memory_bytes >> 20:,} MB ({_GIVE_TEXT})."
-        )
-    output = json.loads(done.stdout)
-    most = {"pages": limits.pages, "characters": limits.chars}.get(output.get("error"))
-    if most is not None:
-        raise DatasetError(
-            f"{path.name}: it has more than {most:,} {output['error']} "
-            "(keep only what is to be read)."
-        )
-    if "error" in output:
-        raise DatasetError(f"{path.name}: {ERRORS[output['error']]}.")
-    pages: list[str] = output["pages"]
-    thin = sum(len(page.strip()) < SCANNED_CHARS for page in pages)
-    if 2 * thin > len(pages) or not pages:
-        raise DatasetError(
-            f"{path.name}: most pages hold no text, as scanned ones do (run it through "
-            f"OCR, or {_GIVE_TEXT})."
-        )
-    return pages
-
-
-REFERENCES: Final = frozenset({"ref", "mixed-citation", "element-citation", "citation"})
-"""Elements that are one line, whatever stands in them."""
-
-INLINE: Final = frozenset(
-    {"italic", "bold", "sup", "sub", "sc", "underline", "xref", "ext-link", "styled"}
-    | {"i", "b", "em", "strong", "span", "a", "u", "named-content", "monospace"}
-)
-"""Elements that end neither a line nor a word."""
-
-_CHUNK: Final = 1 << 16
-
-
-def xml_text(path: Path) -> str:
-    """All text of a file; one that declares anything of its own is refused.
-
-    Raises:
-        DatasetError: it is not well formed, or declares entities or attributes.
-    """
-    # brings a parser, and other kinds of documents need none
-    from defusedxml.common import DefusedXmlException  # noqa: PLC0415 - see above
-    from defusedxml.ElementTree import DefusedXMLParser  # noqa: PLC0415 - see above
-
-    lines = _TextTarget()
-    parser = DefusedXMLParser(target=lines)
-    parser.parser.StartDoctypeDeclHandler = _guarded
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                parser.feed(chunk)
-        parser.close()
-    except ParseError as error:
-        line, column = error.position
-        raise DatasetError(
-            f"{path.name} line {line}, column {column}: it is not well-formed XML "
-            "(save it again, or give its text as .txt)."
-        ) from None
-    except DefusedXmlException:
-        raise DatasetError(
-            f"{path.name}: it declares entities or attributes of its own, which may "
-            "hide anything (give its text as .txt instead)."
-        ) from None
-    return lines.text()
-
-
-def _guarded(name: str, sysid: str, pubid: str, has_internal_subset: int) -> None:
-    """Let a document type be named, as JATS files name theirs, but hold nothing.
-
-    The default of an attribute can grow as an entity can.
-    """
-    if has_internal_subset:
-        from defusedxml.common import DTDForbidden  # noqa: PLC0415 - see above
-
-        raise DTDForbidden(name, sysid, pubid)
-
-
-class _TextTarget:
-    """What the parser tells: text, and where lines end."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._open_references = 0  # elements that are open, from that of a reference on
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        del attributes
-        self._pieces.append(self._gap(tag))
-        if self._open_references or _local(tag) in REFERENCES:
-            self._open_references += 1
-
-    def data(self, text: str) -> None:
-        self._pieces.append(text.replace("\n", " "))
-
-    def end(self, tag: str) -> None:
-        self._open_references = max(self._open_references - 1, 0)
-        self._pieces.append(self._gap(tag))
-
-    def close(self) -> None:
-        """Nothing is held back."""
-
-    def text(self) -> str:
-        lines = ("".join(self._pieces)).split("\n")
-        return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
-
-    def _gap(self, tag: str) -> str:
-        """What an element's begin or end parts."""
-        if _local(tag) in INLINE:
-            return ""
-        return " " if self._open_references else "\n"
-
-
-def _local(tag: str) -> str:
-    return tag.rpartition("}")[2].lower()
-
-
 MOST_BYTES: Final = 200 << 20
 
 
@@ -347,18 +293,12 @@ def read_document(path: Path) -> Document:
         DatasetError: the file is missing, of another kind, too large, or not to be
             read.
     """
-    if not path.is_file():
-        raise DatasetError(f"{path}: no such file (name a .pdf, .txt or .xml).")
-    if path.stat().st_size > MOST_BYTES:
-        raise DatasetError(
-            f"{path.name}: it has more than {MOST_BYTES >> 20} MB (keep "
-            "only what is to be read)."
-        )
+    _check_size(path, "a .pdf, .txt or .xml")
     match path.suffix.lower():
         case ".pdf":
-            pages = pdf_pages(path)
+            pages = list(map(unmarked, pdf_pages(path)))
         case ".txt":
-            pages = _text(path).split(PAGE)
+            pages = list(map(unmarked, _text(path).split(PAGE)))
         case ".xml":
             pages = [xml_text(path)]
         case suffix:
@@ -370,6 +310,83 @@ def read_document(path: Path) -> Document:
     if not document.text.strip():
         raise DatasetError(f"{path.name}: it holds no text (name another file).")
     return document
+
+
+def _plain_text(path: Path) -> MarkedText:
+    text = _text(path)
+    return MarkedText(
+        pages=tuple(map(unmarked, text.split(PAGE))), is_paged=PAGE in text
+    )
+
+
+_READERS: Final[Mapping[str, Callable[[Path], MarkedText]]] = {
+    **dict.fromkeys((".txt", ".text"), _plain_text),
+    **dict.fromkeys((".md", ".markdown"), lambda path: markdown_text(_text(path))),
+    **dict.fromkeys((".xml", ".nxml", ".jats", ".tei"), xml_paper),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), html_paper),
+    ".json": docling_paper,
+}
+
+SUFFIXES: Final = (".pdf", *_READERS)
+"""Files that `read_paper` reads."""
+
+
+def read_paper(
+    path: Path,
+    findings: InputFindings,
+    *,
+    max_pages: int = MAX_PAGES,
+    vision: bool = False,
+) -> Document:
+    """Reads a paper in any format, with sections and what the file says about itself.
+
+    Args:
+        path: its file; the suffix is one of `SUFFIXES`.
+        findings: learns of pages without text and of scrambled columns.
+        max_pages: of a PDF; a longer one is an error.
+        vision: whether the pages are also shown to a model, so that a PDF without text
+            is a finding and not an error.
+
+    Raises:
+        DatasetError: the file is missing, of another kind, too large, empty, encrypted
+            or broken.
+    """
+    kinds = f"a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+    _check_size(path, kinds)
+    suffix = path.suffix.lower()
+    if suffix == ".pdf":
+        pages = paper_pages(path, findings, max_pages=max_pages, vision=vision)
+        document = cleaned_document(path.name, list(map(unmarked, pages)))
+    elif suffix in _READERS:
+        text = _READERS[suffix](path)
+        document = cleaned_document(
+            path.name, text.pages, is_paged=text.is_paged, metadata=text.metadata
+        )
+        if text.heads_with_title:
+            document = _with_title(document)
+    else:
+        raise DatasetError(
+            f"{path.name}: {suffix or 'a name without an end'} is not read (give "
+            f"{kinds})."
+        )
+    if not document.text.strip() and not vision:
+        raise DatasetError(f"{path.name}: it holds no text (name another file).")
+    return document
+
+
+def text_document(name: str, text: str) -> Document:
+    """Returns text that is in no file of its own as a document, unchanged."""
+    return Document(name=name, text=text, starts=(0,), is_paged=False)
+
+
+def _check_size(path: Path, expected: str) -> None:
+    if not path.is_file():
+        raise DatasetError(f"{path}: no such file (name {expected}).")
+    if path.stat().st_size > MOST_BYTES:
+        raise DatasetError(
+            f"{path.name}: it has more than {MOST_BYTES >> 20} MB (keep "
+            "only what is to be read)."
+        )
 
 
 def _text(path: Path) -> str:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from runner.errors import UsageError
 from runner.fingerprint import Input
 from runner.job import Answers, Job
-from runner.registry import load_job
+from runner.registry import job_of
 from runner.score.scoring import answers, effective_settings
 from store.database import open_reader
 from store.errors import StoreError
@@ -62,7 +62,7 @@ def open_run(folder: RunFolder) -> Iterator[InputRun]:
     """
     with open_reader(folder.log) as reader:
         started = run_started(reader)
-        job = load_job(started.job)
+        job = job_of(started)
         yield InputRun(
             run_id=folder.run_id,
             job=job,

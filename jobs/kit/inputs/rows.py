@@ -268,6 +268,18 @@ class InputFindings:
             )
         )
 
+    def extend(self, others: InputFindings) -> None:
+        """Adds the findings of files that were read on the side."""
+        for finding in others.findings():
+            self.add(
+                finding.code,
+                finding.severity,
+                finding.where,
+                finding.message,
+                example=finding.example,
+                n=finding.n,
+            )
+
     def findings(self) -> tuple[Finding, ...]:
         """Returns all findings."""
         return tuple(self._findings.values())

@@ -30,7 +30,7 @@ from store.printable import printable
 MAX_TEXT_CHARS = 400
 """Characters of one text that a page shows; the files hold the rest."""
 
-_VOID = frozenset({"img", "meta", "wbr"})
+_VOID = frozenset({"img", "input", "meta", "wbr"})
 
 
 class Element(str):

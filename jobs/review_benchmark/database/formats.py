@@ -8,12 +8,9 @@ the reader is never more than a batch ahead, and ends when nobody reads any more
 
 from __future__ import annotations
 
-import logging
-import re
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from importlib.util import find_spec
 from itertools import count, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -24,17 +21,23 @@ import msgspec
 
 from jobs.kit.inputs.cells import kind_of
 from jobs.kit.inputs.files import header_of, lines, read_json, records
+from jobs.kit.inputs.pubmed import read_pubmed
+from jobs.kit.inputs.references import (
+    FIELDS,
+    BadReference,
+    RecordCells,
+    read_bibtex,
+    read_ris,
+)
 from jobs.kit.text_format import plural
 from jobs.review_benchmark.database.papers import (
-    FIELDS,
+    DeletedRecords,
     ImportedRecord,
     PaperFormat,
     ReadRecord,
-    RecordCells,
     UnreadableRecord,
     record_from_cells,
 )
-from jobs.review_benchmark.database.pubmed import read_pubmed
 from jobs.review_benchmark.result_files import EXCLUDED, INCLUDED
 from runner.errors import DatasetError, UsageError
 
@@ -188,176 +191,25 @@ def _entry(number: int, value: object) -> ImportedRecord | UnreadableRecord:
     return UnreadableRecord(number, reason)
 
 
-_BEGINS = re.compile(r"\s*@\s*(\w+)\s*[{(]")
-_AND = re.compile(r"\s+and\s+")
-_DOLLAR = re.compile(r"(?<!\\)\$")
-_PERCENT = re.compile(r"(?<!\\)%")
-_YEAR = re.compile(r"[0-9]{4}")
-
-_NO_PAPERS = frozenset({"comment", "preamble", "string"})
+_FORMAT: Final = "say what the file is with --format"
+_PUBMED: Final = f"export from PubMed as XML, or {_FORMAT}"
 
 
-def read_bibtex(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
-    """The entries of a file; LaTeX in them becomes plain text.
-
-    Raises:
-        DatasetError: the file is not to be read, or no entry begins in it.
-    """
-    from bibtexparser.entrypoint import parse_string  # noqa: PLC0415 - of an extra; see choice.py
-    from pylatexenc.latex2text import LatexNodes2Text  # noqa: PLC0415 - likewise
-
-    # what is wrong with an entry is said by its BadEntry
-    logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
-    plain = LatexNodes2Text(math_mode="text").latex_to_text
-    macros: list[str] = []
+def read_references(
+    references: Iterable[RecordCells | BadReference | int],
+) -> Iterator[ReadRecord]:
+    """The papers that references are, numbered from 1; an int counts deleted ones."""
     number = 0
-    for kind, block in _blocks(path):
-        if kind == "string":
-            macros.append(block)
-        if kind in _NO_PAPERS:
+    for reference in references:
+        if isinstance(reference, int):
+            yield DeletedRecords(n=reference)
             continue
         number += 1
-        library = parse_string("\n".join((*macros, block)))
-        if not library.entries:
-            reason = "it is not to be parsed (check its braces, quotes and commas)"
-            yield UnreadableRecord(number, reason)
-            continue
-        entry = library.entries[-1]
-        fields = {field.key.lower(): str(field.value) for field in entry.fields}
-        try:
-            cells = _bibtex_cells(entry.key, fields, plain)
-        except RecursionError:
-            reason = "its braces are nested too deep (remove some)"
-            yield UnreadableRecord(number, reason)
+        if isinstance(reference, BadReference):
+            yield UnreadableRecord(reference.number, reference.reason)
         else:
-            yield record_from_cells(number, cells)
-    if not number:
-        raise DatasetError(
-            f"{path.name}: no entry begins with @ (say what the file is with --format)."
-        )
+            yield record_from_cells(number, reference)
 
-
-def _blocks(path: Path) -> Iterator[tuple[str, str]]:
-    """What begins with @ at a line's beginning: its kind in lower case, and its text.
-
-    That is where bibtexparser sees blocks begin too, whatever is still open.
-    """
-    kind, block = "", list[str]()
-    for _, line in lines(path):
-        match = _BEGINS.match(line)
-        if match:
-            if kind:
-                yield kind, "".join(block)
-            kind, block = match.group(1).lower(), []
-        if kind:
-            block.append(line)
-    if kind:
-        yield kind, "".join(block)
-
-
-def _bibtex_cells(
-    key: str, fields: Mapping[str, str], plain: Callable[[str], str]
-) -> RecordCells:
-    def text(*names: str) -> str:
-        value = next((fields[name] for name in names if name in fields), "")
-        return " ".join(plain(_escaped(value)).split())
-
-    year = _YEAR.search(text("year", "date"))
-    return {
-        "document_id": key,
-        "pmid": text("pmid"),
-        "doi": text("doi"),
-        "title": text("title"),
-        "abstract": text("abstract"),
-        "authors": _AND.split(text("author")),
-        "journal": text("journal", "journaltitle"),
-        "year": year.group() if year else None,
-    }
-
-
-def _escaped(text: str) -> str:
-    """LaTeX as most programs export it: a bare % is a percent sign, not a comment.
-
-    A dollar is money where dollars do not pair as marks of mathematics.
-    """
-    text = _PERCENT.sub(r"\\%", text)
-    return _DOLLAR.sub(r"\\$", text) if len(_DOLLAR.findall(text)) % 2 else text
-
-
-_PMID = re.compile(r"(?:pmid:?\s*)?([0-9]{1,8})", re.IGNORECASE)
-
-_FIRST, _LAST = "TY  -", "ER  -"
-_UNENDED = "it has no end (close it with a line ER  -)"
-
-
-def read_ris(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
-    """The records of a file, from `TY` to `ER` each.
-
-    Raises:
-        DatasetError: the file is not to be read, or no record begins in it.
-    """
-    from rispy import RisParser  # noqa: PLC0415 - of an extra; see choice.py
-
-    parser = RisParser(skip_unknown_tags=True)
-    record: list[str] = []
-    number = 0
-    for _, line in lines(path):
-        begins = line.startswith(_FIRST)
-        if begins:
-            if record:
-                yield UnreadableRecord(number, _UNENDED)
-            number += 1
-            record = []
-        if begins or record:
-            record.append(line)
-        if record and line.startswith(_LAST):
-            (fields,) = parser.parse_lines(iter(record))
-            yield record_from_cells(number, _ris_cells(fields))
-            record = []
-    if record:
-        yield UnreadableRecord(number, _UNENDED)
-    if not number:
-        raise DatasetError(
-            f"{path.name}: no record begins with TY (say what the file is with "
-            "--format)."
-        )
-
-
-def _ris_cells(fields: Mapping[str, Any]) -> RecordCells:
-    """Cells by rispy's names of the tags."""
-    year = _YEAR.search(fields.get("year") or fields.get("publication_year") or "")
-    return {
-        "document_id": fields.get("id"),
-        "pmid": fields.get("pmid") or _pmid(fields),
-        "doi": fields.get("doi"),
-        "title": fields.get("title") or fields.get("primary_title"),
-        "abstract": fields.get("abstract") or fields.get("notes_abstract"),
-        "authors": fields.get("authors") or fields.get("first_authors"),
-        "journal": fields.get("journal_name")
-        or fields.get("alternate_title3")
-        or fields.get("secondary_title"),
-        "year": year.group() if year else None,
-    }
-
-
-def _pmid(fields: Mapping[str, Any]) -> str:
-    """The PMID among the numbers that a database gave.
-
-    Every database has its own: bare digits count where it is PubMed or Medline, or
-    where none is named.
-    """
-    source = (fields.get("name_of_database") or "").lower()
-    is_pubmed = not source or "pubmed" in source or "medline" in source
-    for tag in ("accession_number", "custom2"):
-        text = (fields.get(tag) or "").strip()
-        match = _PMID.fullmatch(text)
-        if match and (is_pubmed or not text.isdigit()):
-            return match.group(1)
-    return ""
-
-
-_EXTRAS: Final[Mapping[PaperFormat, str]] = {"ris": "rispy", "bibtex": "bibtexparser"}
-"""Libraries that an extra brings."""
 
 _READERS: Final[
     Mapping[PaperFormat, Callable[[Path, Mapping[str, str]], Iterator[ReadRecord]]]
@@ -366,9 +218,9 @@ _READERS: Final[
     "jsonl": lambda path, _: read_lines(path),
     "csv": lambda path, mapped: read_table(path, ",", mapped),
     "tsv": lambda path, mapped: read_table(path, "\t", mapped),
-    "pubmed": lambda path, _: read_pubmed(path),
-    "ris": lambda path, _: read_ris(path),
-    "bibtex": lambda path, _: read_bibtex(path),
+    "pubmed": lambda path, _: read_references(read_pubmed(path, _PUBMED)),
+    "ris": lambda path, _: read_references(read_ris(path, _FORMAT)),
+    "bibtex": lambda path, _: read_references(read_bibtex(path, _FORMAT)),
 }
 
 
@@ -385,12 +237,6 @@ def read_papers(
     Raises:
         DatasetError: the file is not to be read in that format.
     """
-    library = _EXTRAS.get(form)
-    if library is not None and find_spec(library) is None:
-        raise DatasetError(
-            f"{path.name}: reading {form} needs {library} (pip install "
-            "'siftlog[refs]')."
-        )
     return _READERS[form](path, mapped)
 
 

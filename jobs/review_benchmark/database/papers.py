@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, PlainValidator, TypeAdapter, ValidationError
 
 from jobs.kit.inputs.cells import InputCell, Trimmed, integer_of, quote
+from jobs.kit.inputs.references import RecordCells
 from jobs.kit.inputs.rows import sentence_of
 from jobs.review_benchmark.data import Identifier
 from jobs.review_benchmark.matching import Normaliser, pmid_of
@@ -192,14 +193,6 @@ def normalise_record(entry: ImportedRecord) -> NormalisedRecord:
         title=NORMAL.title(entry.title),
         source_id=entry.source_id,
     )
-
-
-RecordCells: TypeAlias = Mapping[str, InputCell]
-"""By the names of the fields; what is absent, None or blank is not given."""
-
-FIELDS: Final = (
-    *("document_id", "pmid", "doi", "title", "abstract", "authors", "journal", "year"),
-)
 
 
 def record_from_cells(

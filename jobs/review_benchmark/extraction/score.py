@@ -32,7 +32,7 @@ from jobs.review_benchmark.matching import (
     match_papers,
     pmid_of,
 )
-from jobs.review_benchmark.settings import INPUTS
+from jobs.review_benchmark.settings import INPUTS, QUESTION
 from runner.job import Answer, Answers
 from runner.scorecard import Finding, Metric, Scorecard
 from store.printable import clip, one_line
@@ -305,7 +305,7 @@ def score(extract: ExtractionInputs, answers: Answers) -> Scorecard:
         for extraction in extractions
         if extract.settings.with_excluded
     ]
-    settings = extract.settings.model_dump(mode="json", exclude={*INPUTS})
+    settings = extract.settings.model_dump(mode="json", exclude={*INPUTS, *QUESTION})
     return Scorecard(
         models={
             extraction.model: EXTRACTION.describe(

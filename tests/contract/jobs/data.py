@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import jobs
+from tests.jobs.ask.make_sample import PAPERS
 
 Row: TypeAlias = dict[str, str]
 Words: TypeAlias = tuple[object, ...]
@@ -151,6 +152,19 @@ a2,p1,Given aspirin at 100 mg.,aspirin,100
 b1,p2,They received insulin.,insulin,
 b2,p2,No treatment.,,
 """
+
+
+def asking(folder: Path, gold: Edit = same, texts: Edit = same) -> Words:
+    """The sample as plain texts, with other right values or texts."""
+    source, papers = sample("ask"), folder / "papers"
+    papers.mkdir()
+    for path in sorted((source / "papers").iterdir()):
+        is_pdf = path.suffix == ".pdf"
+        text = "\n".join(PAPERS[path.name]) if is_pdf else path.read_text("utf-8")
+        (papers / f"{path.stem}.txt").write_text(texts(text), "utf-8")
+    edited_csv(source / "gold.csv", folder / "gold.csv", gold)
+    shutil.copy(source / "recipe.toml", folder)
+    return ("ask", "--recipe", folder / "recipe.toml")
 
 
 def treatments(folder: Path, edit: Edit = same) -> Words:

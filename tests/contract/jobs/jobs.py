@@ -14,6 +14,7 @@ from tests.commands import Done, command
 from tests.contract.jobs.data import (
     Edit,
     Words,
+    asking,
     evidence,
     investigation,
     properties,
@@ -189,6 +190,20 @@ def _gold(folder: Path) -> tuple[Words, Words]:
 
 
 LISTED = (
+    JobCase(
+        name="ask",
+        replies=("baseline/lexical",),
+        items=sample_items("ask"),
+        readers=("jobs.ask.plan.read_fields",),
+        truths={
+            "gold": lambda folder: _pair(
+                folder,
+                lambda own, edit: asking(own, gold=edit),
+                lambda row: {**row, "enrolled": "8675309", "dose": "1"},
+            )
+        },
+        texts=lambda folder, change: asking(folder, texts=change),
+    ),
     JobCase(
         name="evidence-retrieval",
         replies=(*recorded("evidence-retrieval"), "baseline/lexical"),

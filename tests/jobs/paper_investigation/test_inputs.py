@@ -47,13 +47,16 @@ def test_with_any_input_nothing_is_filled_in() -> None:
 @pytest.mark.parametrize(
     ("given", "needed"),
     [
-        (InvestigationSettings(papers=PAPERS), "investigate needs --bench"),
+        (
+            InvestigationSettings(mode="investigate", papers=PAPERS),
+            "investigate needs --bench",
+        ),
         (InvestigationSettings(bench=BENCH), "investigate needs --papers"),
         (
             InvestigationSettings(bench=BENCH, papers=PAPERS),
             "investigate needs --questions",
         ),
-        (InvestigationSettings(mode="extract", papers=PAPERS), "extract needs --bench"),
+        (InvestigationSettings(mode="extract", bench=BENCH), "extract needs --papers"),
         (
             InvestigationSettings(mode="questions", questions=QUESTIONS),
             "questions needs --papers",
@@ -164,7 +167,9 @@ def papers(
 ) -> tuple[PaperTexts, dict[str, Finding]]:
     noticed = InputFindings()
     opened = open_papers(
-        InvestigationSettings(papers=path, **settings), set(wanted), noticed
+        InvestigationSettings(**{"mode": "investigate", "papers": path, **settings}),
+        set(wanted),
+        noticed,
     )
     return opened, {finding.code: finding for finding in noticed.findings()}
 

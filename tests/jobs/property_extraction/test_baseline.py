@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.kit.grounding import GroundingLevel, PaperText, ground
 from jobs.property_extraction import plan as asking
 from jobs.property_extraction.baseline import (
     baseline,
@@ -20,7 +21,6 @@ from jobs.property_extraction.baseline import (
     shorten_quote,
     verify_names,
 )
-from jobs.property_extraction.grounding import GroundingLevel, PaperText, ground
 from jobs.property_extraction.name_pairs import NamePair
 from jobs.property_extraction.parsing import (
     ParsedExtraction,

@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.caveats import findings
-from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.grounding import (
+from jobs.kit.grounding import (
     ELIDED_CHARS,
     GROUNDED,
     GroundingLevel,
@@ -23,15 +21,16 @@ from jobs.property_extraction.grounding import (
     QuoteMatch,
     fold,
     ground,
-    is_among,
-    numbers_in,
 )
+from jobs.property_extraction.caveats import findings
+from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.papers import read_papers
 from jobs.property_extraction.predictions import ReplicatePredictions, RunPredictions
 from jobs.property_extraction.results import measure_run
 from jobs.property_extraction.row_outcomes import RowOutcome
 from jobs.property_extraction.rows import Prediction
 from jobs.property_extraction.settings import Grounding, PropertySettings
+from jobs.property_extraction.stated_numbers import is_among, numbers_in
 from jobs.property_extraction.values.numbers import read_number
 from tests.jobs.property_extraction.scored_rows import RUBRIC, TRUTH
 

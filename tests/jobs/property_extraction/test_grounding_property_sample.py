@@ -12,17 +12,12 @@ from functools import cache
 
 import pytest
 
+from jobs.kit.grounding import GroundingLevel, PaperText, QuoteMatch, ground
 from jobs.kit.inputs.rows import InputFindings
 from jobs.property_extraction.curated_files import (
     read_rubric,
     read_truth,
     read_unit_table,
-)
-from jobs.property_extraction.grounding import (
-    GroundingLevel,
-    PaperText,
-    QuoteMatch,
-    ground,
 )
 from jobs.property_extraction.inputs import SAMPLE
 from jobs.property_extraction.parsing import (

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.grounding import PaperText
+from jobs.kit.grounding import PaperText
 from jobs.property_extraction.parsing import (
     MOST_ROWS,
     ParsedChoice,

@@ -316,7 +316,7 @@ def test_stages_follow_each_other(tmp_path: Path, runs: tuple[str, ...]) -> None
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--tables", SAMPLE / "tables"), "A run needs --validation-set"),
+        (("--tables", SAMPLE / "tables"), "A run needs --library, files of records"),
         (
             ("--validation-set", SAMPLE / "set", "--stages", "fulltext"),
             "Stage fulltext needs --fulltext",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from jobs.kit.inputs.pdf import page_images
 from runner import errors as e
 from runner.clients import Timeouts
 from runner.clients.litellm_client import MEANINGS, library
 from runner.messages import Message, Reply, Schema, TextPart, Usage
+from tests.pdf_pages import pdf
 from tests.runner.clients.litellm_provider import (
     KEY,
     REQUEST,
@@ -339,3 +342,20 @@ async def test_no_answer_comes_from_a_cache_and_no_task_is_left() -> None:
     assert texts == ["a", "b"]
     left = {task.get_coro().__qualname__ for task in asyncio.all_tasks()}
     assert not {name for name in left if "ogging" in name and "Worker" in name}
+
+
+@pytest.mark.parametrize("provider", [ANTHROPIC, GEMINI], ids=repr)
+async def test_an_image_reaches_the_provider_through_litellm(
+    provider: Provider, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf(["There were 40 plots."]))
+    (page,) = page_images(path, dpi=30)
+    asked = call()
+    message = Message(role="user", parts=(TextPart(text="How many plots?"), page))
+    asked = replace(asked, request=replace(asked.request, messages=(message,)))
+    async with talking(provider, Said(body=provider.reply())) as (wire, client):
+        await client.call(asked)
+    body = json.dumps(wire.heard[0].body)
+    assert page.base64 in body
+    assert "image/png" in body

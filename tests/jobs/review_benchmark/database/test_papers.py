@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.database import formats
+from jobs.kit.inputs import references
 from jobs.review_benchmark.database.formats import mapped_columns, read_papers
 from jobs.review_benchmark.database.papers import (
     DeletedRecords,
@@ -330,7 +330,7 @@ def test_without_its_library_the_extra_is_named(
     def nothing(name: str) -> None:
         assert name in {"rispy", "bibtexparser"}
 
-    monkeypatch.setattr(formats, "find_spec", nothing)
+    monkeypatch.setattr(references, "find_spec", nothing)
     with pytest.raises(DatasetError, match=rf"{name}: .*siftlog\[refs\]"):
         found(tmp_path, name, "")
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.database import formats, pubmed
+from jobs.kit.inputs import pubmed
+from jobs.review_benchmark.database import formats
 from jobs.review_benchmark.database.formats import read_file, read_papers
 from jobs.review_benchmark.database.papers import (
     DeletedRecords,

@@ -13,18 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import count
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from jobs.kit.inputs.files import chunks
-from jobs.review_benchmark.database.papers import (
-    DeletedRecords,
-    ReadRecord,
-    RecordCells,
-    record_from_cells,
-)
+from jobs.kit.inputs.references import RecordCells
 from runner.errors import DatasetError
 
 _YEAR = re.compile(r"[0-9]{4}")
@@ -117,6 +111,8 @@ def _year(record: Element, path: str) -> str:
     return match.group() if match else ""
 
 
+CURE: Final = "export from PubMed as XML"
+
 ROOTS = frozenset({"PubmedArticleSet", "PubmedBookArticleSet"})
 
 RECORD_BYTES = 1 << 25
@@ -131,22 +127,28 @@ _READ: Mapping[str, Callable[[Element], RecordCells]] = {
 }
 
 
-def read_pubmed(path: Path) -> Iterator[ReadRecord]:
-    """The records of a file from PubMed; deleted ones are counted.
+def read_pubmed(path: Path, cure: str = CURE) -> Iterator[RecordCells | int]:
+    """Reads the records of a file from PubMed.
+
+    Args:
+        path: of the file.
+        cure: what to do about a file that is not from PubMed.
+
+    Yields:
+        The cells of a record, or a number of records that the file deletes.
 
     Raises:
         DatasetError: it is not to be read, not XML, not from PubMed, or hostile.
     """
-    numbers = count(1)
-    for element in _elements(path):
+    for element in _elements(path, cure):
         read = _READ.get(element.tag)
         if read is not None:
-            yield record_from_cells(next(numbers), read(element))
+            yield read(element)
         elif element.tag == "DeleteCitation":
-            yield DeletedRecords(n=len(element.findall("PMID")))
+            yield len(element.findall("PMID"))
 
 
-def _elements(path: Path) -> Iterator[Element]:
+def _elements(path: Path, cure: str) -> Iterator[Element]:
     """The children of the root, each let go of before the next."""
     parser: XMLPullParser[Element] = XMLPullParser(("start", "end"))
     root: Element | None = None
@@ -165,7 +167,7 @@ def _elements(path: Path) -> Iterator[Element]:
                             "(those of PubMed are not; leave the file out)."
                         )
                     if root is None:
-                        root = _root(element, path)
+                        root = _root(element, path, cure)
                     continue
                 depth -= 1
                 if depth == 1 and root is not None:
@@ -184,11 +186,10 @@ def _elements(path: Path) -> Iterator[Element]:
         ) from error
 
 
-def _root(element: Element, path: Path) -> Element:
+def _root(element: Element, path: Path, cure: str) -> Element:
     if element.tag not in ROOTS:
         raise DatasetError(
-            f"{path.name}: {element.tag} instead of PubmedArticleSet (export from "
-            "PubMed as XML, or say what the file is with --format)."
+            f"{path.name}: {element.tag} instead of PubmedArticleSet ({cure})."
         )
     return element
 

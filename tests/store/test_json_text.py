@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui.render.json_text import MOST, find_json, readable, reply_text, tree
+from store.json_text import MOST, find_json, readable, reply_text, tree
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

@@ -1,4 +1,4 @@
-"""Finds quotes and numbers in the text of a paper, and how well they match.
+"""Finds quotes in the text of a paper, and how well they match.
 
 Pure: it depends on text and quote alone. Most quotes are found as they are; only the
 others cost the folding of the paper, once, and the search for something like them.
@@ -10,22 +10,14 @@ kept: Tc and TC may be two things.
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Final
-
-from jobs.property_extraction.values.numbers import (
-    plain_dashes,
-    plain_superscripts,
-    read_number,
-)
 
 _HYPHEN: Final = "-\u2010\u2011"
 _HIDDEN: Final = "\u00ad\u200b-\u200d\u2060\ufeff"
@@ -262,69 +254,3 @@ def _lowered(text: str) -> str:
     if len(lower) == len(text):
         return lower
     return "".join(low if len(low := c.lower()) == 1 else c for c in text)
-
-
-CLOSE: Final = 1e-9
-"""Numbers are one if they differ by no more than this share of the one looked for."""
-
-_DECIMAL: Final = r"(?<![0-9])(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
-_ERROR: Final = r"(?:\([0-9]+\))?(?:[ ]?(?:\u00b1|\+/-)[ ]?[0-9.]+)?"
-
-# what a number begins with, before anything costlier is looked for
-_BEGIN: Final = r"(?=[0-9.])"
-
-_PLAIN_NUMBER: Final = re.compile(
-    rf"{_BEGIN}(?P<factor>{_DECIMAL})(?:\([0-9]+\))?(?P<exponent>(?:[eE][+-]?[0-9]+)?)"
-)
-
-_PARTED: Final = (
-    re.compile(r"(?<![0-9.])[0-9]{1,3}(?:[ ,][0-9]{3})+(?:\.[0-9]*)?(?![0-9])"),
-    re.compile(r"(?<![0-9.])[0-9]+\.[0-9]{3}(?:[ ][0-9]{3})*[ ][0-9]{1,3}(?![0-9])"),
-)
-"""A number whose digits are parted by threes, before its point, or after it.
-
-"at 4 300 K" may mean 300, and 4,300 too: a number that may be meant stands there.
-"""
-
-# PDF files lose what is raised: 2.1 x 10-5 is a power where it follows a factor
-_POWER: Final = re.compile(
-    rf"{_BEGIN}(?:(?P<factor>{_DECIMAL}){_ERROR}[ ]?[x\u00d7*\u00b7\u22c5][ ]?10[ ]?\^?"
-    r"|(?<![0-9])10[ ]?\^)[ ]?[{(]?[ ]?(?P<power>[+-]?[ ]?[0-9]{1,3})"
-)
-
-
-def numbers_in(text: str) -> tuple[float, ...]:
-    """Every number that a text may state, ascending.
-
-    One behind a dash counts with and without it: it may be a sign, or a range's.
-    """
-    printed = plain_superscripts(plain_dashes(" ".join(text.split())))
-    return tuple(sorted(set(_stated(printed))))
-
-
-def is_among(value: float, numbers: Sequence[float]) -> bool:
-    """Whether a number is among those of `numbers_in`."""
-    slack = CLOSE * abs(value)
-    index = bisect_left(numbers, value - slack)
-    return index < len(numbers) and numbers[index] <= value + slack
-
-
-def _stated(printed: str) -> Iterator[float]:
-    for match in _PLAIN_NUMBER.finditer(printed):
-        yield from _signed(float(match["factor"] + match["exponent"]), match)
-    for pattern in _PARTED:
-        for match in pattern.finditer(printed):
-            value = read_number(match[0], "scientific").value
-            if value is not None:
-                yield from _signed(value, match)
-    for match in _POWER.finditer(printed) if "10" in printed else ():
-        power = match["power"].replace(" ", "")
-        yield from _signed(float(f"{match['factor'] or 1}e{power}"), match)
-
-
-def _signed(value: float, match: re.Match[str]) -> Iterator[float]:
-    """A finite number, and the one below zero where a dash stands before it."""
-    if math.isfinite(value):
-        yield value
-        if match.string[match.start() - 1 : match.start()] == "-":
-            yield -value

@@ -1,0 +1,1 @@
+"""Asks questions of papers: a job declared in a recipe, or by flags."""

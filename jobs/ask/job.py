@@ -1,0 +1,47 @@
+"""Declares the job ask: which module has each of its parts."""
+
+from __future__ import annotations
+
+from jobs.ask.inputs import fit, inputs, load, require, with_sample
+from jobs.ask.plan import STAGES, admit, follow_up, item, plan, reaches, request
+from jobs.ask.prompts import WORDING
+from jobs.ask.settings import EVERYDAY, AskSettings, recipe_of
+from jobs.kit.fields.baseline import baseline
+from jobs.kit.job import Deferred
+from runner.job import Job
+
+
+class Ask(Job):
+    """What do these papers say: a table of answers, each with its quote?"""
+
+    name = "ask"
+    version = "1"
+    Settings = AskSettings
+    everyday = EVERYDAY
+    stages = STAGES
+    prompts = WORDING
+
+    with_sample = staticmethod(with_sample)
+    require = staticmethod(require)
+    fit = staticmethod(fit)
+    load = staticmethod(load)
+    admit = staticmethod(admit)
+    inputs = staticmethod(inputs)
+
+    plan = staticmethod(plan)
+    item = staticmethod(item)
+    reaches = staticmethod(reaches)
+    request = staticmethod(request)
+    follow_up = staticmethod(follow_up)
+    baseline = staticmethod(baseline)
+
+    score = Deferred("jobs.ask.score:score")
+    explain = Deferred("jobs.ask.explain:explain")
+    quotes = Deferred("jobs.ask.explain:quotes")
+
+    def replicates(self, settings: AskSettings, /) -> int | None:
+        """Return the number of replicates that the recipe asks for."""
+        return recipe_of(settings).replicates
+
+
+job = Ask()

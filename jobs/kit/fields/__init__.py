@@ -1,0 +1,1 @@
+"""Typed fields: declared, requested by schema, and read from replies with quotes."""

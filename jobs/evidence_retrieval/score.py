@@ -15,7 +15,6 @@ from jobs.evidence_retrieval.documents import EvidenceFolders, documents, summar
 from jobs.evidence_retrieval.figures import figures
 from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.metrics.paired_differences import (
-    ACCURACY,
     CURVES,
     item_metric,
     judged_queries,
@@ -43,7 +42,6 @@ from jobs.evidence_retrieval.sentence_order import listing
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary import run_text
 from jobs.evidence_retrieval.tables import checks_table, short_tables
-from jobs.evidence_retrieval.unjudged import unjudged_card
 from jobs.kit.metrics.selective import STATES
 from jobs.kit.score import Judged, ModelScores, comparable, with_models
 from runner.job import Answers, Task
@@ -76,10 +74,7 @@ def compared(model_results: ModelResults) -> Comparable:
         if "not recomputable" not in (metric.note or "")
     }
     settings = block.settings
-    paths = [*CURVES, *ranking_names(settings), *SUMS]
-    # only a probability is a decision
-    if block.gated is not None and block.gated.is_probability:
-        paths.append(ACCURACY)
+    paths = (*CURVES, *ranking_names(settings), *SUMS)
     return comparable([item_metric(path, settings) for path in paths], block, known)
 
 
@@ -248,8 +243,6 @@ def score(
     """All metrics, tables and artifacts of a sheet, with *verdicts* by task; pure."""
     settings = dataset.settings
     results = measure_models(scoring_input, settings)
-    if not (scoring_input.queries.y != UNKNOWN).any():
-        return unjudged_card(dataset, results, verdicts)
     models = {model: results.metrics(model) for model in results.models}
     tables = tuple(short_tables(results))
     contradictions = check(scoring_input, settings, models, tables)

@@ -44,7 +44,7 @@ from runner.run import launch
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
 from runner.score.scoring import settings_in
-from runner.workload import Workload, load_workload, validated
+from runner.workload import Workload, list_settings, load_workload, validated
 from runner.workload import resolve as resolve_settings
 from store.database import open_reader
 from store.errors import StoreError
@@ -59,6 +59,9 @@ JobSource: TypeAlias = str | Path | Job | type[Job]
 Obey: TypeAlias = Callable[[Interruptible, Callable[[str], None]], None]
 
 RUNS_DIR: Final = "runs"
+
+WAKE_S: Final = 0.2
+"""Seconds until a cancellation is noticed in a loop that nothing else wakes."""
 
 
 class PreparedRun:
@@ -145,7 +148,7 @@ def new_run(
         job,
         typed={},
         environment={},
-        file={**run_steps.implied(job, typed, {}), **implied, **_plain(plain)},
+        file={**run_steps.implied(job, typed, {}), **implied, **_plain(job, plain)},
     )
     work, run_options = run_steps.new_run(job, settings, typed, {})
     run_steps.print_findings(work)
@@ -258,16 +261,25 @@ def changed_settings(
         usual = validated(job, {"profile": before["profile"]}).model_dump(mode="json")
         before = {k: v for k, v in before.items() if usual.get(k) != v}
     return resolve_settings(
-        job, typed={}, environment={}, file={**before, **_plain(changes)}
+        job, typed={}, environment={}, file={**before, **_plain(job, changes)}
     )
 
 
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as a configuration file has them: models become objects."""
-    return {
-        name: value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-        for name, value in values.items()
-    }
+def _plain(job: Job, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as a configuration file has them.
+
+    Models become objects, and one value of a list becomes a list, as in a flag.
+    """
+    lists = list_settings(job)
+    plain: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, BaseModel):
+            plain[name] = value.model_dump(mode="json")
+        elif name in lists and isinstance(value, str | Path | int | float):
+            plain[name] = [value]
+        else:
+            plain[name] = list(value) if isinstance(value, tuple) else value
+    return plain
 
 
 class Interrupts:
@@ -375,16 +387,15 @@ async def carry_out_async(prepared: PreparedRun) -> None:
     with ThreadPoolExecutor(1, thread_name_prefix="siftlog") as pool:
         future = loop.run_in_executor(pool, asyncio.run, prepared.work(interrupts.obey))
         cancelled: asyncio.CancelledError | None = None
-        while True:
+        while not future.done():
             try:
-                await asyncio.shield(future)
+                # a notebook's kernel cancels without waking a loop that has nothing
+                # else to do, so this one wakes by itself
+                await asyncio.wait([future], timeout=WAKE_S)
             except asyncio.CancelledError as error:
-                if future.cancelled():
-                    raise
                 cancelled = error
                 interrupts.interrupt()
-                continue
-            break
+        future.result()
     if cancelled is not None:
         raise cancelled
 

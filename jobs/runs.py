@@ -45,7 +45,14 @@ if TYPE_CHECKING:
 ANSWERS: Final = "answers"
 """The table of a job that has its answers, one row an item and model."""
 
+ANSWER_COLUMNS: Final = (
+    *("item", "stage", "model", "replicate", "value", "unparsed", "reply", "error"),
+    "cost_usd",
+)
+"""Columns of that table for a job that has none."""
+
 TASKS: Final = "tasks"
+REPLIES: Final = "replies"
 PAGE: Final = 1000
 
 _CLOCK: Final = SystemClock()
@@ -122,9 +129,12 @@ class Run:
         """Return a table as a data frame, made from the log without a call.
 
         Args:
-            name: `answers`, `metrics`, `verdicts`, `tasks`, or a table of the job. A
-                job without a table of answers has one row a task, with the value that
-                was read from the reply.
+            name: one of
+
+                - `answers`: the job's table of answers; without one, a row a task with
+                  the value that was read from the reply
+                - `tasks`, `replies`: those of `siftlog export`, which load no job
+                - `metrics`, `verdicts`, or a table of the job's scorings
 
         Raises:
             UsageError: there is no such table.
@@ -135,6 +145,8 @@ class Run:
             reader = leaving.enter_context(open_reader(self._folder.log))
             if name == TASKS:
                 return frame(export.tasks(reader, last_seq(reader)))
+            if name == REPLIES:
+                return frame(export.answers(reader, last_seq(reader)))
             job = job_of(run_started(reader))
             settings = self._settings(reader, job)
             scoring = replayed(
@@ -152,7 +164,7 @@ class Run:
                 return frame(tables[name])
             if name == ANSWERS:
                 return self._answer_frame(reader, job, settings)
-        choices = ", ".join(sorted({ANSWERS, TASKS, *tables}))
+        choices = ", ".join(sorted({ANSWERS, REPLIES, TASKS, *tables}))
         raise UsageError(f"Run {self.id} has no table {name!r}; it has {choices}.")
 
     def _answer_frame(
@@ -160,12 +172,12 @@ class Run:
     ) -> pd.DataFrame:
         import pandas as pd  # noqa: PLC0415 - as above
 
-        columns = ("item", "stage", "model", "replicate", "value", "unparsed", "reply")
         rows = [
-            (*_answer_cells(answer), answer.error or answer.skip, answer.cost_usd)
-            for answer in self._answers(reader, job, settings)
+            _answer_cells(answer) for answer in self._answers(reader, job, settings)
         ]
-        return pd.DataFrame(rows, columns=[*columns, "error", "cost_usd"])
+        # as objects: numbers stay whole where others are missing
+        frame = pd.DataFrame(rows, columns=[*ANSWER_COLUMNS], dtype="object")
+        return frame.astype({"replicate": "int64", "cost_usd": "float64"})
 
     def score(
         self, *, record: bool = True, report: bool = True, **settings: Any
@@ -302,8 +314,8 @@ class Run:
         with open_reader(self._folder.log) as reader:
             scored = scorings(reader)
         for model, value in chain(*(one.reached.items() for one in scored[-1:])):
-            shown = "n/a" if value is None else f"{value:.3f}"
-            rows[f"{scored[-1].headline}, {model}"] = shown
+            text = "n/a" if value is None else f"{value:.3f}"
+            rows[f"{scored[-1].headline}, {model}"] = text
         report = self._folder.scores / str(len(scored)) / "report.html"
         if report.exists():
             rows["report"] = str(report)
@@ -399,7 +411,7 @@ async def arun(
 
 
 def _answer_cells(answer: Answer) -> tuple[object, ...]:
-    """Return the first cells of an answer's row."""
+    """Return an answer's row."""
     task, parsed, reply = answer.task, answer.parsed, answer.reply
     failure = parsed if isinstance(parsed, ParseFailure) else None
     value = None if failure is not None else parsed
@@ -411,4 +423,6 @@ def _answer_cells(answer: Answer) -> tuple[object, ...]:
         value.model_dump(mode="json") if isinstance(value, BaseModel) else value,
         None if failure is None else failure.reason,
         reply.text if isinstance(reply, Reply) else None,
+        answer.error or answer.skip,
+        answer.cost_usd,
     )

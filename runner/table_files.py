@@ -195,6 +195,11 @@ def _storable(cell: Cell) -> Cell:
     return repr(cell) if is_huge else cell
 
 
+def has_parquet() -> bool:
+    """Return whether the extra `parquet` is installed."""
+    return find_spec("pyarrow") is not None
+
+
 def require_parquet(what: str) -> None:
     """Check that Parquet can be written and read, which takes the extra `parquet`.
 
@@ -204,7 +209,7 @@ def require_parquet(what: str) -> None:
     Raises:
         UsageError: pyarrow is not installed.
     """
-    if find_spec("pyarrow") is None:
+    if not has_parquet():
         raise UsageError(
             f"{what} needs pyarrow: install it with pip install 'siftlog[parquet]'."
         )

@@ -111,6 +111,12 @@ def file_lists(job: Job) -> frozenset[str]:
     )
 
 
+def list_settings(job: Job) -> frozenset[str]:
+    """Return the names of settings that take several values."""
+    fields = job.Settings.model_fields.items()
+    return frozenset(name for name, field in fields if _is_list(field.annotation))
+
+
 def as_json(settings: BaseModel) -> str:
     """Encode all settings, defaults included, as compact JSON with sorted keys."""
     return json.dumps(

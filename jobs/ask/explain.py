@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
 from jobs.ask.merge import place_of
-from jobs.ask.page import in_context
-from jobs.kit.explain import closest, pages_text, select
+from jobs.ask.page import in_context, place_text
+from jobs.kit.explain import closest, pages_text, passage_of, select
 from jobs.kit.fields.gold import gold_text
 from jobs.kit.fields.measures import Judge
+from jobs.kit.fields.parsing import ParsedReply
 from jobs.kit.fields.results import FieldResult, ModelResult, replicate_result
 from jobs.kit.replies import AnswerSubset
-from runner.job import Answers
+from runner.job import Answer, Answers, QuotedPassage
 from store.document import Block, Fact, Heading, Quote
 
 WIDTH = 12
@@ -100,3 +101,21 @@ def _words(result: FieldResult, unit: str | None) -> str:
     detail = result.answer.detail
     reasons = (result.state, result.failure, repr(detail) if detail else "")
     return ": ".join(filter(None, reasons))
+
+
+def quotes(dataset: AskDataset, answer: Answer, /) -> Iterator[QuotedPassage]:
+    """Yield the quotes of a parsed reply, each with the field that it supports."""
+    if not isinstance(answer.parsed, ParsedReply):
+        return
+    text = dataset.items[place_of(answer.task).item].document.text
+    for name, field in answer.parsed.fields.items():
+        for quote in field.quotes:
+            start, end = quote.start, quote.end
+            yield passage_of(
+                text,
+                quote.text,
+                None if start is None or end is None else (start, end),
+                label=name,
+                match=quote.level.value,
+                place=place_text(quote),
+            )

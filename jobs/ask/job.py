@@ -37,6 +37,7 @@ class Ask(Job):
 
     score = Deferred("jobs.ask.score:score")
     explain = Deferred("jobs.ask.explain:explain")
+    quotes = Deferred("jobs.ask.explain:quotes")
 
     def replicates(self, settings: AskSettings, /) -> int | None:
         """Return the number of replicates that the recipe asks for."""

@@ -49,6 +49,7 @@ from jobs.kit.measurements import with_intervals
 from jobs.kit.metrics import Resamples, without_interval
 from jobs.kit.report.answer_page import page_end
 from jobs.kit.score import ItemFrame, ItemMetric, ModelScores, with_models
+from jobs.kit.text_format import plural
 from jobs.kit.truth import no_truth
 from runner.job import Answers
 from runner.scorecard import (
@@ -158,6 +159,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
             tally.first,
             counts,
             metrics,
+            judge=judge,
             disagreeing=tally.disagreeing,
             findings=findings,
         ),
@@ -235,8 +237,8 @@ def _findings(counts: Sequence[FieldOutcomes]) -> Iterator[Finding]:
                 code="ungrounded",
                 severity="warn",
                 where=model,
-                message=f"{n:,} values have a quote that is not in the text word for "
-                "word (columns _grounded of answers.csv)",
+                message=f"{plural(n, 'value')} with a quote that is not in the text "
+                "word for word (columns _grounded of answers.csv)",
                 n=n,
             )
 

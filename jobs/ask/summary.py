@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.ask.inputs import AskDataset
 from jobs.ask.page import place_text
-from jobs.kit.fields.results import FieldResult, ItemResult
-from jobs.kit.fields.spec import FieldSpec
+from jobs.kit.fields.gold import gold_text
+from jobs.kit.fields.measures import Judge
+from jobs.kit.fields.results import FieldResult, ItemResult, ModelResult
 from jobs.kit.fields.tables import FieldOutcomes
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import plural, with_ends
-from jobs.kit.truth import NO_TRUTH
 from runner.scorecard import Finding, Metric
 from store.document import Block, Column, Heading, Numbers, PageText, TableBlock, Words
 from store.printable import one_line
@@ -31,6 +31,7 @@ def run_text(
     counts: Sequence[FieldOutcomes],
     metrics: Mapping[str, Sequence[Metric]],
     *,
+    judge: Judge | None,
     disagreeing: Counter[str],
     findings: Sequence[Finding],
 ) -> PageText:
@@ -41,14 +42,14 @@ def run_text(
         items: its first items, one more than are listed.
         counts: by model and field.
         metrics: by model.
+        judge: has the gold values, if they are known.
         disagreeing: number of items whose models differ, by field.
         findings: of inputs and answers.
     """
     blocks: list[Block] = []
     if len(items) <= MOST_ITEMS:
         for item in items:
-            blocks += _item(dataset, item)
-        blocks.append("")
+            blocks += (*_item(dataset, item, judge), "")
     n = len(dataset.items)
     fields = plural(len(dataset.recipe.every_field), "field")
     blocks.append(f"{plural(n, 'item')}, {fields}, {plural(len(metrics), 'model')}")
@@ -58,30 +59,46 @@ def run_text(
         blocks.append(f"Models differ: {listed}. See disagreements.csv.")
     blocks += _accuracy(metrics)
     blocks += finding_lines(findings)
-    blocks += [f.message for f in findings if f.code == NO_TRUTH]
     blocks.append("answers.html shows each value with its quote in context.")
     return summary_text(blocks)
 
 
-def _item(dataset: AskDataset, item: ItemResult) -> Iterator[Block]:
+def _item(
+    dataset: AskDataset, item: ItemResult, judge: Judge | None
+) -> Iterator[Block]:
     """Yield the answers about one item, each next to its quote."""
-    yield Heading(item.item)
+    yield Heading(item.item, level=1)
     for row in item.rows:
         if len(item.rows) > 1:
             yield f"  {one_line(row.model)}"
         rows: list[tuple[str, str, str]] = []
         for name, result in row.fields.items():
-            rows += _lines(name, dataset.recipe.every_field[name], result)
+            unit = dataset.recipe.every_field[name].unit
+            rows += _lines(name, _value(result, unit, _gold(judge, row, name)), result)
         yield TableBlock(
             [Words("", 14), Words("", VALUE_CHARS), Words("", QUOTE_CHARS)], rows
         )
 
 
+def _gold(judge: Judge | None, row: ModelResult, name: str) -> str:
+    """Return the gold value of a wrong answer; "" for all other answers."""
+    score = judge.score(row.item, name, row.fields[name]) if judge else None
+    if judge is None or score is None or score.is_right:
+        return ""
+    return gold_text(judge.gold.rows[row.item][name])
+
+
+def _value(result: FieldResult, unit: str | None, gold: str) -> str:
+    """Return a value, or why there is none, and the gold value if it is wrong."""
+    value = result.text_with(unit) or result.state
+    value += f": {result.failure}" if result.failure else ""
+    return f"{value} [gold: {gold}]" if gold else value
+
+
 def _lines(
-    name: str, spec: FieldSpec, result: FieldResult
+    name: str, value: str, result: FieldResult
 ) -> Iterator[tuple[str, str, str]]:
     """Yield a field's name, value and quote in wrapped lines."""
-    value = result.text_with(spec.unit) or result.failure or result.state
     values = textwrap.wrap(value, VALUE_CHARS) or [""]
     quotes = textwrap.wrap(_quote(result), QUOTE_CHARS)
     if len(quotes) > QUOTE_LINES:

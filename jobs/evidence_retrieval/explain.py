@@ -42,10 +42,17 @@ from jobs.evidence_retrieval.plan import PARSERS, needed_tasks, plan
 from jobs.evidence_retrieval.predictions.columns import queries
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
 from jobs.evidence_retrieval.sentence_order import LOCAL, listing
-from jobs.kit.explain import Reading, failure_text, pages_text, reply_blocks
+from jobs.kit.explain import (
+    ItemAnswer,
+    Reading,
+    failure_text,
+    pages_text,
+    reply_blocks,
+    summary_fact,
+)
 from jobs.kit.metrics import assign
 from jobs.kit.metrics.columns import Floats, Ints
-from jobs.kit.metrics.selective import STATES
+from jobs.kit.metrics.selective import NEG, POS, STATES
 from jobs.kit.text_format import joined_words, plural
 from runner.fingerprint import request_hash
 from runner.job import Answer, Answers, Task, TaskSpec
@@ -71,6 +78,7 @@ from store.document import (
 )
 
 CRITERION_WIDTH = 16
+CRITERIA = "criteria"
 
 
 def overview(
@@ -82,6 +90,7 @@ def overview(
     if predictions is not None:
         title = f"{predictions.model}, {predictions.config}"
     yield Heading(f"{first.post_id}  {title}", level=1)
+    yield _post_summary(queries, predictions)
     yield f"pool       {first.pool_and_fold}"
     columns: list[Column] = [Words("criterion", CRITERION_WIDTH), Words("gold")]
     rows: list[list[Cell]] = [[query.criterion_id, query.truth] for query in queries]
@@ -92,6 +101,39 @@ def overview(
         for row, query in zip(rows, queries, strict=True):
             row[1:1] = _predicted_cells(query, predictions)
     yield TableBlock(columns, rows)
+
+
+def _post_summary(
+    queries: Sequence[ExplainedQuery], predictions: Predictions | None
+) -> Fact:
+    """Shows the criteria with evidence in truth, and how many a model has right."""
+    known = [query for query in queries if query.y != UNKNOWN]
+    with_evidence = sum(query.y == 1 for query in known)
+    truth = (
+        f"evidence for {with_evidence} of {plural(len(known), 'criterion', CRITERIA)}"
+    )
+    answers = []
+    if predictions is not None:
+        worths = [query_answer(query, predictions).is_right for query in queries]
+        text = f"{worths.count(True)} right, {worths.count(False)} wrong"
+        if undecided := worths.count(None):
+            text += f", {undecided} undecided or unjudged"
+        answers.append(ItemAnswer(model=predictions.model, text=text))
+    return summary_fact(truth if known else None, answers)
+
+
+def query_answer(query: ExplainedQuery, predictions: Predictions) -> ItemAnswer:
+    """A model's answer about a query: its state, and whether the truth agrees."""
+    state = state_of(predictions, query.index)
+    is_right = None
+    if query.y != UNKNOWN and state in {STATES[NEG], STATES[POS]}:
+        is_right = (state == STATES[POS]) == bool(query.y)
+    p = "" if predictions.prob is None else f", p {predictions.prob[query.index]:.2f}"
+    return ItemAnswer(
+        model=predictions.model,
+        text=f"{outcome(predictions, query.index)}{p}",
+        is_right=is_right,
+    )
 
 
 def _predicted_cells(query: ExplainedQuery, predictions: Predictions) -> list[Cell]:
@@ -350,7 +392,7 @@ def _after(
         yield from overview(selection.queries, headline)
         return
     (query,) = selection.queries
-    yield from head(query, model)
+    yield from head(query, model, [query_answer(query, headline)])
     yield f"status     {headline.status[query.index]}"
     if run.is_imported:
         yield from _stated(query, headline)

@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.predictions.outputs import Outputs, gather
 from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
 from jobs.evidence_retrieval.prompts import assessed, texts
 from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, Predictions, Queries
-from jobs.kit.explain import closest, select
+from jobs.kit.explain import ItemAnswer, closest, select, summary_fact
 from jobs.kit.replies import AnswerSubset
 from jobs.kit.text_format import joined_words, plural
 from runner.job import Answer, Answers, QuotedPassage, Task
@@ -81,6 +81,13 @@ class ExplainedQuery:
         return f"{pool}, fold {fold}"
 
     @property
+    def verdict_words(self) -> str | None:
+        """Whether people saw evidence; None: not known."""
+        if self.y == UNKNOWN:
+            return None
+        return "evidence" if self.y else "no evidence"
+
+    @property
     def truth(self) -> str:
         """What people judged, in a few words."""
         if self.y == UNKNOWN:
@@ -97,14 +104,18 @@ class ExplainedQuery:
         )
 
 
-def head(query: ExplainedQuery, title: str) -> Iterator[Block]:
+def head(
+    query: ExplainedQuery, title: str, answers: Iterable[ItemAnswer] = ()
+) -> Iterator[Block]:
     """Shows what is known of a query before any model spoke.
 
     Args:
         query: whose page.
         title: of which model, or that there is none yet.
+        answers: what models answer, for the summary.
     """
     yield Heading(f"{query.key}  {title}", level=1)
+    yield summary_fact(query.verdict_words, answers)
     name = "" if query.criterion is None else query.criterion.name
     yield Fact("criterion", f"{query.criterion_id}  {name}", is_cut=True)
     if query.criterion is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +20,6 @@ from jobs.evidence_retrieval.queries import (
     SCORED,
     UNJUDGED,
     UNKNOWN,
-    Predictions,
-    Queries,
 )
 from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.metrics.ranking import qrels_lines, run_lines
@@ -87,49 +85,28 @@ def per_query(block: JudgedPredictions) -> PerQuery:
     )
 
 
-class _QueryRow(NamedTuple):
-    """One query, and what was measured of it."""
+class QueryCells(NamedTuple):
+    """One query as plain values; None where there is none."""
 
-    measured: PerQuery
-    i: int
-
-    @property
-    def queries(self) -> Queries:
-        return self.measured.block.queries
-
-    @property
-    def prediction(self) -> Predictions:
-        return self.measured.block.prediction
-
-    @property
-    def y(self) -> int | None:
-        return _int(self.queries.y, self.i)
-
-    @property
-    def post(self) -> str:
-        return self.queries.posts[int(self.queries.post[self.i])]
-
-    @property
-    def criterion(self) -> str:
-        return self.queries.criteria[int(self.queries.criterion[self.i])]
-
-    @property
-    def state(self) -> int | None:
-        return _int(self.measured.state, self.i)
-
-    @property
-    def fold(self) -> str | None:
-        fold = _int(self.queries.fold, self.i)
-        return None if fold is None else self.queries.folds[fold]
-
-    @property
-    def gold(self) -> tuple[str, ...] | None:
-        return None if (gold := self.queries.gold) is None else gold[self.i]
-
-    @property
-    def status(self) -> str:
-        status = self.prediction.status[self.i]
-        return UNJUDGED if self.y is None and status == SCORED else status
+    i: int  #: its place in the sheet
+    fold: str | None
+    post: str
+    criterion: str
+    prob_raw: float | None
+    prob: float | None
+    y: int | None
+    state: int | None
+    tau_neg: float | None
+    tau_pos: float | None
+    pool: int | None
+    k: int | None
+    recall: float | None
+    precision: float | None
+    mrr: float | None
+    gold: tuple[str, ...] | None
+    model: str
+    config: str
+    status: str
 
     def correct(self, *evident: int) -> int | None:
         """1 where it is in one of these states just if there is evidence, else 0."""
@@ -138,30 +115,28 @@ class _QueryRow(NamedTuple):
         return int((self.state in evident) == (self.y == 1))
 
 
-PER_QUERY = TableOf[_QueryRow](
+PER_QUERY = TableOf[QueryCells](
     name="per_query",
     columns=(
         text("fold_id", lambda row: row.fold),
         text("post_id", lambda row: row.post),
         text("criterion_id", lambda row: row.criterion),
-        number("p4_prob_raw", lambda row: _float(row.prediction.prob_raw, row.i)),
-        number("p4_prob_calibrated", lambda row: _float(row.prediction.prob, row.i)),
+        number("p4_prob_raw", lambda row: row.prob_raw),
+        number("p4_prob_calibrated", lambda row: row.prob),
         count("has_evidence_gold", lambda row: row.y),
         text("state", lambda row: None if row.state is None else STATES[row.state]),
-        number("tau_neg", lambda row: _float(row.prediction.tau_neg, row.i)),
-        number("tau_pos", lambda row: _float(row.prediction.tau_pos, row.i)),
-        count("n_candidates", lambda row: _int(row.queries.pool, row.i)),
-        count("selected_k", lambda row: _int(row.prediction.k, row.i)),
-        number("evidence_recall_at_k", lambda row: _float(row.measured.recall, row.i)),
-        number(
-            "evidence_precision_at_k", lambda row: _float(row.measured.precision, row.i)
-        ),
-        number("mrr", lambda row: _float(row.measured.mrr, row.i)),
+        number("tau_neg", lambda row: row.tau_neg),
+        number("tau_pos", lambda row: row.tau_pos),
+        count("n_candidates", lambda row: row.pool),
+        count("selected_k", lambda row: row.k),
+        number("evidence_recall_at_k", lambda row: row.recall),
+        number("evidence_precision_at_k", lambda row: row.precision),
+        number("mrr", lambda row: row.mrr),
         count("screening_correct", lambda row: row.correct(UNCERTAIN, POS)),
         count("alert_correct", lambda row: row.correct(POS)),
         text("gold_sent_uids", lambda row: _joined(row.gold)),
-        text("model", lambda row: row.prediction.model),
-        text("config", lambda row: row.prediction.config),
+        text("model", lambda row: row.model),
+        text("config", lambda row: row.config),
         count("n_gold", lambda row: None if row.gold is None else len(row.gold)),
         text("status", lambda row: row.status),
     ),
@@ -170,27 +145,73 @@ PER_QUERY = TableOf[_QueryRow](
 """Columns of the prediction format, then what makes it complete."""
 
 
-def query_rows(block: JudgedPredictions) -> Iterator[_QueryRow]:
+_ROWS_AT_ONCE = 1024
+"""Queries whose values are in memory as Python objects."""
+
+
+def query_rows(block: JudgedPredictions) -> Iterator[QueryCells]:
     """A row a query, in the sheet's order."""
     measured = per_query(block)
-    for i in range(len(block.queries)):
-        yield _QueryRow(measured, i)
+    size = len(block.queries)
+    for start in range(0, size, _ROWS_AT_ONCE):
+        yield from _some_rows(measured, range(size)[start : start + _ROWS_AT_ONCE])
+
+
+def _some_rows(measured: PerQuery, rows: range) -> Iterator[QueryCells]:
+    """The rows of some neighbouring queries: a column is read at once, not by cell."""
+    queries, prediction = measured.block.queries, measured.block.prediction
+    at = slice(rows.start, rows.stop)
+    truth = _ints(queries.y, rows)
+    folds = (
+        None if fold is None else queries.folds[fold]
+        for fold in _ints(queries.fold, rows)
+    )
+    statuses = (
+        UNJUDGED if y is None and status == SCORED else status
+        for y, status in zip(truth, prediction.status[at], strict=True)
+    )
+    return map(
+        QueryCells,
+        rows,
+        folds,
+        map(queries.posts.__getitem__, queries.post[at].tolist()),
+        map(queries.criteria.__getitem__, queries.criterion[at].tolist()),
+        _floats(prediction.prob_raw, rows),
+        _floats(prediction.prob, rows),
+        truth,
+        _ints(measured.state, rows),
+        _floats(prediction.tau_neg, rows),
+        _floats(prediction.tau_pos, rows),
+        _ints(queries.pool, rows),
+        _ints(prediction.k, rows),
+        _floats(measured.recall, rows),
+        _floats(measured.precision, rows),
+        _floats(measured.mrr, rows),
+        repeat(None) if queries.gold is None else queries.gold[at],
+        repeat(prediction.model),
+        repeat(prediction.config),
+        statuses,
+    )
 
 
 def _joined(uids: Sequence[str] | None) -> str | None:
     return None if uids is None else SEPARATOR.join(uids)
 
 
-def _float(column: Floats | None, i: int) -> float | None:
-    if column is None or math.isnan(column[i]):
-        return None
-    return float(column[i])
+def _floats(column: Floats | None, rows: range) -> Iterable[float | None]:
+    """Some entries of a column; None for NaN, and for all where there is no column."""
+    if column is None:
+        return repeat(None)
+    values = column[rows.start : rows.stop].tolist()
+    # only NaN differs from itself
+    return [None if x != x else x for x in values]  # noqa: PLR0124
 
 
-def _int(column: Ints | States | None, i: int) -> int | None:
-    if column is None or column[i] == UNKNOWN:
-        return None
-    return int(column[i])
+def _ints(column: Ints | States | None, rows: range) -> list[int | None]:
+    if column is None:
+        return [None] * len(rows)
+    values = column[rows.start : rows.stop].tolist()
+    return [None if x == UNKNOWN else x for x in values]
 
 
 SEPARATOR = "|"

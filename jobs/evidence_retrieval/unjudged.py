@@ -240,7 +240,7 @@ class _RankedSentence(NamedTuple):
     score: float | None
     probability: float | None
     state: str | None
-    is_shown: bool | None  #: None: no K
+    is_selected: bool | None  #: None: no K
     sentence: str | None
 
 
@@ -255,7 +255,7 @@ _EVIDENCE = TableOf[_RankedSentence](
         count("rank", lambda row: row.rank, "1: the likeliest evidence"),
         text("sent_uid", lambda row: row.uid),
         number("score", lambda row: row.score, "of the final list"),
-        flag("shown", lambda row: row.is_shown, "among the first K"),
+        flag("shown", lambda row: row.is_selected, "among the first K"),
         text("sentence", lambda row: row.sentence),
     ),
     caption="Sentences of each post, the likeliest evidence first, by criterion.",
@@ -299,7 +299,7 @@ def _ranked(
                 score=None if scores is None else float(scores[i][rank - 1]),
                 probability=None if np.isnan(p[i]) else float(p[i]),
                 state=None if state == UNKNOWN else STATES[state],
-                is_shown=None if k == UNKNOWN else rank <= k,
+                is_selected=None if k == UNKNOWN else rank <= k,
                 sentence=sentences.get(uid),
             )
 
@@ -359,15 +359,19 @@ def _summary(
         for row in _outcomes(blocks)
     ]
     blocks_.append(wide_table((*titles, "p90"), rows))
-    blocks_ += (
-        f"{_name(pair.left)} and {_name(pair.right)}  "
-        f"{plural(pair.match.n, 'query', 'queries')} decided by both  "
-        f"agreement {fixed(pair.match.agreement.percent, 'z.2f')}  "
-        f"kappa {fixed(pair.match.agreement.kappa, 'z.2f')}"
-        for pair in pairs
-    )
+    blocks_ += map(_agreed, pairs)
     blocks_ += ["ranked sentences: evidence.csv", *finding_lines(findings)]
     return summary_text(blocks_)
+
+
+def _agreed(pair: _Pair) -> str:
+    agreement = pair.match.agreement
+    queries = plural(pair.match.n, "query", "queries")
+    return (
+        f"{_name(pair.left)} and {_name(pair.right)}  {queries} decided by both  "
+        f"agreement {fixed(agreement.percent, 'z.2f')}  "
+        f"kappa {fixed(agreement.kappa, 'z.2f')}"
+    )
 
 
 NAME_CELLS: Final = 30

@@ -2,8 +2,8 @@
 
 A job finds what an item names and writes a page about it as blocks of a document
 (`store.document`). The rest is here: `select` raises the error about an item that names
-nothing, `reply_blocks` shows an answer with what was read from it, and `pages_text`
-puts the pages together:
+nothing, `summary_fact` begins a page, `reply_blocks` shows an answer with what was read
+from it, and `pages_text` puts the pages together:
 
     >>> from store.document import Heading
     >>> posts = {"post_1": 3, "post_2": 1}
@@ -32,11 +32,14 @@ puts the pages together:
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+from jobs.kit.report.answer_page import QuoteInContext
 from runner.errors import UsageError
-from runner.job import Answer
+from runner.job import Answer, QuotedPassage
 from runner.messages import ParseFailure
 from store.document import Block, Fact, PageText, Quote, as_text
 from store.printable import clip
@@ -46,8 +49,42 @@ T = TypeVar("T")
 Reading: TypeAlias = tuple[str, str]
 """A label, such as `read`, and what was read or noticed."""
 
+MODELS = 6
+"""Answers that a summary lists."""
+
 NAME_CHARS = 60
 """Characters of an unknown name that its error repeats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemAnswer:
+    """A model's answer about an item, in a few words."""
+
+    model: str
+    text: str
+    is_right: bool | None = None  #: None: not judged, or more than one question
+
+
+def summary_fact(truth: str | None, answers: Iterable[ItemAnswer] = ()) -> Fact:
+    """Begins a page below its heading: the truth, and each model's answer.
+
+        >>> answer = ItemAnswer(model="m", text="include", is_right=False)
+        >>> print(as_text([summary_fact("excluded", [answer])]))
+        summary    truth: excluded; m: include, wrong
+
+    Args:
+        truth: in a few words; None: not known.
+        answers: one a model and replicate; the first ones are listed.
+    """
+    texts = [
+        f"{answer.model}: {answer.text}{_WORTH[answer.is_right]}" for answer in answers
+    ]
+    if more := len(texts) - MODELS:
+        texts[MODELS:] = [f"and {more} more"] if more > 0 else []
+    return Fact("summary", "; ".join([f"truth: {truth or 'not known'}", *texts]))
+
+
+_WORTH = {True: ", right", False: ", wrong", None: ""}
 
 
 def pages_text(pages: Iterable[Iterable[Block]]) -> PageText:
@@ -138,3 +175,39 @@ def reply_blocks(
 def failure_text(failure: ParseFailure) -> str:
     """Says why a reply could not be read, with the detail if there is one."""
     return f"{failure.reason}: {failure.detail}" if failure.detail else failure.reason
+
+
+def passage_of(
+    text: str,
+    quote: str,
+    span: tuple[int, int] | None,
+    *,
+    label: str = "",
+    match: str = "",
+    place: str = "",
+) -> QuotedPassage:
+    """Returns a quote with the text around it, on one line.
+
+    Args:
+        text: of the item.
+        quote: as the model wrote it.
+        span: offsets of the passage in the text; None: it was not found.
+        label: what the quote supports.
+        match: how well the passage matches it.
+        place: such as a page.
+    """
+    if span is None:
+        return QuotedPassage(quote=quote, label=label, match=match, place=place)
+    context = QuoteInContext.of(text, *span)
+    return QuotedPassage(
+        quote=quote,
+        label=label,
+        match=match,
+        place=place,
+        before=_BLANKS.sub(" ", context.before),
+        passage=_BLANKS.sub(" ", context.quote),
+        after=_BLANKS.sub(" ", context.after),
+    )
+
+
+_BLANKS = re.compile(r"\s+")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -24,12 +24,13 @@ from jobs.kit.score import (
     comparable,
     with_models,
 )
-from jobs.kit.summary import summary_text
+from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.tables import TableOf, count, text
 from jobs.kit.text_format import with_ends
+from jobs.kit.truth import NO_TRUTH, no_truth, without_truth
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from runner.scorecard import Axis, Labels, Metric, Panel, Scorecard
+from runner.scorecard import Axis, Finding, Labels, Metric, Panel, Scorecard
 from store.document import TableBlock, Words
 
 MOST_CATEGORIES = 20
@@ -101,6 +102,7 @@ MEASURES = Measures(
         )
     },
     headlines=("accuracy",),
+    operational=("parse_failure_rate",),
 )
 
 
@@ -162,6 +164,29 @@ CHARTS: tuple[Chart[None, Metric], ...] = (
 )
 
 
+class _AnswerRow(NamedTuple):
+    model: str
+    key: str
+    answer: str | None
+
+
+ANSWERS = TableOf[_AnswerRow](
+    name="answers",
+    columns=(
+        text("model", lambda row: row.model),
+        text("key", lambda row: row.key),
+        text("answer", lambda row: row.answer),
+    ),
+    caption="What each model answers, where no truth is known.",
+)
+
+
+def _answer_rows(by_model: Mapping[str, QuestionAnswers]) -> Iterator[_AnswerRow]:
+    for model, records in by_model.items():
+        for key, value in records.values.items():
+            yield _AnswerRow(model, key, None if value is None else str(value))
+
+
 def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
     """The scorecard of a run."""
     settings = dataset.settings
@@ -200,14 +225,18 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
         )
         for name, right in rights.items()
     }
+    categories = _categories(known, by_model.values())
     is_labelled = 0 < len(known) <= MOST_CATEGORIES
+    findings = dataset.findings
+    if not known:
+        findings = (*findings, no_truth("--rows FILE", f"a column {job.truth}"))
     note = bootstrap_note(
         settings.level, job.cluster or "row", f"{len(documents):,}", settings.boot_b
     )
     card = Scorecard(
         models={},
-        summary=_summary(job, dataset, known.total(), listed),
-        headline="accuracy",
+        summary=_summary(job, dataset, known.total(), listed, findings),
+        headline="accuracy" if known else "",
         worth_explaining=_worst(by_model),
         tables=(
             CONFUSION.table(
@@ -215,10 +244,12 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
             ),
         )
         if is_labelled
-        else (),
-        findings=dataset.findings,
+        else ()
+        if known
+        else (ANSWERS.table(_answer_rows(by_model)),),
+        findings=findings,
         figures=ChartFigures(
-            CHARTS,
+            CHARTS if known else (),
             lambda: Plot.of(None, {name: of[0] for name, of in listed.items()}, note),
         ),
         details=verdicts,
@@ -233,12 +264,16 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
         name: ModelScores(
             metrics=listed[name],
             comparable=comparable([compared], records, {}),
-            labels=partial(_labels, known, records) if is_labelled else None,
+            labels=partial(_labels, categories, records) if categories else None,
             units={"row": len(records.values)},
             baselines=_majority(known),
         )
         for name, records in by_model.items()
     }
+    if not known:
+        models = {
+            name: without_truth(scores, MEASURES) for name, scores in models.items()
+        }
     return with_models(card, models, MEASURES)
 
 
@@ -255,12 +290,20 @@ def with_metrics(
         sources: by model, what its metrics are computed from.
     """
     words = Measures(measures=measures)
+    has_truth = all(finding.code != NO_TRUTH for finding in card.findings)
     return replace(
         card,
         models={
             name: (
                 *listed,
-                *words.describe(with_intervals(measured(measures, sources[name]))),
+                *(
+                    metric
+                    for metric in words.describe(
+                        with_intervals(measured(measures, sources[name]))
+                    )
+                    # an undefined value without a truth is no result
+                    if has_truth or metric.value is not None
+                ),
             )
             for name, listed in card.models.items()
         },
@@ -300,8 +343,18 @@ def _judged_rows(
     return ItemFrame.of(keys, clusters, cluster=job.cluster or "row")
 
 
-def _labels(known: Counter[Value], records: QuestionAnswers) -> Labels:
-    categories = tuple(sorted(map(str, known)))
+def _categories(
+    known: Collection[Value], models: Iterable[QuestionAnswers]
+) -> tuple[str, ...]:
+    """The known truths, or without any the answers; none where there are too many."""
+    words: Iterable[Value | None] = known or {
+        value for records in models for value in records.values.values()
+    }
+    categories = sorted({str(word) for word in words if word is not None})
+    return tuple(categories) if len(categories) <= MOST_CATEGORIES else ()
+
+
+def _labels(categories: tuple[str, ...], records: QuestionAnswers) -> Labels:
     return Labels(
         what="answer",
         categories=categories,
@@ -318,8 +371,14 @@ def _summary(
     dataset: Questions,
     judged: int,
     listed: Mapping[str, Sequence[Metric]],
+    findings: Iterable[Finding],
 ) -> str:
     head = f"{job.name}  {len(dataset.rows):,} rows, {judged:,} with a known truth"
+    notes = [*finding_lines(f for f in findings if f.code == NO_TRUTH)]
+    if not judged:
+        unread = [(name, with_ends(of[1], ".1%")) for name, of in listed.items()]
+        table = TableBlock([Words("model", 30), Words("unread")], unread)
+        return summary_text([head, table, *notes])
     columns = [Words("model", 30), Words("accuracy"), Words("judged"), Words("unread")]
     rows = [
         (name, with_ends(of[0], ".3f"), f"{of[0].n:,}", with_ends(of[1], ".1%"))

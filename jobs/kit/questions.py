@@ -150,7 +150,7 @@ class QuestionJob(Job):
         """Read a value from a reply; None, or a `ParseFailure`, if it has none."""
 
     @abstractmethod
-    def offline(self, texts: Mapping[str, str]) -> str:
+    def offline(self, texts: dict[str, str]) -> str:
         """Answer without a model, from the texts that the prompt shows."""
 
     def is_right(self, value: Value, truth: Value) -> bool:

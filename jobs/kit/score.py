@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -67,12 +67,12 @@ OfFrame: TypeAlias = Literal["correct", "auroc", "auprc"]
 """Metrics that the columns of a frame give: a mean and two areas."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ItemFrame:
     """What one model says of each item, in columns of equal length.
 
     Keys and clusters are functions of the row, so that a frame of a million items
-    holds no text.
+    holds no text until a metric is compared.
     """
 
     size: int
@@ -106,6 +106,16 @@ class ItemFrame:
             categories=categories,
         )
 
+    @cached_property
+    def keys(self) -> list[str]:
+        """The key of every row; all metrics of the frame share the list."""
+        return [*map(self.key, range(self.size))]
+
+    @cached_property
+    def clusters(self) -> list[str]:
+        """The cluster of every row."""
+        return [*map(self.cluster_of, range(self.size))]
+
     @property
     def correct(self) -> Floats:
         """1 where the label is the truth, 0 where it is not, NaN without a label."""
@@ -122,7 +132,7 @@ class ItemFrame:
         return Labels(
             what=what,
             categories=self.categories,
-            items=[*map(self.key, range(self.size))],
+            items=self.keys,
             assigned=[None if at < 0 else self.categories[at] for at in assigned],
         )
 
@@ -166,9 +176,7 @@ class ItemMetric(Generic[Source]):
     def values(self, source: Source, definition: str) -> ItemValues:
         """The values of the items of one model."""
         frame = self.items(source)
-        rows: Sequence[int] = range(frame.size)
-        if self.rows is not None:
-            rows = np.flatnonzero(self.rows(source)).tolist()
+        rows = None if self.rows is None else np.flatnonzero(self.rows(source)).tolist()
         kind: Literal["mean", "ratio", "auroc", "auprc"] = "mean"
         first: Column
         second: Column | None
@@ -183,8 +191,8 @@ class ItemMetric(Generic[Source]):
             first, second = frame.columns(self.of)
         return ItemValues(
             kind=kind,
-            items=[*map(frame.key, rows)],
-            clusters=[*map(frame.cluster_of, rows)],
+            items=frame.keys if rows is None else [*map(frame.key, rows)],
+            clusters=frame.clusters if rows is None else [*map(frame.cluster_of, rows)],
             cluster=frame.cluster,
             first=_cells(first, rows),
             second=None if second is None else _cells(second, rows),
@@ -194,11 +202,14 @@ class ItemMetric(Generic[Source]):
         )
 
 
-def _cells(column: Column, rows: Sequence[int]) -> list[float | None]:
-    values = column.tolist() if isinstance(column, np.ndarray) else column
-    chosen = (values[row] for row in rows)
-    # only NaN differs from itself
-    return [None if x is None or x != x else float(x) for x in chosen]  # noqa: PLR0124
+def _cells(column: Column, rows: Sequence[int] | None) -> list[float | None]:
+    """The values of some rows, or of all; None for NaN."""
+    if not isinstance(column, np.ndarray):
+        column = np.array(column, dtype=np.float64)
+    chosen = (column if rows is None else column[rows]).astype(np.float64)
+    values = chosen.astype(object)
+    values[np.isnan(chosen)] = None
+    return [*values.tolist()]
 
 
 def comparable(

@@ -112,6 +112,9 @@ WORDING: Final = PromptCatalog(
 )
 
 
+CHARS_PER_TOKEN = 4
+"""The usual rule of thumb for English; the extraction of section 4.3 counts so too."""
+
 CACHED_PAPERS = 64
 """Papers whose questions are held by key: those that are asked about in a row."""
 
@@ -249,6 +252,18 @@ class InvestigationDataset:
         return lru_cache(CACHED_PAPERS)(
             lambda pmcid: {q.key: q for q in self.questions.get(pmcid, ())}
         )
+
+    def skip_reason(self, pmcid: str) -> str | None:
+        """Return why a paper is never sent; None if it is."""
+        settings = self.settings
+        if pmcid not in self.papers:
+            needs_no_text = settings.mode == "questions" and settings.closed_book
+            return None if needs_no_text else "no_paper_text"
+        if settings.context_tokens and not settings.max_chars:
+            tokens = len(self.papers.text(pmcid)) / CHARS_PER_TOKEN
+            if tokens + settings.max_tokens_extract > settings.context_tokens:
+                return "paper_too_long"
+        return None
 
     def paper(self, pmcid: str) -> BenchPaper | None:
         """The bench's line for a paper; None where the bench does not name it."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from jobs.kit.explain import pages_text
-from jobs.kit.text_format import fixed
+from jobs.kit.explain import ItemAnswer, pages_text, summary_fact
+from jobs.kit.text_format import fixed, plural
 from jobs.paper_investigation import plan
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.bench import sentences_of
@@ -31,7 +31,7 @@ from jobs.paper_investigation.variants import ground
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from store.document import Block, Quote
+from store.document import Block, Fact, Quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,13 +345,73 @@ def _case(
     )
 
 
+def _paper_summary(case: ExplainedPaper, dataset: InvestigationDataset) -> Fact:
+    """Shows the size of the truth, and what each model recalled and answered."""
+    variants = len(naming.distinct(case.truth, dataset.settings.variant_case))
+    has_truth = dataset.has_truth or bool(case.truth)
+    answers = [
+        ItemAnswer(
+            model=_name(paper, case), text=_paper_answer(paper, has_truth=has_truth)
+        )
+        for paper in case.papers
+    ]
+    n = len(case.questions)
+    truth = f"{plural(variants, 'variant')}, {plural(n, 'question')}"
+    return summary_fact(truth if has_truth else None, answers)
+
+
+def _paper_answer(paper: GradedPaper, *, has_truth: bool) -> str:
+    if not has_truth:
+        return plural(len(paper.predicted or ()), "variant")
+    if paper.skip:
+        return f"skipped, {paper.skip}"
+    accuracy = f"question accuracy {fixed(paper.question_accuracy)}"
+    if paper.record.mode == "questions":
+        return accuracy
+    if paper.predicted is None:
+        return "no variants"
+    return f"recalled {len(paper.recalled)} of {len(paper.truth)}, {accuracy}"
+
+
+def _question_summary(
+    question: PaperQuestion, case: ExplainedPaper, dataset: InvestigationDataset
+) -> Fact:
+    """Shows the expected answer, and each model's under the run's rules."""
+    answers = []
+    for paper in case.papers:
+        for item in paper.record.items:
+            if item.question.key == question.key:
+                judgement = judge(item, RuleChoice.of(dataset.settings))
+                answers.append(
+                    ItemAnswer(
+                        model=_name(paper, case),
+                        text=(judgement and judgement.value) or "no answer",
+                        is_right=None if judgement is None else judgement.right,
+                    )
+                )
+    return summary_fact(expected(question) or None, answers)
+
+
+def _name(paper: GradedPaper, case: ExplainedPaper) -> str:
+    """A model, with the replicate where there are several."""
+    record = paper.record
+    has_others = any(other.record.replicate > 1 for other in case.papers)
+    return f"{record.model} ({record.replicate})" if has_others else record.model
+
+
 def _page(
     selection: PaperSelection, case: ExplainedPaper, dataset: InvestigationDataset
 ) -> Iterator[Block]:
     questions = chosen_questions(selection, case, dataset)
     yield f"{case.pmcid}  {case.title or '(no title)'}"
+    if len(questions) == 1 and selection.words:
+        yield _question_summary(questions[0], case, dataset)
+    else:
+        yield _paper_summary(case, dataset)
     if dataset.has_truth or case.truth:
         yield from truth_blocks(case, dataset)
+    elif case.pmcid in dataset.papers:
+        yield f"text       {len(dataset.papers.text(case.pmcid)):,} characters"
     for paper in case.papers:
         if paper.record.mode != "questions":
             yield ""

@@ -143,10 +143,12 @@ def _paper_files(folder: Path, settings: InvestigationSettings) -> dict[str, Pat
                 "(keep one of the two)."
             )
     if not files:
-        raise DatasetError(
-            f"{folder}: no paper in it (files are named by id, such as PMC123.md; "
-            "other names need --any-id)."
+        names = (
+            "a paper is a .md, .txt or .pdf, named by its id"
+            if settings.any_id
+            else "files are named by id, such as PMC123.md; other names need --any-id"
         )
+        raise DatasetError(f"{folder}: no paper in it ({names}).")
     return files
 
 

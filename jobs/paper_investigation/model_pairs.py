@@ -264,7 +264,8 @@ def _pair(pair: ModelPair, left: ModelAnswers, right: ModelAnswers) -> PaperMode
     shared = sorted(set(left.papers.scored) & set(right.papers.scored))
     questions = _shared(f"pipeline.{TOTAL}.accuracy")
     paired = pair_items(
-        *(questions.values(side, questions.definition) for side in (right, left))
+        questions.values(right, questions.definition),
+        questions.values(left, questions.definition),
     )
     outcomes = paired.outcomes()
     paper_pair = PaperModelPair(

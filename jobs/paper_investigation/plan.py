@@ -124,10 +124,6 @@ def batches(
     return tuple(cut)
 
 
-CHARS_PER_TOKEN = 4
-"""The usual rule of thumb for English; the extraction of section 4.3 counts so too."""
-
-
 def plan_tasks(dataset: InvestigationDataset) -> Iterator[TaskSpec]:
     """First-stage specs: one extraction a paper, or, in mode questions, each question.
 
@@ -136,12 +132,12 @@ def plan_tasks(dataset: InvestigationDataset) -> Iterator[TaskSpec]:
     if dataset.settings.mode != "questions":
         for paper in dataset.bench:
             yield TaskSpec(
-                stage="extract", key=paper.pmcid, skip=_skip(dataset, paper.pmcid)
+                stage="extract", key=paper.pmcid, skip=dataset.skip_reason(paper.pmcid)
             )
         return
     for pmcid in _question_papers(dataset):
         links = _by_field(dataset.questions[pmcid], dataset.settings)
-        skip = _skip(dataset, pmcid)
+        skip = dataset.skip_reason(pmcid)
         yield from _question_specs(
             dataset.settings, pmcid, dataset.questions[pmcid], links, skip
         )
@@ -207,19 +203,6 @@ def _by_field(
         names = question_variants(question, settings)
         groups.setdefault(names[0] if names else "", []).append(question)
     return {variant: tuple(group) for variant, group in groups.items()}
-
-
-def _skip(dataset: InvestigationDataset, pmcid: str) -> str | None:
-    """Why a paper cannot be asked about; None where it can."""
-    settings = dataset.settings
-    if pmcid not in dataset.papers:
-        needs_no_text = settings.mode == "questions" and settings.closed_book
-        return None if needs_no_text else "no_paper_text"
-    if settings.context_tokens and not settings.max_chars:
-        tokens = len(dataset.papers.text(pmcid)) / CHARS_PER_TOKEN
-        if tokens + settings.max_tokens_extract > settings.context_tokens:
-            return "paper_too_long"
-    return None
 
 
 UNKNOWN = ParseFailure(reason="unknown_question")

@@ -12,7 +12,7 @@ left out of its JSON, since it is stored with every task.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -146,9 +146,39 @@ def _default(data_field: dataclasses.Field[Any]) -> object:
 
 
 def records(dataset: InvestigationDataset, answers: Answers) -> Iterator[PaperRecord]:
-    """One record a family, in the run's order."""
+    """One record a family, in the run's order, then those of papers never sent.
+
+    A run without a bench does not know papers that have no text.
+    """
+    sent: set[tuple[str, str, int]] = set()
     for family in answers.families():
-        yield record_of(dataset, family)
+        record = record_of(dataset, family)
+        sent.add((record.model, record.pmcid, record.replicate))
+        yield record
+    if not answers.imported and dataset.settings.mode != "questions":
+        yield from _never_sent(dataset, answers, sent)
+
+
+def _never_sent(
+    dataset: InvestigationDataset,
+    answers: Answers,
+    sent: Container[tuple[str, str, int]],
+) -> Iterator[PaperRecord]:
+    reasons = {paper: dataset.skip_reason(paper.pmcid) for paper in dataset.bench}
+    for paper, reason in reasons.items():
+        for model in answers.models:
+            for replicate in range(1, answers.replicates + 1):
+                if reason and (model, paper.pmcid, replicate) not in sent:
+                    yield PaperRecord(
+                        pmcid=paper.pmcid,
+                        model=model,
+                        replicate=replicate,
+                        mode=dataset.settings.mode,
+                        title=paper.title,
+                        pmid=paper.pmid,
+                        truth=paper.variants,
+                        absent=reason,
+                    )
 
 
 def record_of(dataset: InvestigationDataset, family: tuple[Answer, ...]) -> PaperRecord:

@@ -23,7 +23,7 @@ from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.tables import TableOf, flag, group, number, text
 from jobs.kit.tables import count as whole
 from jobs.kit.text_format import fixed
-from jobs.kit.truth import no_truth
+from jobs.kit.truth import no_truth, whole_sample
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.grading import GradedPaper, grade, read_extraction_reply
 from jobs.paper_investigation.inputs import INPUTS
@@ -32,6 +32,7 @@ from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.records import records
 from jobs.paper_investigation.run_tally import RunTally
 from jobs.paper_investigation.tables import KEYS
+from jobs.paper_investigation.variant_counts import Grounding
 from jobs.paper_investigation.variants import ground, variant_class, variant_kind
 from runner.job import Answers
 from runner.messages import ParseFailure
@@ -370,9 +371,13 @@ def score_without_truth(
         tables.append(
             DISAGREEMENTS.table(row for pair in pairs for row in pair.disagreements)
         )
-    all_findings = (no_truth(OPTION, CONTENT), *findings)
+    all_findings = (
+        no_truth(OPTION + whole_sample(dataset.settings.limit), CONTENT),
+        *findings,
+    )
+    grounding = counted.grounding()
     metrics = {
-        model: (*_metrics(dataset, counted, model_lists),)
+        model: (*_metrics(dataset, counted, grounding, model_lists),)
         for model, model_lists in lists.items()
     }
     replies = [tally.replies for tally in counted.by_model.values()]
@@ -404,7 +409,10 @@ def score_without_truth(
 
 
 def _metrics(
-    dataset: InvestigationDataset, counted: RunTally, lists: ModelLists
+    dataset: InvestigationDataset,
+    counted: RunTally,
+    grounding: Grounding,
+    lists: ModelLists,
 ) -> Iterator[Metric]:
     settings = dataset.settings
     draws = Resamples(
@@ -416,7 +424,7 @@ def _metrics(
         form=settings.interval,
     )
     yield from with_intervals(measured(LISTED, lists), draws)
-    for metric in counted.metrics(lists.model, counted.grounding()):
+    for metric in counted.metrics(lists.model, grounding):
         if WORDS.is_operational(metric.path):
             yield metric
 

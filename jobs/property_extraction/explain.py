@@ -10,9 +10,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from jobs.kit.explain import closest, pages_text, unknown_item
+from jobs.kit.explain import (
+    ItemAnswer,
+    closest,
+    pages_text,
+    passage_of,
+    summary_fact,
+    unknown_item,
+)
 from jobs.kit.grounding import ground
-from jobs.kit.quotes import in_context
 from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.caveats import ExcludedRows
@@ -86,6 +92,7 @@ PAPER_NAME_CELLS = 58
 def paper_blocks(results: PropertyResults, refno: str) -> Iterator[Block]:
     """All of the page but its head."""
     if not results.dataset.has_truth:
+        yield f"text       {len(results.dataset.papers.paper(refno).text):,} characters"
         for model, column in results.columns.items():
             yield from ("", Fact("", model, width=0))
             yield from _extracted(column.first, refno)
@@ -288,6 +295,8 @@ def explain(
 
 def _page(results: PropertyResults, item: ExplainedItem) -> Iterator[Block]:
     yield Heading("  ".join(filter(None, (item.refno, item.name))), level=1)
+    if item.refno is not None:
+        yield _summary(results, item.refno, item.name)
     if item.refno is None:
         yield from alias_blocks(results, item.name or "")
     elif item.name is None:
@@ -297,6 +306,37 @@ def _page(results: PropertyResults, item: ExplainedItem) -> Iterator[Block]:
     if item.refno is not None:
         for finding in ExcludedRows.of(results).findings():
             yield Fact("note: ", finding.message, width=0)
+
+
+def _summary(results: PropertyResults, refno: str, name: str | None) -> Fact:
+    """Shows the rows of the truth, and how those of each model compare with them."""
+    rows = [
+        results.dataset.truth[at]
+        for at in results.dataset.truth_by_paper.get(refno, ())
+    ]
+    n = sum(name in {None, row.name} for row in rows)
+    answers = []
+    for model, column in results.columns.items():
+        outcomes = column.first.row_outcomes
+        if not results.dataset.has_truth:
+            stated = sum(
+                row.refno == refno and name in {None, row.name}
+                for row in outcomes.predictions
+            )
+            answers.append(ItemAnswer(model=model, text=plural(stated, "row")))
+            continue
+        if refno not in outcomes.papers:
+            answers.append(ItemAnswer(model=model, text="not scored"))
+            continue
+        counts = [
+            count
+            for (paper, group), count in outcomes.group_counts().items()
+            if paper == refno and name in {None, group}
+        ]
+        tp, fp, fn = (sum(count[at] for count in counts) for at in range(3))
+        answers.append(ItemAnswer(model=model, text=f"TP {tp:,} FP {fp:,} FN {fn:,}"))
+    truth = plural(n, "row") if results.dataset.has_truth else None
+    return summary_fact(truth, answers)
 
 
 def _papers(results: PropertyResults) -> frozenset[str]:
@@ -325,11 +365,11 @@ def quotes(dataset: PropertyDataset, answer: Answer, /) -> Iterator[QuotedPassag
         if row.quote:
             found = ground(paper, row.quote)
             value = " ".join(filter(None, (row.value, row.unit)))
-            yield in_context(
+            start, end = found.start, found.end
+            yield passage_of(
                 paper.text,
                 row.quote,
-                found.start,
-                found.end,
+                None if start is None or end is None else (start, end),
                 label=f"{row.name}: {value}",
                 match=found.level.value,
             )

@@ -10,13 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jobs.kit.explain import (
+    ItemAnswer,
     closest,
     failure_text,
     pages_text,
     select,
+    summary_fact,
 )
 from jobs.kit.replies import AnswerSubset
+from jobs.kit.text_format import plural
 from jobs.review_benchmark import parsing, requests
+from jobs.review_benchmark.answered_questions import question_page
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
 from jobs.review_benchmark.data import Relevance, Review
 from jobs.review_benchmark.database.papers import DatabasePaper
@@ -35,7 +39,6 @@ from jobs.review_benchmark.matching import match_papers
 from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper
 from jobs.review_benchmark.results import measure_agents
-from jobs.review_benchmark.score_without_truth import question_page
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
@@ -347,7 +350,10 @@ def _after(
             yield head, UNASKED
             continue
         if not (dataset.has_truth or chosen.paper):
-            yield [head, *question_page(dataset, by_model[model])]
+            included = plural(len(by_model[model].included), "paper")
+            answer = ItemAnswer(model=model, text=f"includes {included}")
+            page = question_page(dataset, by_model[model])
+            yield [head, summary_fact(None, [answer]), *page]
             continue
         explained = ExplainedReview(
             dataset=alone,
@@ -362,7 +368,26 @@ def _after(
             if chosen.paper
             else review_blocks(explained)
         )
-        yield [head, *lines]
+        yield [head, _summary(explained, chosen.paper), *lines]
+
+
+def _summary(explained: ExplainedReview, document: str) -> Fact:
+    """Shows the truth about a review or a paper of it, and the model's answer."""
+    model, has_truth = explained.rebuilt.model, explained.column is not None
+    if not document:
+        benchmark = explained.benchmark
+        text = f"{benchmark.found_and_included} of them, in {benchmark.included_rows}"
+        answer = ItemAnswer(model=model, text=f"includes {text} papers")
+        return summary_fact(plural(benchmark.truth, "study", "studies"), [answer])
+    is_study = any(match.document == document for match in explained.matches)
+    is_included = document in explained.rebuilt.included
+    answer = ItemAnswer(
+        model=model,
+        text="included" if is_included else "not included",
+        is_right=is_included == is_study if has_truth else None,
+    )
+    truth = f"{'a' if is_study else 'no'} study of the review"
+    return summary_fact(truth if has_truth else None, [answer])
 
 
 def _head(chosen: SelectedPaper, title: str) -> Heading:

@@ -8,21 +8,15 @@ when a later scoring has published reviews of the same ids.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
-
-import numpy as np
 
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.measurements import count, share, with_intervals
 from jobs.kit.measures import Measures, ValueMeasure, measured
 from jobs.kit.metrics import ratio
 from jobs.kit.score import (
-    NO_LABEL,
-    ItemFrame,
     Judged,
     ModelScores,
     TaskVerdicts,
@@ -32,20 +26,31 @@ from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.tables import Columns, StreamedTable, TableOf, flag, group, number, text
 from jobs.kit.tables import count as whole
 from jobs.kit.text_format import fixed, plural, slugs
-from jobs.kit.truth import no_truth
+from jobs.kit.truth import no_truth, whole_sample
 from jobs.review_benchmark import parsing
+from jobs.review_benchmark.answered_questions import (
+    DECISIONS,
+    AgentWork,
+    AnsweredQuestion,
+    CandidateDecision,
+    WorkAgreement,
+    flow,
+    included_as_ris,
+    included_studies,
+    question_page,
+    reference,
+    references,
+)
 from jobs.review_benchmark.data import (
     AgentRecord,
     Conclusion,
     Relevance,
-    Review,
     SearchPlan,
     expression,
 )
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.rebuilt_reviews import (
-    AgentConclusion,
     CandidatePaper,
     ExecutedSearch,
     RebuiltReview,
@@ -57,59 +62,14 @@ from runner.messages import ParseFailure
 from runner.scorecard import (
     Artifact,
     Finding,
-    Labels,
     Scorecard,
     StreamedDetails,
 )
-from store.document import Block, Fact, Heading, Quote, as_text, wide_table
+from store.document import Block, Fact, as_text, wide_table
 from store.printable import one_line
 
 OPTION = "--truth DIR"
 CONTENT = "the studies of published reviews"
-
-DECISIONS = ("exclude", "include")
-
-
-class CandidateDecision(NamedTuple):
-    """A paper that an agent found for a question, and what it decided."""
-
-    rebuilt: RebuiltReview
-    candidate: CandidatePaper
-
-    @property
-    def paper(self) -> AgentRecord:
-        """Return the record of the paper."""
-        return self.rebuilt.papers[self.candidate.document]
-
-    @property
-    def key(self) -> str:
-        """Return the question and the paper, as `siftlog explain` names them."""
-        return f"{self.rebuilt.review}:{self.candidate.document}"
-
-
-def included_studies(rebuilt: RebuiltReview) -> list[CandidateDecision]:
-    """Return the included papers, the best first."""
-    included = (paper for paper in rebuilt.candidates if paper.included)
-    ordered = sorted(included, key=lambda paper: (-(paper.score or 0.0), paper.rank))
-    return [CandidateDecision(rebuilt, candidate) for candidate in ordered]
-
-
-def references(dataset: ReviewDataset, rebuilt: RebuiltReview) -> list[str]:
-    """Return the studies that a conclusion is drawn from, as one line each."""
-    studies = included_studies(rebuilt)[: dataset.settings.conclude_papers]
-    return [reference(study.paper) for study in studies]
-
-
-def reference(paper: AgentRecord) -> str:
-    """Return a paper as a reference: title, year, PMID and DOI."""
-    parts = (
-        paper.title.rstrip(".") or f"document {paper.document}",
-        str(paper.year or ""),
-        f"PMID {paper.pmid}" if paper.pmid else "",
-        f"doi:{paper.doi}" if paper.doi else "",
-    )
-    return one_line(". ".join(filter(None, parts)))
-
 
 PAPER: tuple[Columns[AgentRecord], ...] = (
     text("document_id", lambda paper: paper.document, "in the database"),
@@ -153,28 +113,7 @@ CANDIDATES = TableOf[CandidateDecision](
 )
 
 
-class _ConclusionRow(NamedTuple):
-    dataset: ReviewDataset
-    rebuilt: RebuiltReview
-
-    @property
-    def review(self) -> Review:
-        return self.dataset.review(self.rebuilt.review)
-
-    @property
-    def concluded(self) -> AgentConclusion:
-        return self.rebuilt.concluded
-
-    @property
-    def failure(self) -> str | None:
-        """Return why there is no conclusion; None if there is one."""
-        if self.concluded.text:
-            return None
-        failures = (conclusion.failure for conclusion in self.rebuilt.conclusions)
-        return next(filter(None, failures), self.rebuilt.skip) or None
-
-
-CONCLUSIONS = TableOf[_ConclusionRow](
+CONCLUSIONS = TableOf[AnsweredQuestion](
     name="conclusions",
     columns=(
         text("question_id", lambda row: row.rebuilt.review),
@@ -235,63 +174,6 @@ def _decisions(predictions: ReviewPredictions) -> Iterator[CandidateDecision]:
             yield CandidateDecision(rebuilt, candidate)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AgentWork:
-    """What one model made of all questions."""
-
-    model: str
-    reviews: Sequence[RebuiltReview]
-
-    @property
-    def decisions(self) -> Sequence[CandidateDecision]:
-        """Return the decisions about all candidates."""
-        return [
-            CandidateDecision(rebuilt, candidate)
-            for rebuilt in self.reviews
-            for candidate in rebuilt.candidates
-        ]
-
-    @property
-    def decided(self) -> Mapping[str, bool]:
-        """Return the decisions by paper, of the candidates that have a score."""
-        return {
-            decision.key: decision.candidate.included
-            for decision in self.decisions
-            if decision.candidate.score is not None
-        }
-
-    @property
-    def frame(self) -> ItemFrame:
-        """Return the decisions as labels of papers."""
-        decisions = self.decisions
-        labels = [
-            NO_LABEL
-            if decision.candidate.score is None
-            else int(decision.candidate.included)
-            for decision in decisions
-        ]
-        return ItemFrame.of(
-            [decision.key for decision in decisions],
-            [decision.rebuilt.review for decision in decisions],
-            cluster="question",
-            label=np.array(labels, np.int64),
-            categories=DECISIONS,
-        )
-
-    def labels(self) -> Labels:
-        """Return the decisions in words."""
-        return self.frame.labels("decision")
-
-    @property
-    def fallbacks(self) -> list[str]:
-        """Return the questions whose search plan was of no use."""
-        return [
-            rebuilt.review
-            for rebuilt in self.reviews
-            if any(search.is_fallback for search in rebuilt.searches)
-        ]
-
-
 WORK: Mapping[str, ValueMeasure[AgentWork]] = {
     "questions": ValueMeasure(
         "Questions",
@@ -344,23 +226,6 @@ MEASURES = Measures(
 )
 
 
-class WorkAgreement(NamedTuple):
-    """The decisions of two models about the papers that both scored."""
-
-    a: AgentWork
-    b: AgentWork
-
-    @property
-    def common(self) -> Sequence[tuple[bool, bool]]:
-        """Return both decisions about each common paper."""
-        others = self.b.decided
-        return [
-            (decision, others[key])
-            for key, decision in self.a.decided.items()
-            if key in others
-        ]
-
-
 def _both(pair: WorkAgreement, decisions: tuple[bool, bool]) -> int:
     return pair.common.count(decisions)
 
@@ -386,63 +251,18 @@ AGREEMENT = TableOf[WorkAgreement](
 )
 
 
-def question_page(dataset: ReviewDataset, rebuilt: RebuiltReview) -> Iterator[Block]:
-    """Show the search, the included studies and the conclusion of one question."""
-    review = dataset.review(rebuilt.review)
-    yield Fact("question", one_line(review.question))
-    for criterion in review.inclusion:
-        yield Fact("include", one_line(criterion))
-    for criterion in review.exclusion:
-        yield Fact("exclude", one_line(criterion))
-    yield Fact("model", rebuilt.model)
-    for search in rebuilt.searches:
-        of = f", replicate {search.replicate}" if len(rebuilt.searches) > 1 else ""
-        plan = " (fixed plan: the model's was of no use)" if search.is_fallback else ""
-        yield Heading(f"search{of}{plan}")
-        for query, hits in zip(search.queries, search.hits, strict=True):
-            yield Fact("", f"{hits:,} hits: {expression(query)}", indent=2, width=0)
-    yield Heading("papers")
-    yield f"  {_flow(rebuilt)}"
-    studies = included_studies(rebuilt)
-    for place, study in enumerate(studies, start=1):
-        score = fixed(study.candidate.score, "g")
-        label = f"{place}."
-        line = f"{reference(study.paper)} (score {score}, {study.key})"
-        yield Fact(label, line, indent=2, width=len(label) + 1)
-        if study.candidate.rationale:
-            yield Quote(one_line(study.candidate.rationale))
-    yield Heading("conclusion")
-    concluded = rebuilt.concluded
-    if concluded.text:
-        n = min(len(studies), dataset.settings.conclude_papers)
-        yield Fact("", one_line(concluded.text), indent=2, width=0)
-        yield Fact("direction", concluded.direction or "not stated", indent=2)
-        yield Fact("certainty", concluded.certainty or "not stated", indent=2)
-        drawn = f"studies 1 to {n}" if n > 1 else "study 1"
-        yield Fact("drawn from", drawn, indent=2)
-    else:
-        yield f"  none: {_ConclusionRow(dataset, rebuilt).failure or 'open'}"
-
-
-def _flow(rebuilt: RebuiltReview) -> str:
-    outcomes = Counter(candidate.outcome for candidate in rebuilt.candidates)
-    parts = [f"{len(rebuilt.candidates):,} found"]
-    parts += [f"{n:,} {name.replace('_', ' ')}" for name, n in outcomes.items()]
-    if rebuilt.skip:
-        parts.append(rebuilt.skip.replace("_", " "))
-    return ", ".join((*parts, f"{len(rebuilt.included):,} included"))
-
-
 def _pages(
     dataset: ReviewDataset, predictions: ReviewPredictions
 ) -> Iterator[Artifact]:
-    """Make a text file for each question and model."""
+    """Make a text file and a RIS file for each question and model."""
     models = slugs(predictions.models)
     names = slugs([review.id for review in predictions.reviews])
     for rebuilt in predictions.rebuilt:
         page = as_text(question_page(dataset, rebuilt))
-        name = f"answers/{models[rebuilt.model]}/{names[rebuilt.review]}.txt"
-        yield Artifact(name=name, text=f"{page}\n")
+        name = f"answers/{models[rebuilt.model]}/{names[rebuilt.review]}"
+        yield Artifact(name=f"{name}.txt", text=f"{page}\n")
+        if rebuilt.included:
+            yield Artifact(name=f"{name}.ris", text=included_as_ris(rebuilt))
 
 
 _PARSERS = {stage.name: stage.parse for stage in parsing.STAGES}
@@ -524,7 +344,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     }
     pairs = [WorkAgreement(a, b) for a, b in combinations(works.values(), 2)]
     findings = (
-        no_truth(OPTION, CONTENT),
+        no_truth(OPTION + whole_sample(dataset.settings.limit), CONTENT),
         *dataset.findings,
         *predictions.findings,
         *(finding for work in works.values() for finding in _findings(work, dataset)),
@@ -536,7 +356,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     rebuilt_reviews = predictions.rebuilt
     tables = [
         CONCLUSIONS.table(
-            _ConclusionRow(dataset, rebuilt) for rebuilt in rebuilt_reviews
+            AnsweredQuestion(dataset, rebuilt) for rebuilt in rebuilt_reviews
         ),
         INCLUDED.table(
             study for rebuilt in rebuilt_reviews for study in included_studies(rebuilt)
@@ -583,7 +403,7 @@ def _summary(
     for rebuilt in answered[:LISTED_QUESTIONS]:
         review = dataset.review(rebuilt.review)
         yield f"{review.id}: {one_line(review.question)}"
-        yield f"  {one_line(rebuilt.model)}: {_flow(rebuilt)}"
+        yield f"  {one_line(rebuilt.model)}: {flow(rebuilt)}"
         studies = included_studies(rebuilt)
         for place, study in enumerate(studies[:LISTED_STUDIES], start=1):
             score = fixed(study.candidate.score, "g")
@@ -594,7 +414,7 @@ def _summary(
             yield f"  and {len(studies) - LISTED_STUDIES:,} more in included.csv"
         concluded = rebuilt.concluded
         stated = f" ({concluded.direction}, certainty {concluded.certainty})"
-        failure = _ConclusionRow(dataset, rebuilt).failure
+        failure = AnsweredQuestion(dataset, rebuilt).failure
         conclusion = f"none: {failure}" if failure else concluded.text + stated
         yield Fact("conclusion: ", one_line(conclusion), indent=2, width=0)
         yield ""

@@ -212,7 +212,7 @@ def _imported_record(key: str, truth: ImportedLabel) -> ScreeningRecord:
     return ScreeningRecord(
         review=review,
         paper=paper,
-        kind="included" if truth.label else cast("RecordKind", truth.kind),
+        kind="included" if truth.label == 1 else cast("RecordKind", truth.kind),
     )
 
 

@@ -11,7 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from jobs.kit.explain import Reading, pages_text, reply_blocks
+from jobs.kit.explain import (
+    ItemAnswer,
+    Reading,
+    pages_text,
+    reply_blocks,
+    summary_fact,
+)
 from jobs.kit.metrics.columns import Bools
 from jobs.kit.text_format import plural
 from jobs.screening.data import (
@@ -101,6 +107,7 @@ def record_page(
     answers = tuple(run.about_item(key))
     year = "" if text.year is None else f" ({text.year})"
     yield Heading(key, level=1)
+    yield _summary(run, at)
     yield Fact("review", run.review_title(chosen.review) or UNTITLED)
     yield abstract_fact(run.review(chosen.review))
     yield Fact("paper", (text.title or UNTITLED) + year)
@@ -117,6 +124,50 @@ def record_page(
         stated = run.about_item(chosen.review)
         model_answers = (a for a in (*stated, *answers) if a.task.model == model)
         yield from _answer_blocks(model_answers, imported=run.answers.imported)
+
+
+KIND_WORDS = {
+    "included": "included",
+    "true-excluded": "excluded by the review",
+    "near-miss": "near miss, unjudged",
+    "random": "not included",
+    "unlabelled": None,
+}
+
+
+def _summary(run: ExplainedScreening, at: int) -> Fact:
+    """Shows the truth, and each model's decision."""
+    kind = run.records.kinds[run.records.kind[at]]
+    answers = []
+    for model, view in run.views.items():
+        call = int(view.call[at])
+        p = float(view.decisions.p[at])
+        is_judged = call != UNDECIDED and kind != "unlabelled"
+        answers.append(
+            ItemAnswer(
+                model=model,
+                text=f"{OUTCOMES[view.outcome[at]]}, p {number(p, 2)}",
+                is_right=call == view.records.label[at] if is_judged else None,
+            )
+        )
+    return summary_fact(KIND_WORDS.get(kind, "not included"), answers)
+
+
+def _review_summary(run: ExplainedScreening, rows: Sequence[int]) -> Fact:
+    """Shows how many records were included in truth, and by each model."""
+    label = run.records.label[rows] == 1
+    answers = [
+        ItemAnswer(
+            model=model,
+            text=f"includes {int((view.call[rows] == 1).sum()):,}, "
+            f"misses {int((label & (view.call[rows] == 0)).sum()):,}",
+        )
+        for model, view in run.views.items()
+    ]
+    kinds = [run.records.kinds[at] for at in run.records.kind[rows].tolist()]
+    is_known = set(kinds) != {"unlabelled"}
+    truth = f"{int(label.sum()):,} of {len(rows):,} records included"
+    return summary_fact(truth if is_known else None, answers)
 
 
 def _fact(label: str, text: str, width: int = LABEL_WIDTH) -> Fact:
@@ -227,6 +278,7 @@ def review_page(run: ExplainedScreening, review: str) -> Iterator[Block]:
         f"{kinds.count(kind):,} {kind}" for kind in records.kinds if kind in kinds
     )
     yield Heading(review, level=1)
+    yield _review_summary(run, rows)
     yield Fact("review", run.review_title(review) or UNTITLED)
     yield Fact("records", f"{len(rows):,}: {kinds_text}")
     yield from description_blocks(run, review, _of_records(run, review, rows))

@@ -31,7 +31,13 @@ from jobs.kit.inputs.cells import (
 )
 from jobs.kit.inputs.files import csv_columns, read_table
 from jobs.kit.inputs.rows import InputFindings, RowModel
-from jobs.screening.data import KINDS, REASON_CODES, ScreeningRecord, record_key
+from jobs.screening.data import (
+    KINDS,
+    REASON_CODES,
+    UNLABELLED,
+    ScreeningRecord,
+    record_key,
+)
 from jobs.screening.decisions import NOTED, STAGES, ImportedLabel, encode_label
 from jobs.screening.input_tables import Id, id_of
 from jobs.screening.inputs import read_set
@@ -304,7 +310,7 @@ class _Reading:
         record = self.set_records.get(key)
         if record is None:
             raise row.error(f"{key} is not in the validation set (remove the row)")
-        if row.label not in {None, record.label}:
+        if row.label not in {None, record.label} and record.label != UNLABELLED:
             raise row.error(
                 f"label contradicts the validation set, where {key} has {record.label} "
                 "(correct it, or leave the column out)"
@@ -312,11 +318,11 @@ class _Reading:
         return None
 
     def _stated(self, row: _AnswerRow, key: str) -> ImportedLabel:
-        label = row.label
-        if label is None:
-            raise row.error("label is missing (fill it in or name a --validation-set)")
+        label = UNLABELLED if row.label is None else row.label
         kind = row.kind and row.word("kind", row.kind, KINDS)
-        if kind and (kind == "included") != bool(label):
+        if label == UNLABELLED:
+            kind = "unlabelled"
+        elif kind and (kind == "included") != bool(label):
             raise row.error(f"label {label} contradicts the kind {kind} (correct one)")
         truth = ImportedLabel(
             label=label, kind=kind or ("included" if label else "unspecified")

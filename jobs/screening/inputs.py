@@ -319,6 +319,11 @@ def require(settings: ScreeningSettings) -> None:
                 "A library needs --criteria, a text file of what to include and "
                 "exclude, or --question."
             )
+        if settings.criteria_source == "llm":
+            raise UsageError(
+                "A library has no abstract of a review to state criteria from; leave "
+                "out --criteria-source llm."
+            )
     elif settings.validation_set is None:
         raise UsageError(
             "A run needs --library, files of records (RIS, PubMed, CSV), or "
@@ -370,11 +375,11 @@ def load(settings: ScreeningSettings) -> ScreeningDataset:
         every = validation_set.records
         validation_set = _limited(validation_set, settings.limit, findings)
         if settings.labels is not None:
-            found = labelled(settings.labels, every, findings)
+            by_key = labelled(settings.labels, every, findings)
             validation_set = replace(
                 validation_set,
                 records=tuple(
-                    found.get(record.key, record) for record in validation_set.records
+                    by_key.get(record.key, record) for record in validation_set.records
                 ),
             )
     fulltexts: Mapping[str, Path] = {}

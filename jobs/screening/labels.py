@@ -27,9 +27,9 @@ from jobs.kit.inputs.files import (
     read_text,
 )
 from jobs.kit.inputs.rows import InputFindings, RowModel, RowSource
-from jobs.screening.data import Criteria, ScreeningRecord, record_key
+from jobs.screening.data import KINDS, Criteria, RecordKind, ScreeningRecord, record_key
 from jobs.screening.input_tables import PICO, CriteriaColumns, OptionalId
-from jobs.screening.library import record_id
+from jobs.screening.library import IDS_OF_TABLES, record_id
 from jobs.screening.reason_codes import code_of
 from runner.errors import DatasetError
 
@@ -159,10 +159,24 @@ class _LabelRow(RowModel):
     review_pmid: OptionalId = ""
     reason: Text = ""
     reason_code: Text = ""
+    kind: Text = ""
 
+    @property
+    def negative(self) -> RecordKind:
+        """The kind of an excluded record; as a rule the review itself excluded it."""
+        for kind in NEGATIVES:
+            if kind == (self.kind or "true-excluded"):
+                return kind
+        raise self.error(
+            f"kind {quote(self.kind)} contradicts the label (one of "
+            f"{', '.join(NEGATIVES)} is expected)"
+        )
+
+
+NEGATIVES: Final = tuple(k for k in KINDS if k not in {"included", "unlabelled"})
 
 _SPELLINGS: Final[Mapping[str, Sequence[str]]] = {
-    "id": ("id", "paper_pmid", "pmid", "pubmedid", "record_id", "key", "doi"),
+    "id": (*IDS_OF_TABLES, "doi"),
     "label": ("label", "label_included", "included", "decision"),
 }
 """Names of columns in files of labels, in lower case; the first counts."""
@@ -177,8 +191,8 @@ def labelled(
     itself. A blank label says nothing.
 
     Args:
-        path: CSV of an id and a label, and as options the review's id, a reason and
-            its code.
+        path: CSV of an id and a label, and as options the review's id, a reason with
+            its code, and the kind of an excluded record.
         records: all records, which may have any label.
         findings: learns of columns that are not used.
 
@@ -194,7 +208,7 @@ def labelled(
     }
     by_key = {record.key: record for record in records}
     reviews = list(dict.fromkeys(record.review for record in records))
-    found: dict[str, ScreeningRecord] = {}
+    decided_records: dict[str, ScreeningRecord] = {}
     rows = read_table(
         path,
         _LabelRow,
@@ -222,13 +236,14 @@ def labelled(
             if row.label
             else replace(
                 record,
-                kind="true-excluded",
-                reason=row.reason,
-                reason_code=row.reason_code or (row.reason and code_of(row.reason)),
+                kind=row.negative,
+                reason=row.reason or record.reason,
+                reason_code=row.reason_code
+                or (code_of(row.reason) if row.reason else record.reason_code),
             )
         )
-        if found.setdefault(key, decided).label != decided.label:
+        if decided_records.setdefault(key, decided).label != decided.label:
             raise row.error(
                 f"label contradicts an earlier row about {row.id} (correct one)"
             )
-    return found
+    return decided_records

@@ -1,7 +1,8 @@
-"""Reads a library of records to screen: RIS, PubMed text or XML, CSV or TSV.
+"""Reads a library of records to screen: RIS, PubMed, BibTeX, CSV or TSV.
 
 Several files are one library. Each record keeps its fields as RIS tags, so that it can
-be written back with a decision and nothing is lost. A record is identified by the first
+be written back with a decision. A RIS file loses nothing that way, which is why it is
+read here and not by `jobs.kit.inputs.references`. A record is identified by the first
 of these that it has: its id (`ID`, or the PMID), its accession number, its DOI. Without
 any of them it gets an id made of its title.
 """
@@ -14,10 +15,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
-from xml.etree.ElementTree import Element, ParseError
 
 from jobs.kit.inputs.cells import Trimmed
-from jobs.kit.inputs.files import csv_columns, lines, opened, read_table
+from jobs.kit.inputs.files import csv_columns, lines, read_table
+from jobs.kit.inputs.pubmed import read_pubmed
+from jobs.kit.inputs.references import BadReference, RecordCells, read_bibtex
 from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.screening.data import ArticleText
 from jobs.screening.input_tables import SEPARATOR, id_of
@@ -26,7 +28,7 @@ from runner.errors import DatasetError
 Tags: TypeAlias = tuple[tuple[str, str], ...]
 """RIS tags with their values, in order; without the last one, `ER`."""
 
-_Found: TypeAlias = tuple[str, Tags]
+_PlacedTags: TypeAlias = tuple[str, Tags]
 """The place of a record in its file, such as "line 12", and its tags."""
 
 
@@ -163,7 +165,7 @@ _RIS = re.compile(r"([A-Z][A-Z0-9]) {1,2}-(?: (.*)|\s*)")
 
 def _ris(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
-) -> Iterator[_Found]:
+) -> Iterator[_PlacedTags]:
     """The records of a RIS file, from `TY` to `ER` each."""
     del findings, renamed
     tags: list[tuple[str, str]] | None = None
@@ -223,7 +225,7 @@ _DOI = re.compile(r"(.+) \[doi\]")
 
 def _nbib(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
-) -> Iterator[_Found]:
+) -> Iterator[_PlacedTags]:
     """The records of a file in PubMed's text format, each of which begins with PMID."""
     del findings, renamed
     fields: list[tuple[str, str]] = []
@@ -265,77 +267,45 @@ def _stripped(path: Path) -> Iterator[tuple[int, str]]:
         yield number, line.rstrip()
 
 
-_XML_TAGS: Final[tuple[tuple[str, str], ...]] = (
-    ("ID", "PMID"),
-    ("TI", "Article/ArticleTitle"),
-    ("T2", "Article/Journal/Title"),
-    ("VL", "Article/Journal/JournalIssue/Volume"),
-    ("IS", "Article/Journal/JournalIssue/Issue"),
-    ("PY", "Article/Journal/JournalIssue/PubDate/Year"),
-    ("PY", "Article/Journal/JournalIssue/PubDate/MedlineDate"),
-    ("SP", "Article/Pagination/MedlinePgn"),
-    ("LA", "Article/Language"),
-    ("KW", "KeywordList/Keyword"),
-    ("KW", "MeshHeadingList/MeshHeading/DescriptorName"),
-)
-"""RIS tags, and paths below `MedlineCitation`."""
-
-
 def _pubmed_xml(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
-) -> Iterator[_Found]:
-    """The records of a PubMed XML file; entities of its own are refused."""
+) -> Iterator[_PlacedTags]:
+    """The records of a PubMed XML file; what it says of deleted ones is passed over."""
     del findings, renamed
-    # brings a parser, and other formats need none
-    from defusedxml.common import DefusedXmlException  # noqa: PLC0415 - see above
-    from defusedxml.ElementTree import iterparse  # noqa: PLC0415 - see above
-
-    number = 0
-    try:
-        with opened(path) as file:
-            for _, element in iterparse(file):
-                if element.tag == "PubmedArticle":
-                    number += 1
-                    yield f"record {number}", _of_xml(element)
-                    element.clear()
-    except ParseError as error:
-        line, column = error.position
-        raise DatasetError(
-            f"{path.name} line {line}, column {column}: it is not well-formed XML "
-            "(save it again)."
-        ) from None
-    except DefusedXmlException:
-        raise DatasetError(
-            f"{path.name}: it declares entities of its own (export it from PubMed "
-            "again)."
-        ) from None
+    cells = (record for record in read_pubmed(path) if not isinstance(record, int))
+    for number, record in enumerate(cells, start=1):
+        yield f"record {number}", _of_cells(record)
 
 
-def _of_xml(record: Element) -> Tags:
-    citation = record.find("MedlineCitation")
-    if citation is None:
-        return ()
-    tags = [("TY", "JOUR")]
-    for tag, path in _XML_TAGS:
-        tags += ((tag, _words(element)) for element in citation.findall(path))
-    abstract = citation.findall("Article/Abstract/AbstractText")
-    tags.append(("AB", " ".join(map(_section, abstract))))
-    for author in citation.findall("Article/AuthorList/Author"):
-        names = [_words(author.find(name)) for name in ("LastName", "ForeName")]
-        tags.append(("AU", ", ".join(filter(None, names))))
-    for article_id in record.findall("PubmedData/ArticleIdList/ArticleId"):
-        if article_id.get("IdType") == "doi":
-            tags.append(("DO", _words(article_id)))
+def _bibtex(
+    path: Path, findings: InputFindings, renamed: Mapping[str, str]
+) -> Iterator[_PlacedTags]:
+    """The entries of a BibTeX file."""
+    del findings, renamed
+    for number, entry in enumerate(read_bibtex(path), start=1):
+        if isinstance(entry, BadReference):
+            raise DatasetError(f"{path.name} record {entry.number}: {entry.reason}.")
+        yield f"record {number}", _of_cells(entry)
+
+
+_CELLS: Final[Mapping[str, str]] = {
+    "TI": "title",
+    "AU": "authors",
+    "PY": "year",
+    "T2": "journal",
+    "DO": "doi",
+    "AB": "abstract",
+}
+"""RIS tags, and names of a reference's cells."""
+
+
+def _of_cells(cells: RecordCells) -> Tags:
+    tags = [("TY", "JOUR"), ("ID", cells.get("document_id") or "")]
+    for tag, name in _CELLS.items():
+        value = cells.get(name) or ""
+        values = value if isinstance(value, list) else [str(value)]
+        tags += ((tag, one) for one in values)
     return tuple((tag, value) for tag, value in tags if value)
-
-
-def _section(element: Element) -> str:
-    label = element.get("Label")
-    return f"{label}: {_words(element)}" if label else _words(element)
-
-
-def _words(element: Element | None) -> str:
-    return "" if element is None else " ".join("".join(element.itertext()).split())
 
 
 class _TableRow(RowModel):
@@ -364,7 +334,8 @@ class _TableRow(RowModel):
             ("ID", self.id),
             ("TI", self.title),
             *(("AU", author) for author in authors),
-            ("PY", self.year),
+            # tables with gaps write whole numbers as 1999.0
+            ("PY", self.year.removesuffix(".0")),
             ("T2", self.journal),
             ("VL", self.volume),
             ("IS", self.issue),
@@ -377,8 +348,19 @@ class _TableRow(RowModel):
         return tuple((tag, value) for tag, value in tags if value)
 
 
+IDS_OF_TABLES: Final = (
+    "id",
+    "paper_pmid",
+    "pmid",
+    "pubmedid",
+    "record_id",
+    "key",
+    "covidence #",
+)
+"""Columns that identify a record, in lower case; of labels too."""
+
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
-    "id": ("id", "pmid", "pubmedid", "paper_pmid", "record_id", "key", "covidence #"),
+    "id": IDS_OF_TABLES,
     "title": ("title", "article title", "primary_title", "document title"),
     "abstract": ("abstract", "abstract note", "notes_abstract"),
     "year": ("year", "publication year", "published year", "publication_year"),
@@ -397,7 +379,7 @@ lower case. The first that a file has counts; `--map` names another one."""
 
 def _table(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
-) -> Iterator[_Found]:
+) -> Iterator[_PlacedTags]:
     """The rows of a CSV or TSV file, or of one of JSON objects."""
     rows = read_table(
         path,
@@ -431,12 +413,13 @@ def _known_columns(path: Path, mapped: Collection[str]) -> dict[str, str]:
 _READERS: Final[
     Mapping[
         str,
-        Callable[[Path, InputFindings, Mapping[str, str]], Iterator[_Found]],
+        Callable[[Path, InputFindings, Mapping[str, str]], Iterator[_PlacedTags]],
     ]
 ] = {
     ".ris": _ris,
     ".nbib": _nbib,
     ".xml": _pubmed_xml,
+    ".bib": _bibtex,
     ".csv": _table,
     ".tsv": _table,
     ".jsonl": _table,
@@ -450,7 +433,7 @@ def suffix_of(path: Path) -> str:
 
 def _reader(
     path: Path,
-) -> Callable[[Path, InputFindings, Mapping[str, str]], Iterator[_Found]]:
+) -> Callable[[Path, InputFindings, Mapping[str, str]], Iterator[_PlacedTags]]:
     """The reader of a file, by its name, or by its first line where that is `.txt`."""
     suffix = suffix_of(path)
     if suffix == ".txt":

@@ -240,7 +240,9 @@ def caveats(
     unlabelled = int((~predictions.records.is_labelled).sum())
     has_truth = predictions.has_truth
     if not has_truth:
-        yield no_truth("--labels FILE", "labels")
+        has_records = dataset.validation_set is not None
+        option = "--labels FILE" if has_records else "--validation-set DIR"
+        yield no_truth(option, "labels")
     elif unlabelled:
         yield Finding(
             code="unlabelled_records",

@@ -66,8 +66,8 @@ class ScreeningSettings(BaseModel):
     )
     library: tuple[Path, ...] = Field(
         (),
-        description="records to screen without a set: RIS, PubMed text or XML, CSV, "
-        "TSV; several files are one library",
+        description="records to screen without a set: RIS, PubMed text or XML, "
+        "BibTeX, CSV, TSV; several files are one library",
     )
     question: str = Field(
         "", description="what a library is screened for, with or without criteria"

@@ -55,6 +55,7 @@ from runner.score.render import REPORT, overview, print_tables
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import LIMITS, Scorecard
 from runner.shards.lease_protocol import VARIABLE
+from runner.table_files import has_parquet
 from runner.table_rendering import typeset
 from runner.workload import ENVIRONMENT, Workload, load_workload, resolve
 from store.clock import SystemClock
@@ -412,6 +413,8 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
             _set_aside(scoring.folder, output.output_dir, built)
         names = scoring.artifacts if built is None else built
         _copy(scoring.folder, output.output_dir, names)
+    if scoring.folder is not None:
+        _note_absent_files(scoring.scorecard)
     if output.as_json:
         return
     if output.form != "text":
@@ -430,6 +433,17 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
         f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
     )
     print_text(f"next: siftlog {next_command}")
+
+
+def _note_absent_files(card: Scorecard) -> None:
+    """Print which tables are not written as Parquet because pyarrow is absent."""
+    names = [t.name for t in card.tables if "parquet" in t.further_formats]
+    if names and not has_parquet():
+        files = ", ".join(f"{name}.parquet" for name in names)
+        print_note(
+            f"Not written: {files}, which needs pyarrow (pip install "
+            "'siftlog[parquet]')."
+        )
 
 
 def _set_aside(source: Path, target: Path, names: tuple[str, ...]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from runner.job import Answer, QuotedPassage
     from runner.task_detail import ReplyReader, TaskReader
     from runner.task_page import TaskPage
+    from store.events import RunStarted
     from store.query import Query
     from store.runs import RunFolder
     from store.task import TaskRow
@@ -86,7 +87,7 @@ def show(
         tasks = TaskReader(reader, folder)
         replies = None
         if parse and any(row.reply_seq is not None for row in rows):
-            replies = _reply_reader(folder, run_started(reader).job)
+            replies = _reply_reader(folder, run_started(reader))
         pages = (_page(tasks, replies, row) for row in rows)
         is_only = len(rows) == 1
         if as_json:
@@ -149,17 +150,17 @@ def _chosen(
     )
 
 
-def _reply_reader(folder: RunFolder, job_name: str) -> ReplyReader | None:
+def _reply_reader(folder: RunFolder, started: RunStarted) -> ReplyReader | None:
     """Return the reader of replies; None, with a note, if the job cannot be loaded."""
     from runner.errors import RunnerError
     from runner.job_faults import calling
-    from runner.registry import load_job
+    from runner.registry import job_of
     from runner.score.scoring import effective_settings
     from runner.task_detail import ReplyReader
     from store.errors import StoreError
 
     try:
-        job = load_job(job_name)
+        job = job_of(started)
         settings = effective_settings(job, folder, {})
         with calling(job, "load"):
             return ReplyReader(job, job.load(settings))

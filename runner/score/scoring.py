@@ -40,7 +40,14 @@ from runner.scorecard import (
     Table,
     Verdict,
 )
-from runner.table_files import WRITERS, ExportTable, Record, RowBuffer, csv_writer
+from runner.table_files import (
+    WRITERS,
+    ExportTable,
+    Record,
+    RowBuffer,
+    csv_writer,
+    has_parquet,
+)
 from runner.workload import as_json, resolve, validated
 from store.clock import Clock
 from store.database import open_reader
@@ -499,12 +506,14 @@ class _TableFile:
             self._rows.add(cells)
 
     def write_further(self, folder: Path) -> None:
-        """Write the table in its further formats."""
+        """Write the table in its further formats, as far as they are installed."""
         if self._rows is None:
             return
         name = self._table.name
         whole = ExportTable(name=name, columns=self._rows.columns, rows=self._rows)
         for form in self._table.further_formats:
+            if form == "parquet" and not has_parquet():
+                continue  # the command says so
             WRITERS[form](folder / f"{name}.{form}", whole)
 
 

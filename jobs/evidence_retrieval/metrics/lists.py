@@ -381,6 +381,11 @@ def selection(
                 )
     if chosen.k_listed is not None:
         yield from measured(EXTRACTED, chosen.k_listed, subset="with K")
+    yield from evidence(chosen, clusters)
+
+
+def evidence(chosen: SelectedSentences, clusters: Clusters) -> Iterator[Measurement]:
+    """How much of the evidence a reader is shown, and how much else."""
     yield from measured(
         EVIDENCE,
         QueriesWithK(chosen=chosen, clusters=clusters),

@@ -2,13 +2,15 @@
 
 Items, intervals, tests, Holm's correction and verdicts are those of the kit, so that a
 pair of models has one p here and in `siftlog compare`. What has no value for each query
-(`ece`, `sentences_extracted`) has a difference and no test.
+(`ece`, `sentences_extracted`) has a difference and no test. Nor is there a test of
+`auroc` and `auprc` between configurations that cover different queries: each is over
+its own.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
@@ -135,7 +137,10 @@ LOWER_IS_BETTER = frozenset({"ece", "brier", "k.mean", "k_nominal.mean"})
 
 
 def item_metric(
-    path: str, settings: EvidenceSettings, family: str | None = None
+    path: str,
+    settings: EvidenceSettings,
+    family: str | None = None,
+    items: Callable[[JudgedPredictions], ItemFrame] = judged_queries,
 ) -> ItemMetric[JudgedPredictions]:
     """How a metric is compared, query by query.
 
@@ -143,28 +148,43 @@ def item_metric(
         path: of the metric.
         settings: of the job.
         family: what Holm corrects together; None: as `compare` does.
+        items: makes the frame of the queries.
     """
     if family is None:
         family = RANKING_FAMILY if path in ranking_names(settings) else ""
         family = GATE_FAMILY if path in OF_THE_GATE else family
     for of in CURVES:
         if path == of:
-            return ItemMetric(path, judged_queries, of, family=family)
+            return ItemMetric(path, items, of, family=family)
     if path == ACCURACY:
-        return ItemMetric(path, judged_queries, family=family)
+        return ItemMetric(path, items, family=family)
     return ItemMetric(
         path,
-        judged_queries,
+        items,
         partial(_column, path),
         family=family,
         lower_is_better=path in LOWER_IS_BETTER,
     )
 
 
-def _makers(block: JudgedPredictions, paths: Iterable[str]) -> Comparable:
-    """Makers of query values, compared whatever the parameters of the metrics."""
+def _makers(
+    block: JudgedPredictions, paths: Iterable[str], frame: ItemFrame
+) -> Comparable:
+    """Makers of query values, compared whatever the parameters of the metrics.
+
+    Args:
+        block: of the model.
+        paths: of the metrics.
+        frame: of the block; all metrics share it.
+    """
+
+    def items(_: JudgedPredictions) -> ItemFrame:
+        return frame
+
     return {
-        path: partial(item_metric(path, block.settings).values, block, path)
+        path: partial(
+            item_metric(path, block.settings, items=items).values, block, path
+        )
         for path in paths
     }
 
@@ -235,11 +255,12 @@ def between_lists(block: JudgedPredictions) -> Iterator[PairedDifference]:
     """Every later list of a model against every earlier one."""
     model, paths = block.prediction.model, ranking_names(block.settings)
     sizes, makers = {}, {}
+    frame = judged_queries(block)
     for name, ranked in block.lists.items():
         side = f"{model}: {name}"
         prediction = replace(block.prediction, final=name)
         sizes[side] = len(ranked.rows)
-        makers[side] = _makers(replace(block, prediction=prediction), paths)
+        makers[side] = _makers(replace(block, prediction=prediction), paths, frame)
     pairs = [(later, earlier) for earlier, later in itertools.combinations(makers, 2)]
     for match in compared_pairs(makers, pairs, block.settings):
         left, right = match.b.model, match.a.model
@@ -261,7 +282,8 @@ def between_models(
 ) -> Iterator[PairedDifference]:
     """Every two models, on the queries that both have answered."""
     makers = {
-        model: _makers(block, _compared_paths(block)) for model, block in blocks.items()
+        model: _makers(block, _compared_paths(block), judged_queries(block))
+        for model, block in blocks.items()
     }
     pairs = itertools.combinations(blocks, 2)
     for match in compared_pairs(makers, pairs, settings):

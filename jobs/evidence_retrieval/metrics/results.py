@@ -41,6 +41,7 @@ from jobs.evidence_retrieval.metrics.paired_differences import (
 from jobs.evidence_retrieval.metrics.retrieval import (
     coverage,
     measures,
+    measures_by_query,
     not_available,
     sweep,
     unscored,
@@ -164,7 +165,7 @@ def _of_model(block: JudgedPredictions, draws: PostBootstrap) -> ModelResults:
     folds = by_fold(block)
     paths = ("auroc", "auprc", *ranking_names(settings), "evidence_recall@K")
     pooled = draws.metrics([*coverage(block), *measures(block, draws.clusters)])
-    pooled += draws.by_query(partial(measures, block), paths)
+    pooled += draws.by_query(partial(measures_by_query, block), paths)
     whole = [*with_folds(pooled, folds, settings.ddof)]
     whole += draws.metrics(_details(block))
     if len(block.lists) > 1:

@@ -26,6 +26,7 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
 )
 from jobs.evidence_retrieval.metrics.lists import (
     candidates,
+    evidence,
     ranking,
     selection,
     stated_means,
@@ -144,6 +145,25 @@ def measures(
         yield from selection(block.chosen, stated, len(block.queries), clusters)
     if stated is not None:
         yield from states(stated, settings, clusters)
+
+
+def measures_by_query(
+    block: JudgedPredictions, clusters: Clusters
+) -> Iterator[Measurement]:
+    """The measures that are also drawn by single queries, among others.
+
+    Arguments are those of `measures`.
+    """
+    settings, gated = block.settings, block.gated
+    if gated is not None:
+        yield from separation(
+            ScoredQueries(gated=gated, settings=settings, clusters=clusters)
+        )
+    if block.final is not None:
+        yield from ranking(block.final, clusters)
+    yield from stated_means(block, clusters)
+    if block.chosen is not None:
+        yield from evidence(block.chosen, clusters)
 
 
 def not_available(block: JudgedPredictions) -> tuple[str, ...]:

@@ -80,6 +80,16 @@ class QueryScope:
         )
         return np.array(truths, dtype=np.bool_), np.array(probabilities)
 
+    @cached_property
+    def positives(self) -> list[tuple[int, QueryRow]]:
+        """The queries with evidence, by their index."""
+        return [(i, query) for i, query in enumerate(self.queries) if query.truth]
+
+    @cached_property
+    def n_negatives(self) -> int:
+        """The number of queries without evidence."""
+        return sum(query.truth is False for query in self.queries)
+
     def stated(self, choices: MetricDefinitions) -> list[tuple[QueryRow, int]]:
         """The judged queries that have a state, with its index in `STATES`."""
         key = (choices.states, choices.gate_edge, choices.strict)
@@ -106,8 +116,8 @@ class QueryScope:
         if list_name not in self._hits:
             rows = [
                 (index, query)
-                for index, query in enumerate(self.queries)
-                if query.truth and list_name in query.lists
+                for index, query in self.positives
+                if list_name in query.lists
             ]
             ranked_hits = hits(
                 [query.gold for _, query in rows],
@@ -292,10 +302,9 @@ def _ranked_mean(
     cut = named_cut if choices.k == "named" else choices.k
     positive = [
         (index, query)
-        for index, query in enumerate(scope.queries)
-        if query.truth
+        for index, query in scope.positives
         # what a row states without a list is taken as it is
-        and not (
+        if not (
             choices.skip_empty
             and cut == "selected"
             and query.selected == 0
@@ -324,8 +333,7 @@ def _ranked_mean(
             f"{measure} could be taken at this cut-off"
         )
     queries = named_queries if choices.queries == "named" else choices.queries
-    negatives = sum(query.truth is False for query in scope.queries)
-    divisor = len(measured) + (negatives if queries == "all" else 0)
+    divisor = len(measured) + (scope.n_negatives if queries == "all" else 0)
     return mean(measured, choices, over=divisor)
 
 

@@ -28,6 +28,7 @@ from jobs.kit.comparison.difference import (
     p_values,
 )
 from jobs.kit.comparison.pairing import (
+    CommonItems,
     Incomparable,
     ItemGap,
     LabelAgreement,
@@ -191,14 +192,16 @@ def _compare_sides(
 ) -> ComparedModels:
     compared: list[ComparedMetric] = []
     refused: list[IncomparableMetric] = []
+    common: CommonItems | None = None
     for path in a.comparable:
         if path not in b.comparable or not _is_selected(path, patterns):
             continue
         try:
-            paired = pair_items(a.comparable[path](), b.comparable[path]())
+            paired = pair_items(a.comparable[path](), b.comparable[path](), common)
         except Incomparable as error:
             refused.append(IncomparableMetric(path=path, reason=str(error)))
             continue
+        common = paired.common
         compared.append(
             ComparedMetric(
                 path=path,

@@ -83,6 +83,7 @@ class PairedItems:
     b: SideValues
     resampled_clusters: tuple[str, ...]  #: the clusters of all common items, ascending
     overlap: Overlap
+    common: CommonItems  #: with those that a side has no value of
 
     @property
     def is_clustered(self) -> bool:
@@ -141,8 +142,63 @@ class PairedItems:
         )
 
 
-def pair_items(a: ItemValues, b: ItemValues) -> PairedItems:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonItems:
+    """The items that two sides have, ascending by key, whatever metric is compared."""
+
+    lists: tuple[Sequence[str], ...]  #: items and clusters that they were found in
+    items: Sequence[str]
+    clusters: Sequence[str]  #: of those items
+    resampled_clusters: tuple[str, ...]  #: the same clusters once, ascending
+    in_a: npt.NDArray[np.intp]  #: the index of each item in A
+    in_b: npt.NDArray[np.intp]
+    only_a: int
+    only_b: int
+
+    def is_of(self, a: ItemValues, b: ItemValues) -> bool:
+        """Whether both sides have the very lists that these items were found in."""
+        lists = zip(self.lists, _lists(a, b), strict=True)
+        return all(one is other for one, other in lists) and all(
+            len(column) == len(values.items)
+            for values in (a, b)
+            for column in _value_columns(values)
+        )
+
+
+def _lists(a: ItemValues, b: ItemValues) -> tuple[Sequence[str], ...]:
+    return a.items, a.clusters, b.items, b.clusters
+
+
+def _value_columns(values: ItemValues) -> tuple[Sequence[float | None], ...]:
+    return (values.first,) if values.second is None else (values.first, values.second)
+
+
+def _common_items(a: ItemValues, b: ItemValues) -> CommonItems:
+    at_a, at_b = _item_indices("A", a), _item_indices("B", b)
+    items = sorted(at_a.keys() & at_b.keys())
+    in_a = [at_a[item] for item in items]
+    clusters = [a.clusters[index] for index in in_a]
+    return CommonItems(
+        lists=_lists(a, b),
+        items=items,
+        clusters=clusters,
+        resampled_clusters=tuple(sorted(set(clusters))),
+        in_a=np.array(in_a, dtype=np.intp),
+        in_b=np.array([at_b[item] for item in items], dtype=np.intp),
+        only_a=len(at_a) - len(items),
+        only_b=len(at_b) - len(items),
+    )
+
+
+def pair_items(
+    a: ItemValues, b: ItemValues, common: CommonItems | None = None
+) -> PairedItems:
     """Both sides of one metric, on the items that both have.
+
+    Args:
+        a: values of side A.
+        b: values of side B.
+        common: of the metric before. Metrics of one frame share them.
 
     Raises:
         Incomparable: where they are not the same metric, or not of the same truth.
@@ -153,32 +209,30 @@ def pair_items(a: ItemValues, b: ItemValues) -> PairedItems:
             f"A defines it as {a.definition} and B as {b.definition}; "
             "score both under the same settings."
         )
-    at_a, at_b = _item_indices("A", a), _item_indices("B", b)
-    common = sorted(at_a.keys() & at_b.keys())
-    in_a = np.array([at_a[item] for item in common], dtype=np.intp)
-    in_b = np.array([at_b[item] for item in common], dtype=np.intp)
-    left, right = _columns(a, in_a), _columns(b, in_b)
+    if common is None or not common.is_of(a, b):
+        common = _common_items(a, b)
+    left, right = _columns(a, common.in_a), _columns(b, common.in_b)
     defined = _defined(left) & _defined(right)
     left, right = _selected_values(left, defined), _selected_values(right, defined)
-    positions = np.flatnonzero(defined)
+    positions = np.flatnonzero(defined).tolist()
     if a.kind in {"auroc", "auprc"}:
         _same_labels(left, right)
-    clusters = [a.clusters[in_a[position]] for position in positions]
-    resampled_clusters = tuple(sorted({a.clusters[row] for row in in_a}))
+    clusters = [common.clusters[position] for position in positions]
     return PairedItems(
         values=a,
-        items=[common[position] for position in positions],
+        items=[common.items[position] for position in positions],
         clusters=clusters,
         a=left,
         b=right,
-        resampled_clusters=resampled_clusters,
+        resampled_clusters=common.resampled_clusters,
         overlap=Overlap(
             n=len(positions),
             clusters=len(set(clusters)),
-            only_a=len(at_a) - len(common),
-            only_b=len(at_b) - len(common),
-            undefined=len(common) - len(positions),
+            only_a=common.only_a,
+            only_b=common.only_b,
+            undefined=len(common.items) - len(positions),
         ),
+        common=common,
     )
 
 
@@ -193,8 +247,7 @@ def _same_labels(a: SideValues, b: SideValues) -> None:
 
 def _item_indices(side: str, values: ItemValues) -> dict[str, int]:
     indices = {item: index for index, item in enumerate(values.items)}
-    columns = (values.clusters, values.first, values.second)
-    lengths = {len(column) for column in columns if column is not None}
+    lengths = {len(column) for column in (values.clusters, *_value_columns(values))}
     if lengths != {len(indices)} or len(values.items) != len(indices):
         raise ValueError(
             f"{side} gives {len(values.items)} items, {len(indices)} of them "

@@ -10,7 +10,6 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, Final, Literal
 
 from jobs.kit.fields.gold import gold_text
@@ -92,9 +91,7 @@ def answer_table(
 
 AnswerTable = TableOf[JudgedRow]
 
-FORMATS: Final[tuple[Literal["jsonl", "parquet", "xlsx"], ...]] = (
-    ("parquet", "xlsx") if find_spec("pyarrow") else ("xlsx",)
-)
+FORMATS: Final[tuple[Literal["jsonl", "parquet", "xlsx"], ...]] = ("parquet", "xlsx")
 """Formats of the table of answers besides CSV; JSON lines are nested, and written by
 `answer_line`."""
 

@@ -19,7 +19,7 @@ from runner.money.tokens import text_tokens
 _PIECE: Final = re.compile(r"[^\n.!?]*(?:[.!?]+(?=\s)|[.!?](?!\s)|\n|$)\s*")
 
 PIECE_CHARS: Final = 400
-"""Longest piece that is never split; most sentences are shorter."""
+"""Most characters of a piece; most sentences are shorter."""
 
 
 class Chunking(TomlTable):
@@ -52,7 +52,8 @@ def split(text: str, chunking: Chunking | None) -> tuple[Chunk, ...]:
     whole = Chunk(number=1, span=TextSpan(start=0, end=len(text)))
     if chunking is None or text_tokens(text) <= chunking.tokens:
         return (whole,)
-    pieces = _pieces(text)
+    # a token has a character or more, so that no piece is longer than a chunk
+    pieces = _pieces(text, min(PIECE_CHARS, chunking.tokens))
     sizes = [text_tokens(text[start:end]) for start, end in pieces]
     chunks: list[Chunk] = []
     first = 0
@@ -74,14 +75,14 @@ def split(text: str, chunking: Chunking | None) -> tuple[Chunk, ...]:
         first = back
 
 
-def _pieces(text: str) -> list[tuple[int, int]]:
+def _pieces(text: str, most_chars: int) -> list[tuple[int, int]]:
     """Return spans of sentences, lines, or parts of longer ones."""
     pieces: list[tuple[int, int]] = []
     for match in _PIECE.finditer(text):
         start = match.start()
-        while match.end() - start > PIECE_CHARS:
-            blank = text.rfind(" ", start + 1, start + PIECE_CHARS)
-            end = blank + 1 if blank > start else start + PIECE_CHARS
+        while match.end() - start > most_chars:
+            blank = text.rfind(" ", start + 1, start + most_chars)
+            end = blank + 1 if blank > start else start + most_chars
             pieces.append((start, end))
             start = end
         if match.end() > start:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -203,25 +204,13 @@ class Resamples:
         ratio of sums.
         """
         if self._b * len(self._order) <= MATRIX_BYTES:
-            yield from self._cached_blocks
+            yield from self._draws.blocks
         else:
-            yield from self._draw_blocks()
+            yield from self._draws.drawn()
 
     @cached_property
-    def _cached_blocks(self) -> tuple[Counts, ...]:
-        return tuple(self._draw_blocks())
-
-    def _draw_blocks(self) -> Iterator[Counts]:
-        rng = np.random.default_rng(self._seed)
-        m = len(self._order)
-        rows = max(1, _BLOCK_BYTES // (8 * m)) if m else 1
-        for start in range(0, self._b, rows):
-            # A byte is enough: that one of more than 255 clusters is drawn more often
-            # than 255 times has a chance below 1e-500.
-            block = np.empty((min(rows, self._b - start), m), dtype=np.uint8)
-            for row in block:
-                row[:] = np.bincount(rng.integers(0, m, m), minlength=m)
-            yield block
+    def _draws(self) -> _Draws:
+        return _draws_of(self._seed, self._b, len(self._order))
 
     def _interval(
         self, statistic: Statistic | ResampledStatistic, values: Floats | None
@@ -305,6 +294,45 @@ class Resamples:
             f"B={self._requested}, seed={self._seed}, level={self._level}, "
             f"B_used={len(used)}",
         )
+
+
+class _Draws:
+    """Multiplicities of *m* clusters; they depend on nothing but these numbers."""
+
+    def __init__(self, seed: int, b: int, m: int) -> None:
+        self._seed = seed
+        self._b = b
+        self._m = m
+
+    @cached_property
+    def blocks(self) -> tuple[Counts, ...]:
+        """All of them, drawn once."""
+        return tuple(self.drawn())
+
+    def drawn(self) -> Iterator[Counts]:
+        """Draws them; each block is forgotten when the next one is made."""
+        rng = np.random.default_rng(self._seed)
+        m = self._m
+        rows = max(1, _BLOCK_BYTES // (8 * m)) if m else 1
+        for start in range(0, self._b, rows):
+            # A byte is enough: that one of more than 255 clusters is drawn more often
+            # than 255 times has a chance below 1e-500.
+            block = np.empty((min(rows, self._b - start), m), dtype=np.uint8)
+            for row in block:
+                row[:] = np.bincount(rng.integers(0, m, m), minlength=m)
+            yield block
+
+
+_IN_USE: WeakValueDictionary[tuple[int, int, int], _Draws] = WeakValueDictionary()
+"""The draws that some resamples hold: a run's table and its comparisons share them."""
+
+
+def _draws_of(seed: int, b: int, m: int) -> _Draws:
+    key = seed, b, m
+    draws = _IN_USE.get(key)
+    if draws is None:
+        draws = _IN_USE[key] = _Draws(seed, b, m)
+    return draws
 
 
 _RULES: Mapping[Rule, Callable[[ClusterSample], str]] = {

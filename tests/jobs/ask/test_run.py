@@ -14,9 +14,9 @@ from jobs.ask.inputs import SAMPLE, load
 from jobs.ask.job import job
 from jobs.ask.merge import ItemAnswer, item_answers, place_of
 from jobs.ask.plan import parser_of
-from jobs.ask.settings import AskSettings
+from jobs.ask.settings import AskSettings, recipe_of
 from jobs.kit.testing import MemoryAnswers
-from runner.job import Task
+from runner.job import ModelLimits, Task
 from store.database import open_reader
 from store.read.status import run_started
 from tests.commands import Done, siftlog
@@ -68,6 +68,21 @@ def test_the_log_has_the_recipe_so_its_file_may_move(folder: Path) -> None:
         settings = json.loads(run_started(reader).settings)
     assert settings["recipe_text"] == text
     assert settings["recipe_sha256"] == sha256(text.encode()).hexdigest()
+
+
+def test_a_run_of_several_files_resumes_until_one_changes(folder: Path) -> None:
+    rows = "".join(f"{name},papers/{name}.txt\n" for name in TEXTS)
+    (folder / "t.csv").write_text(f"id,file\n{rows}")
+    words = ("--question", "How many?", "--no-score")
+    run(folder, "--papers", "papers/*.txt", *words, "--run-id", "g")
+    run(folder, "--papers", "t.csv", "--document", "file", *words, "--run-id", "t")
+    for name in ("g", "t"):
+        assert siftlog("resume", name, cwd=folder).returncode == 0
+    (folder / "papers" / "b.txt").write_text("Another text.")
+    for name in ("g", "t"):
+        done = siftlog("resume", name, cwd=folder, check=False)
+        assert "b.txt" in done.stderr
+        assert "is not what the run was started with" in done.stderr
 
 
 def test_the_prompt_begins_with_what_is_the_same_for_all_papers(folder: Path) -> None:
@@ -226,6 +241,46 @@ def test_the_sample_has_the_pdf_files_of_its_generator() -> None:
         assert (SAMPLE / "papers" / name).read_bytes() == pdf(*content)
 
 
+def test_a_run_records_the_shortest_context_of_its_models(folder: Path) -> None:
+    settings = AskSettings(papers=(folder / "papers",), question=("Why?",))
+    limits = {
+        "m": ModelLimits(context_tokens=8000),
+        "n": ModelLimits(context_tokens=4000),
+        "o": ModelLimits(),
+    }
+    fitted = job.fit(settings, limits)
+    assert fitted.context_tokens == 4000
+    assert recipe_of(fitted).fields["answer"].ask == "Why?"
+    chosen = settings.model_copy(update={"context_tokens": 9000})
+    assert job.fit(chosen, limits).context_tokens == 9000
+
+
+def test_examples_and_reasoning_are_in_the_prompt(folder: Path) -> None:
+    (folder / "r.toml").write_text(
+        """items = "papers"
+        explain = true
+        instructions = "Count adults."
+        [fields.n]
+        ask = "How many?"
+        type = "number"
+        unit = "mg"
+        quote = true
+        [[examples]]
+        text = "They took 3 mg."
+        answers = { n = 3 }
+        quotes = { n = "3 mg" }
+        """
+    )
+    dataset = load(AskSettings(recipe=folder / "r.toml"))
+    task = Task(number=1, stage="ask", key="a", model="m", replicate=1)
+    request = job.request(dataset, task)
+    system = request.messages[0].text
+    assert "Count adults." in system
+    example = {"quote": "3 mg", "value": 3, "unit": "mg"}
+    assert json.dumps({"reasoning": "...", "n": example}) in system
+    assert list(json.loads(request.schema.json)["properties"]) == ["reasoning", "n"]
+
+
 TABLE = "id,title,abstract,design\n1,A,We enrolled 12 men.,RCT\n"
 ASK = '[fields.n]\nask = "How many?"\n'
 
@@ -295,3 +350,13 @@ def test_new_writes_a_recipe_that_runs_and_never_overwrites(folder: Path) -> Non
     assert (done.returncode, (folder / "r.toml").read_text()) == (2, written)
     siftlog("new", "s.toml", cwd=folder)
     run(folder, "--recipe", "s.toml", "--limit", "1", "--dry-run")
+
+
+def test_a_run_in_the_folder_of_its_papers_can_be_resumed(folder: Path) -> None:
+    papers = folder / "papers"
+    question = ("--papers", ".", "--question", "How many?", "--run-id", "r")
+    run(papers, *question, "--no-score")
+    assert siftlog("resume", "r", cwd=papers).returncode == 0
+    (papers / "a.txt").write_text("Other words.")
+    done = siftlog("resume", "r", cwd=papers, check=False)
+    assert "(papers) is not what the run was started with" in done.stderr

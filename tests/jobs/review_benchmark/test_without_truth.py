@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rispy
 
 from jobs.review_benchmark.inputs import SAMPLE
 from jobs.review_benchmark.truth_files import read_questions
@@ -115,6 +116,10 @@ def test_a_typed_question_gets_studies_and_references(tmp_path: Path) -> None:
     assert scores == sorted(scores, reverse=True)
     page = next((scoring / "answers").rglob("*.txt")).read_text("utf-8")
     assert conclusion["conclusion"][:40] in " ".join(page.split())
+    (ris,) = (scoring / "answers").rglob("*.ris")
+    entries = rispy.loads(ris.read_text("utf-8"))
+    titles = [(entry["title"], entry.get("accession_number", "")) for entry in entries]
+    assert titles == [(study["title"], study["pmid"]) for study in studies]
     explained = siftlog(tmp_path, "explain", "r", "Q1").out
     assert "drawn from" in explained
     paper = siftlog(tmp_path, "explain", "r", f"Q1:{studies[0]['document_id']}").out

@@ -59,7 +59,6 @@ def a_set(folder: Path) -> Path:
     ("row", "sentence"),
     [
         ({"paper_pmid": "2", "label": 2}, "row 3: label is '2'"),
-        ({"paper_pmid": "2", "label": ""}, "row 3: label is missing"),
         ({}, "row 3: 7:01 has a decision of imported already"),
         ({"paper_pmid": " "}, "row 3: paper_pmid is missing"),
         ({"paper_pmid": "2", "decision": "often"}, "row 3: decision is 'often'"),

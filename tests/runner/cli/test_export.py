@@ -210,3 +210,22 @@ def test_without_its_extra_telemetry_is_a_sentence_and_a_dry_run_works(
     assert "pip install 'siftlog[otel]'" in sentence
     told, _ = _export(capsys, "--otlp=http://127.0.0.1:9", "--dry-run")
     assert told["spans"] == 2 * TASKS + 1
+
+
+def test_without_pyarrow_parquet_is_refused_and_left_out_of_a_scoring(
+    scored: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("runner.table_files.find_spec", lambda _: None)
+    monkeypatch.chdir(scored)
+    for more in ((), ("--dry-run",)):
+        code, sentence = _refused(capsys, "--format=parquet", *more)
+        assert code == 2
+        assert sentence.endswith("pip install 'siftlog[parquet]'.")
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(["run", "ask", "--run-id=a", "--no-report"]) == 0
+    assert "Not written: answers.parquet, which needs" in capsys.readouterr().err
+    files = {path.suffix for path in Path("runs/a/scores/1").glob("answers.*")}
+    assert files == {".csv", ".jsonl", ".xlsx", ".html"}

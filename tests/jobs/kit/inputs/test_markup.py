@@ -182,5 +182,5 @@ def test_a_docling_table_follows_its_caption_and_page_numbers_are_left_out(
     tmp_path: Path,
 ) -> None:
     assert read(tmp_path, "a.json", json.dumps(DOCLING)).text == (
-        "Wet moss\nMethods\n\n\nThere were 40 plots.\nTable 1. Arms.\nWet | 20"
+        "Wet moss\nMethods\n\nThere were 40 plots.\nTable 1. Arms.\nWet | 20"
     )

@@ -26,8 +26,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeGuard
 
-from rapidfuzz.fuzz import token_sort_ratio
-
 ValueKind: TypeAlias = Literal["text", "number", "date", "exact"]
 """How single values are compared without a rule; `exact`: booleans and options."""
 
@@ -152,6 +150,9 @@ def folded_text(value: object) -> str:
 
 def similarity(value: object, gold: object) -> float:
     """Return how alike two texts are, from 0 to 100; the order of words is ignored."""
+    # loaded here: a run's first call must not wait for it
+    from rapidfuzz.fuzz import token_sort_ratio  # noqa: PLC0415 - see above
+
     return token_sort_ratio(folded_text(value), folded_text(gold))
 
 

@@ -26,6 +26,7 @@ PLAIN = "--structured=off"
 CLOSED = ["--mode=questions", "--closed-book=true", f"--questions={QUESTIONS}"]
 
 RUNS = {
+    "ask": [[], [PLAIN]],
     "screening": [
         ["--criteria-source=llm", "--stages=title,abstract,fulltext"],
         [PLAIN],
@@ -60,13 +61,18 @@ RUNS = {
 """Runs on the shipped samples that together send every prompt of a job."""
 
 UNSENT = {
+    "ask": {"check.system", "check.user"},
     "property-extraction": {"requote.system", "requote.user"},
     "review-benchmark": {"x.places.system", "x.places.user", "reask.user"},
     "screening": {"reask.user"},
     "paper-investigation": {"reask.user"},
 }
 """Texts that no run on a sample sends: every quote of the baseline is in the paper, the
-sample's headings name all sections, and every reply of the baseline can be read."""
+sample's headings name all sections, every reply of the baseline can be read, and the
+sample's recipe checks nothing."""
+
+OWN = {"ask": "[check]\nuser = 'Read {values}'\n"}
+"""A user's file, where a system message alone lacks what a job needs in it."""
 
 
 def catalog_of(name: str) -> PromptCatalog:
@@ -163,7 +169,8 @@ def test_a_bundle_holds_the_prompts_and_is_verified_without_them(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "own.toml"
-    file.write_text("system = 'Read carefully.'\n")
+    text = OWN.get(name, "system = 'Read carefully.'\n")
+    file.write_text(text)
     words = ["run", name, f"--prompts={file}", "--run-id=r", "--no-report"]
     if "limit" in load_job(name).Settings.model_fields:
         words.append("--limit=4")
@@ -173,5 +180,5 @@ def test_a_bundle_holds_the_prompts_and_is_verified_without_them(
     (bundle,) = (tmp_path / "runs/r/exports").glob("*.zip")
     with zipfile.ZipFile(bundle) as members:
         (kept,) = (m for m in members.namelist() if "inputs/prompts/" in m)
-        assert members.read(kept) == b"system = 'Read carefully.'\n"
+        assert members.read(kept) == text.encode()
     assert exit_code(["verify", str(bundle)]) == 0, capsys.readouterr().err

@@ -42,6 +42,7 @@ from jobs.evidence_retrieval.sentence_order import listing
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary import run_text
 from jobs.evidence_retrieval.tables import checks_table, short_tables
+from jobs.evidence_retrieval.unjudged import unjudged_card
 from jobs.kit.metrics.selective import STATES
 from jobs.kit.score import Judged, ModelScores, comparable, with_models
 from runner.job import Answers, Task
@@ -243,6 +244,8 @@ def score(
     """All metrics, tables and artifacts of a sheet, with *verdicts* by task; pure."""
     settings = dataset.settings
     results = measure_models(scoring_input, settings)
+    if not (scoring_input.queries.y != UNKNOWN).any():
+        return unjudged_card(dataset, results, verdicts)
     models = {model: results.metrics(model) for model in results.models}
     tables = tuple(short_tables(results))
     contradictions = check(scoring_input, settings, models, tables)

@@ -304,6 +304,9 @@ def test_a_run_writes_every_form_of_the_table(tmp_path: Path) -> None:
     assert "micro.accuracy" in later.stdout
     page = siftlog("explain", "r", "b", cwd=tmp_path).stdout
     assert "How many were enrolled?" in page
+    assert (
+        "summary    truth: not known; baseline/lexical: 3 of 3 fields answered" in page
+    )
     assert "[[We enrolled 30 women in a cohort.]]" in page
     unknown = siftlog("explain", "r", "zz", cwd=tmp_path, check=False)
     assert unknown.stderr == (

@@ -89,18 +89,18 @@ class TaskPage:
         yield Heading(f"task {row.task}  {row.stage}  {row.key}", level=1)
         yield Fact("model", f"{row.model}, replicate {row.replicate}")
         yield Fact("state", _state(row))
-        yield from self._prompt(chars, is_shown=has_prompt)
+        yield from self._prompt(chars, is_printed=has_prompt)
         yield from self._reply(chars)
         yield from self._parsed(chars)
-        shown = self.quotes if has_prompt else self.quotes[:QUOTES]
-        for quote in shown:
+        visible_quotes = self.quotes if has_prompt else self.quotes[:QUOTES]
+        for quote in visible_quotes:
             yield from _quote_blocks(quote)
-        if more := len(self.quotes) - len(shown):
+        if more := len(self.quotes) - len(visible_quotes):
             yield Fact("quotes", f"{more:,} more (--full shows them)")
         yield from self._score()
         yield from _attempt_blocks(self.detail.attempts)
 
-    def _prompt(self, chars: int | None, *, is_shown: bool) -> Iterator[Block]:
+    def _prompt(self, chars: int | None, *, is_printed: bool) -> Iterator[Block]:
         prompt = self.detail.prompt
         if prompt is None:
             if any(a.started_us is None for a in self.detail.attempts):
@@ -113,7 +113,7 @@ class TaskPage:
             *([("query", prompt.query)] if prompt.query is not None else []),
             *((f"text {n}", text) for n, text in enumerate(prompt.texts, 1)),
         ]
-        if not is_shown:
+        if not is_printed:
             length = sum(len(text) for _, text in texts)
             parts = f"{len(texts)} texts" if texts[1:] else "1 text"
             facts = f"{length:,} characters in {parts} (--full shows them)"

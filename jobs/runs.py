@@ -52,6 +52,7 @@ ANSWER_COLUMNS: Final = (
 """Columns of that table for a job that has none."""
 
 TASKS: Final = "tasks"
+REPLIES: Final = "replies"
 PAGE: Final = 1000
 
 _CLOCK: Final = SystemClock()
@@ -128,9 +129,12 @@ class Run:
         """Return a table as a data frame, made from the log without a call.
 
         Args:
-            name: `answers`, `metrics`, `verdicts`, `tasks`, or a table of the job. A
-                job without a table of answers has one row a task, with the value that
-                was read from the reply.
+            name: one of
+
+                - `answers`: the job's table of answers; without one, a row a task with
+                  the value that was read from the reply
+                - `tasks`, `replies`: those of `siftlog export`, which load no job
+                - `metrics`, `verdicts`, or a table of the job's scorings
 
         Raises:
             UsageError: there is no such table.
@@ -141,6 +145,8 @@ class Run:
             reader = leaving.enter_context(open_reader(self._folder.log))
             if name == TASKS:
                 return frame(export.tasks(reader, last_seq(reader)))
+            if name == REPLIES:
+                return frame(export.answers(reader, last_seq(reader)))
             job = job_of(run_started(reader))
             settings = self._settings(reader, job)
             scoring = replayed(
@@ -158,7 +164,7 @@ class Run:
                 return frame(tables[name])
             if name == ANSWERS:
                 return self._answer_frame(reader, job, settings)
-        choices = ", ".join(sorted({ANSWERS, TASKS, *tables}))
+        choices = ", ".join(sorted({ANSWERS, REPLIES, TASKS, *tables}))
         raise UsageError(f"Run {self.id} has no table {name!r}; it has {choices}.")
 
     def _answer_frame(

@@ -12,13 +12,13 @@ from functools import lru_cache
 from typing import Any, Final, assert_never
 
 from runner.errors import RunnerError
-from runner.messages import IMAGE_URI, AnyReply, ImagePart, Ranking, Reply, Vectors
+from runner.messages import AnyReply, Ranking, Reply, Vectors
 from runner.plan import reply_of
 from runner.score.repeat import rescorer
 from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
 from runner.table_files import ExportTable, Kind, Record, RowBuffer, columns
 from store.events import AttemptStarted, ScoringRecorded
-from store.read.tasks import events, parts
+from store.read.tasks import events, part_text, parts
 from store.runs import RunFolder
 from store.scoring import families, task_families
 from store.served_by import SERVED_UNKNOWN, with_headers
@@ -162,11 +162,7 @@ class SentRequests:
 
     def _read_text(self, sha256: str) -> str:
         key = bytes.fromhex(sha256)
-        text = parts(self._reader, [key]).get(key, b"").decode(errors="replace")
-        if text.startswith(IMAGE_URI):
-            image = ImagePart.from_uri(text)
-            return f"[image of {image.width} x {image.height} pixels, {sha256[:12]}]"
-        return text
+        return part_text(key, parts(self._reader, [key]).get(key, b""))
 
 
 def _form(facts: Mapping[str, Any]) -> str:

@@ -41,6 +41,16 @@ def test_the_tutorial_may_be_begun_again(tmp_path: Path) -> None:
     assert printed.count("run first  paper-investigation") == 2
 
 
+@pytest.mark.timeout(360)
+def test_the_tutorial_runs_twice_and_prints_what_it_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs/tutorial.md").read_text()
+    for _ in range(2):
+        printed = follow(page, tmp_path)
+        for shown in blocks("text", page):
+            assert shown in printed
+        assert (tmp_path / "study/report.html").exists()
+
+
 @pytest.mark.timeout(180)
 def test_the_rehearsal_of_a_long_run_goes_as_it_is_written(tmp_path: Path) -> None:
     printed = follow((ROOT / "docs/running.md").read_text(), tmp_path)

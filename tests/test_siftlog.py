@@ -144,6 +144,7 @@ def test_a_run_is_read_as_frames_answers_events_and_scores() -> None:
     assert table["unparsed"].tolist()[2] == "no_value"
     assert run.table("verdicts")["correct"].sum() == 4
     assert run.table("tasks")["state"].unique().tolist() == ["completed"]
+    assert run.table("replies")["reply"].tolist()[0] == "214"
     assert next(run.answers()).parsed == 214
     assert next(run.events()).event.run_id == "one"  # type: ignore[union-attr]
     narrow = run.score(level=0.5, report=False)
@@ -194,6 +195,27 @@ def test_an_installed_job_is_run_by_its_name_with_options_and_settings() -> None
     run = siftlog.run("screening", limit=3, replicates=2, report=False)
     assert run.status.replicates == 2
     assert run.status.tasks.completed == 6
+
+
+def test_a_recipe_and_questions_in_python_give_the_table_of_answers(
+    folder: Path,
+) -> None:
+    sample = ROOT / "jobs" / "ask" / "sample"
+    run = siftlog.run(sample / "recipe.toml", limit=2, report=False, run_id="recipe")
+    assert run.table()["id"].tolist() == ["air-asthma", "aspirin-migraine"]
+    asked = siftlog.run(
+        "ask",
+        papers=str(sample / "papers"),
+        question="How many people, in all, were enrolled?",
+        type="integer",
+        limit=2,
+        report=False,
+        run_id="typed",
+    )
+    assert len(asked.table()) == 2
+    words = ("run", sample / "recipe.toml", "--limit=2", "--run-id=shell")
+    command(*words, "--no-report", cwd=folder)
+    assert siftlog.open("shell").table().equals(run.table())
 
 
 @pytest.mark.parametrize(

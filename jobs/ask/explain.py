@@ -8,12 +8,21 @@ from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
 from jobs.ask.merge import place_of
 from jobs.ask.page import in_context, place_text
-from jobs.kit.explain import closest, pages_text, passage_of, select
+from jobs.kit.explain import (
+    ItemAnswer,
+    closest,
+    pages_text,
+    passage_of,
+    select,
+    summary_fact,
+)
 from jobs.kit.fields.gold import gold_text
 from jobs.kit.fields.measures import Judge
 from jobs.kit.fields.parsing import ParsedReply
 from jobs.kit.fields.results import FieldResult, ModelResult, replicate_result
+from jobs.kit.fields.tables import JudgedRow
 from jobs.kit.replies import AnswerSubset
+from jobs.kit.text_format import plural
 from runner.job import Answer, Answers, QuotedPassage
 from store.document import Block, Fact, Heading, Quote
 
@@ -47,9 +56,11 @@ def _page(
 ) -> Iterator[Block]:
     item = dataset.items[key]
     yield Heading(key, level=1)
+    gold = judge.gold.rows.get(key, {}) if judge else {}
+    truth = plural(len(gold), "gold value") if gold else None
+    yield summary_fact(truth, [_overview(row, judge) for row in rows])
     yield Fact("file", item.where)
     yield Fact("title", item.fields.get("title", ""))
-    gold = judge.gold.rows.get(key, {}) if judge else {}
     for name, spec in dataset.recipe.every_field.items():
         yield Heading(name)
         yield Fact("question", spec.ask, 2, WIDTH)
@@ -57,6 +68,17 @@ def _page(
             yield Fact("gold", gold_text(gold[name]), 2, WIDTH)
         for row in rows:
             yield from _answer(dataset, name, row, judge)
+
+
+def _overview(row: ModelResult, judge: Judge | None) -> ItemAnswer:
+    """Return how many fields a model answered and, of those judged, how many right."""
+    outcomes = [r for r in row.fields.values() if r.state not in {"not asked", "open"}]
+    answered = sum(result.state == "answered" for result in outcomes)
+    text = f"{answered} of {plural(len(outcomes), 'field')} answered"
+    scores = JudgedRow.of(row, judge).scores.values()
+    if scores:
+        text += f", {sum(score.is_right for score in scores)} of {len(scores)} right"
+    return ItemAnswer(model=row.model, text=text)
 
 
 def _answer(
@@ -75,7 +97,7 @@ def _answer(
             )
         yield Fact("judged", words, 4, WIDTH)
     if result.check:
-        reasons = (
+        reasons = dict.fromkeys(
             check.reason for r in row.replicates for check in r.checks.get(name, ())
         )
         words = ": ".join(filter(None, (result.check.replace("_", " "), *reasons)))

@@ -27,10 +27,12 @@ from jobs.kit.fields.parsing import AnswerQuote
 from jobs.kit.grounding import PaperText, ground
 from jobs.kit.inputs.chunks import Chunk, Chunking, split
 from jobs.kit.inputs.documents import TextSpan
+from jobs.kit.inputs.item_rows import is_table, table_rows
 from jobs.kit.inputs.items import Item, read_items, source_files
 from jobs.kit.inputs.pdf import page_images
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError, UsageError
+from runner.fingerprint import files_of, input_hashes, manifest
 from runner.job import InputFile, ModelLimits
 from runner.messages import ImagePart
 from runner.prompts import PromptBook
@@ -254,14 +256,51 @@ def inputs(settings: AskSettings) -> tuple[InputFile, ...]:
         "gold": gold_file(settings),
         "prompts": settings.prompts,
     }
+    papers = sources(settings)
     return (
-        *(InputFile(setting="papers", path=path) for path in sources(settings)),
+        *map(_papers_input, papers),
+        *(
+            InputFile(setting="document", path=path)
+            for path in _named_documents(settings, papers)
+        ),
         *(
             InputFile(setting=name, path=path)
             for name, path in files.items()
             if path is not None
         ),
     )
+
+
+def _papers_input(path: Path) -> InputFile:
+    """Return a source of papers; of a folder the files that are read count.
+
+    A folder that holds more, such as the runs, would change while a run goes on.
+    """
+    if not path.is_dir():
+        return InputFile(setting="papers", path=path)
+    papers = source_files(path, InputFindings())
+    if papers == files_of(path):
+        return InputFile(setting="papers", path=path)
+    hashes = input_hashes(InputFile(setting="papers", path=paper) for paper in papers)
+    entries = ((Path(paper.path).name, paper.sha256) for paper in hashes)
+    digest = hashlib.sha256(manifest(entries)).hexdigest()
+    return InputFile(setting="papers", path=path, sha256=digest)
+
+
+def _named_documents(settings: AskSettings, papers: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the files that a column of a table names."""
+    column = settings.document or recipe_of(settings).document
+    if column is None:
+        return ()
+    names = (
+        path.parent / row.cells[column].strip()
+        for path in papers
+        if path.is_file() and is_table(path)
+        for row in table_rows(path)
+        if row.cells.get(column, "").strip()
+    )
+    files = islice(dict.fromkeys(names), settings.limit or None)
+    return tuple(file for file in files if file.is_file())
 
 
 def load(settings: AskSettings) -> AskDataset:

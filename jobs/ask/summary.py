@@ -14,7 +14,6 @@ from jobs.kit.fields.results import FieldResult, ItemResult, ModelResult
 from jobs.kit.fields.tables import FieldOutcomes
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import plural, with_ends
-from jobs.kit.truth import NO_TRUTH
 from runner.scorecard import Finding, Metric
 from store.document import Block, Column, Heading, Numbers, PageText, TableBlock, Words
 from store.printable import one_line
@@ -50,8 +49,7 @@ def run_text(
     blocks: list[Block] = []
     if len(items) <= MOST_ITEMS:
         for item in items:
-            blocks += _item(dataset, item, judge)
-        blocks.append("")
+            blocks += (*_item(dataset, item, judge), "")
     n = len(dataset.items)
     fields = plural(len(dataset.recipe.every_field), "field")
     blocks.append(f"{plural(n, 'item')}, {fields}, {plural(len(metrics), 'model')}")
@@ -61,7 +59,6 @@ def run_text(
         blocks.append(f"Models differ: {listed}. See disagreements.csv.")
     blocks += _accuracy(metrics)
     blocks += finding_lines(findings)
-    blocks += [f.message for f in findings if f.code == NO_TRUTH]
     blocks.append("answers.html shows each value with its quote in context.")
     return summary_text(blocks)
 
@@ -70,7 +67,7 @@ def _item(
     dataset: AskDataset, item: ItemResult, judge: Judge | None
 ) -> Iterator[Block]:
     """Yield the answers about one item, each next to its quote."""
-    yield Heading(item.item)
+    yield Heading(item.item, level=1)
     for row in item.rows:
         if len(item.rows) > 1:
             yield f"  {one_line(row.model)}"

@@ -85,7 +85,7 @@ def per_query(block: JudgedPredictions) -> PerQuery:
     )
 
 
-class QueryRow(NamedTuple):
+class QueryCells(NamedTuple):
     """One query as plain values; None where there is none."""
 
     i: int  #: its place in the sheet
@@ -115,7 +115,7 @@ class QueryRow(NamedTuple):
         return int((self.state in evident) == (self.y == 1))
 
 
-PER_QUERY = TableOf[QueryRow](
+PER_QUERY = TableOf[QueryCells](
     name="per_query",
     columns=(
         text("fold_id", lambda row: row.fold),
@@ -149,7 +149,7 @@ _ROWS_AT_ONCE = 1024
 """Queries whose values are in memory as Python objects."""
 
 
-def query_rows(block: JudgedPredictions) -> Iterator[QueryRow]:
+def query_rows(block: JudgedPredictions) -> Iterator[QueryCells]:
     """A row a query, in the sheet's order."""
     measured = per_query(block)
     size = len(block.queries)
@@ -157,7 +157,7 @@ def query_rows(block: JudgedPredictions) -> Iterator[QueryRow]:
         yield from _some_rows(measured, range(size)[start : start + _ROWS_AT_ONCE])
 
 
-def _some_rows(measured: PerQuery, rows: range) -> Iterator[QueryRow]:
+def _some_rows(measured: PerQuery, rows: range) -> Iterator[QueryCells]:
     """The rows of some neighbouring queries: a column is read at once, not by cell."""
     queries, prediction = measured.block.queries, measured.block.prediction
     at = slice(rows.start, rows.stop)
@@ -171,7 +171,7 @@ def _some_rows(measured: PerQuery, rows: range) -> Iterator[QueryRow]:
         for y, status in zip(truth, prediction.status[at], strict=True)
     )
     return map(
-        QueryRow,
+        QueryCells,
         rows,
         folds,
         map(queries.posts.__getitem__, queries.post[at].tolist()),

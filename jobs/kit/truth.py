@@ -39,6 +39,18 @@ without a call: siftlog score RUN --labels FILE
     )
 
 
+def whole_sample(limit: int) -> str:
+    """Returns the option that a later truth needs if a run has a sample of its items.
+
+    A truth may decide which items a sample has. Without the limit, the items of the run
+    are scored and the others have no answer.
+
+    Args:
+        limit: size of the sample; 0: there is none.
+    """
+    return " --limit 0" if limit else ""
+
+
 def without_truth(scores: ModelScores, words: Measures) -> ModelScores:
     """Returns a model's scores without the parts that need a truth."""
     metrics = tuple(m for m in scores.metrics if words.is_operational(m.path))

@@ -24,7 +24,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from rapidfuzz.fuzz import token_sort_ratio
 
@@ -115,8 +115,7 @@ def equals(
 
 
 def _is_equal(kind: ValueKind | None, value: object, gold: object) -> bool:
-    is_number = isinstance(gold, int | float) and not isinstance(gold, bool)
-    match kind or ("number" if is_number else "text"):
+    match kind or ("number" if _is_number(gold) else "text"):
         case "number":
             return _is_within(EXACT, value, gold)
         case "date":
@@ -129,14 +128,14 @@ def _is_equal(kind: ValueKind | None, value: object, gold: object) -> bool:
 
 
 def _is_within(rule: ValueRule, value: object, gold: object) -> bool:
-    if not isinstance(value, int | float) or not isinstance(gold, int | float):
+    if not _is_number(value) or not _is_number(gold):
         return folded_text(value) == folded_text(gold)
-    return math.isclose(
-        value,
-        gold,
-        rel_tol=DIGITS,
-        abs_tol=max(rule.absolute, rule.relative * abs(gold)),
-    )
+    tolerance = max(rule.absolute, rule.relative * abs(gold))
+    return math.isclose(value, gold, rel_tol=DIGITS, abs_tol=tolerance)
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def folded_text(value: object) -> str:

@@ -23,7 +23,7 @@ from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.tables import TableOf, flag, group, number, text
 from jobs.kit.tables import count as whole
 from jobs.kit.text_format import fixed
-from jobs.kit.truth import no_truth
+from jobs.kit.truth import no_truth, whole_sample
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.grading import GradedPaper, grade, read_extraction_reply
 from jobs.paper_investigation.inputs import INPUTS
@@ -371,7 +371,10 @@ def score_without_truth(
         tables.append(
             DISAGREEMENTS.table(row for pair in pairs for row in pair.disagreements)
         )
-    all_findings = (no_truth(OPTION, CONTENT), *findings)
+    all_findings = (
+        no_truth(OPTION + whole_sample(dataset.settings.limit), CONTENT),
+        *findings,
+    )
     grounding = counted.grounding()
     metrics = {
         model: (*_metrics(dataset, counted, grounding, model_lists),)

@@ -30,7 +30,7 @@ from jobs.kit.tables import (
     number,
     text,
 )
-from jobs.kit.truth import no_truth, without_truth
+from jobs.kit.truth import no_truth, whole_sample, without_truth
 from jobs.property_extraction.aliases.alias_set import AliasSet, Renaming
 from jobs.property_extraction.caveats import findings
 from jobs.property_extraction.data import PropertyDataset
@@ -425,7 +425,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     columns = [*results.columns.values()]
     pairs = [ModelAgreement.of(results, a, b) for a, b in combinations(columns, 2)]
     all_findings = (
-        no_truth(OPTION, CONTENT),
+        no_truth(OPTION + whole_sample(dataset.settings.limit), CONTENT),
         *dataset.findings,
         *findings(results),
     )

@@ -26,7 +26,7 @@ from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.tables import Columns, StreamedTable, TableOf, flag, group, number, text
 from jobs.kit.tables import count as whole
 from jobs.kit.text_format import fixed, plural, slugs
-from jobs.kit.truth import no_truth
+from jobs.kit.truth import no_truth, whole_sample
 from jobs.review_benchmark import parsing
 from jobs.review_benchmark.answered_questions import (
     DECISIONS,
@@ -344,7 +344,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     }
     pairs = [WorkAgreement(a, b) for a, b in combinations(works.values(), 2)]
     findings = (
-        no_truth(OPTION, CONTENT),
+        no_truth(OPTION + whole_sample(dataset.settings.limit), CONTENT),
         *dataset.findings,
         *predictions.findings,
         *(finding for work in works.values() for finding in _findings(work, dataset)),

@@ -319,6 +319,11 @@ def require(settings: ScreeningSettings) -> None:
                 "A library needs --criteria, a text file of what to include and "
                 "exclude, or --question."
             )
+        if settings.criteria_source == "llm":
+            raise UsageError(
+                "A library has no abstract of a review to state criteria from; leave "
+                "out --criteria-source llm."
+            )
     elif settings.validation_set is None:
         raise UsageError(
             "A run needs --library, files of records (RIS, PubMed, CSV), or "

@@ -5,6 +5,8 @@ A run resumes only with its original inputs and prompts, unless changes are acce
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from runner.clients.wire_shared import skeleton
 from runner.errors import RunChanged
 from runner.model_terms import USUAL
@@ -40,8 +42,16 @@ async def reads_differently(log: Log, work: Workload) -> bool:
 
 def changed_inputs(first: RunStarted, work: Workload) -> list[Input]:
     """Return inputs that are new or changed since the start of the run."""
-    before = {i.setting: i.sha256 for i in first.inputs}
-    return [now for now in work.inputs if before.get(now.setting) != now.sha256]
+    before = _by_setting(first.inputs)
+    return [now for now in work.inputs if now.sha256 not in before.get(now.setting, ())]
+
+
+def _by_setting(inputs: Iterable[Input]) -> dict[str, list[str]]:
+    """Return the hashes of inputs; a setting may name several files."""
+    hashes: dict[str, list[str]] = {}
+    for known in inputs:
+        hashes.setdefault(known.setting, []).append(known.sha256)
+    return hashes
 
 
 def check_inputs(first: RunStarted, work: Workload) -> None:
@@ -50,8 +60,8 @@ def check_inputs(first: RunStarted, work: Workload) -> None:
     The selected prompts are compared too, because unsent tasks would otherwise get
     other prompts than the rest.
     """
-    before = {i.setting: i.sha256 for i in first.inputs}
-    if (PROMPTS in before) != any(now.setting == PROMPTS for now in work.inputs):
+    before, after = _by_setting(first.inputs), _by_setting(work.inputs)
+    if (PROMPTS in before) != (PROMPTS in after):
         is_from_file = PROMPTS in before
         was = "prompts of a file" if is_from_file else "the shipped prompts"
         back = (
@@ -61,7 +71,11 @@ def check_inputs(first: RunStarted, work: Workload) -> None:
             f"The run was started with {was}; {back} or add --accept-changes."
         )
     for now in work.inputs:
-        if before.get(now.setting, now.sha256) != now.sha256:
+        known = before.get(now.setting, after[now.setting])
+        # also if a file is missing now, or their order is another one
+        if known != after[now.setting] and (
+            now.sha256 not in known or set(known) >= set(after[now.setting])
+        ):
             raise RunChanged(
                 f"{now.path} ({now.setting}) is not what the run was started with; "
                 "put the old content back or add --accept-changes."

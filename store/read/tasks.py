@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from store.database import SQL
 from store.errors import CorruptLog
@@ -314,6 +314,18 @@ def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, byte
                     "'siftlog verify', then restore a copy of the run's folder"
                 ) from error
     return data_by_hash
+
+
+IMAGE: Final = b"data:image/"
+"""Begins the message part of an image, which is stored as a data URI."""
+
+
+def part_text(sha256: bytes, data: bytes) -> str:
+    """Return a message part as text for people; of an image its size and hash."""
+    if data.startswith(IMAGE):
+        # base64 has four characters for three bytes
+        return f"\n[image of {len(data) * 3 // 4_000:,} kB, {sha256.hex()[:12]}]"
+    return data.decode(errors="replace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

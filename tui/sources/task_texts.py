@@ -19,7 +19,7 @@ from store.json_text import (
     reply_text,
     tree,
 )
-from store.read.tasks import AttemptRow, parts
+from store.read.tasks import AttemptRow, part_text, parts
 from store.tables import payload
 
 
@@ -140,7 +140,7 @@ def _prompt(
 def _whole(conn: sqlite3.Connection, request: Any) -> str:  # noqa: ANN401 - any JSON
     hashes = {bytes.fromhex(text) for text in _hashes(request)}
     texts = {
-        sha256.hex(): data.decode(errors="replace")
+        sha256.hex(): part_text(sha256, data)
         for sha256, data in parts(conn, hashes).items()
     }
     return readable(json.dumps(_filled(request, texts)).encode())

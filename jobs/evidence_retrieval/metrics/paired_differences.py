@@ -2,7 +2,9 @@
 
 Items, intervals, tests, Holm's correction and verdicts are those of the kit, so that a
 pair of models has one p here and in `siftlog compare`. What has no value for each query
-(`ece`, `sentences_extracted`) has a difference and no test.
+(`ece`, `sentences_extracted`) has a difference and no test. Nor is there a test of
+`auroc` and `auprc` between configurations that cover different queries: each is over
+its own.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ def sides(change: VerdictChange) -> tuple[str, str]:
     present_sides = [side for side in (change.before, change.after) if side is not None]
     has_same_value = len({side.value for side in present_sides}) == 1
     texts = [
-        f"expected {side.expected}"
+        f"expected {side.expected or 'nothing: no truth'}"
         if has_same_value and present_sides[0].expected != present_sides[-1].expected
         else side.value or f"[{side.rule}]"
         for side in present_sides

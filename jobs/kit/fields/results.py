@@ -37,7 +37,7 @@ VERDICTS: Final = ("not_supported", "unclear", "supported")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ItemAnswer:
+class ReplicateAnswers:
     """All that one model answered about one item in one replicate, merged.
 
     Every declared field is in exactly one of `fields` (its request was answered),
@@ -99,7 +99,7 @@ class ModelResult:
     item: str
     model: str
     fields: Mapping[str, FieldResult]  #: every declared field
-    replicates: tuple[ItemAnswer, ...]
+    replicates: tuple[ReplicateAnswers, ...]
 
     @property
     def is_open(self) -> bool:
@@ -128,7 +128,7 @@ class ItemResult:
 
 
 def item_results(
-    answers: Iterable[ItemAnswer], fields: Mapping[str, FieldSpec]
+    answers: Iterable[ReplicateAnswers], fields: Mapping[str, FieldSpec]
 ) -> Iterator[ItemResult]:
     """Yield the results of a run, item by item, in constant memory.
 
@@ -147,7 +147,7 @@ def item_results(
 def _row(
     key: str,
     model: str,
-    replicates: tuple[ItemAnswer, ...],
+    replicates: tuple[ReplicateAnswers, ...],
     fields: Mapping[str, FieldSpec],
 ) -> ModelResult:
     return ModelResult(
@@ -159,7 +159,7 @@ def _row(
 
 
 def _merged(
-    name: str, spec: FieldSpec, replicates: Sequence[ItemAnswer]
+    name: str, spec: FieldSpec, replicates: Sequence[ReplicateAnswers]
 ) -> FieldResult:
     read_answers = [r.fields[name] for r in replicates if name in r.fields]
     readable = [answer for answer in read_answers if not answer.is_unparsed]
@@ -175,13 +175,17 @@ def _merged(
     )
 
 
-def replicate_result(name: str, spec: FieldSpec, replicate: ItemAnswer) -> FieldResult:
+def replicate_result(
+    name: str, spec: FieldSpec, replicate: ReplicateAnswers
+) -> FieldResult:
     """Return the result of one replicate by itself."""
     return _merged(name, spec, [replicate])
 
 
 def _unread(
-    name: str, read_answers: Sequence[FieldAnswer], replicates: Sequence[ItemAnswer]
+    name: str,
+    read_answers: Sequence[FieldAnswer],
+    replicates: Sequence[ReplicateAnswers],
 ) -> FieldResult:
     if read_answers:
         first = read_answers[0]
@@ -193,7 +197,9 @@ def _unread(
     return FieldResult(state="open" if is_open else "not asked")
 
 
-def _verdict(name: str, answer: FieldAnswer, replicates: Sequence[ItemAnswer]) -> str:
+def _verdict(
+    name: str, answer: FieldAnswer, replicates: Sequence[ReplicateAnswers]
+) -> str:
     """Return the verdict on a value, from the replicates that have it."""
     words = {
         check.verdict

@@ -84,8 +84,7 @@ def answer_table(
     return TableOf(
         name="answers",
         columns=tuple(columns),
-        caption="One row per item and model.",
-        is_headline=True,
+        caption="One row per item and model. answers.html shows each value in context.",
     )
 
 

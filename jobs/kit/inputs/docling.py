@@ -57,6 +57,12 @@ class _Walk:
         self._is_paged = bool(document.get("pages"))
         self._title = ""
         self._lines: list[str] = []
+        # read with their table, wherever the body has them
+        self._captions = {
+            caption["$ref"]
+            for table in document.get("tables", ())
+            for caption in table.get("captions", ())
+        }
 
     def result(self) -> MarkedText:
         self._children(self._document["body"], 0)
@@ -70,7 +76,8 @@ class _Walk:
         if depth > DEPTH:
             raise ValueError(f"nodes are nested deeper than {DEPTH}")
         for child in node.get("children", ()):
-            self._node(self._resolved(child), depth)
+            if child["$ref"] not in self._captions:
+                self._node(self._resolved(child), depth)
 
     def _resolved(self, reference: Mapping[str, str]) -> Mapping[str, Any]:
         """Returns the node that a reference such as `#/texts/3` names."""
@@ -88,7 +95,7 @@ class _Walk:
                 self._line(self._resolved(caption)["text"])
             self._lines += _table_lines(node["data"])
         text = node.get("text")
-        if isinstance(text, str) and not self._is_caption(node):
+        if isinstance(text, str):
             if label == "section_header":
                 self._line(text, section_mark(min(int(node.get("level") or 1), 6)))
             else:
@@ -96,11 +103,6 @@ class _Walk:
             if label == "title" and not self._title:
                 self._title = text
         self._children(node, depth + 1)
-
-    def _is_caption(self, node: Mapping[str, Any]) -> bool:
-        """Returns whether a text is read with the table that it is a caption of."""
-        parent = (node.get("parent") or {}).get("$ref", "")
-        return node.get("label") == "caption" and parent.startswith("#/tables/")
 
     def _line(self, text: str, mark: str = "") -> None:
         text = " ".join(unmarked(text).split())

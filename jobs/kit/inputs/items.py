@@ -126,6 +126,12 @@ def source_files(source: str | Path, findings: InputFindings) -> list[Path]:
     """
     path = Path(source)
     if path.is_file():
+        if path.suffix.lower() not in SUFFIXES and table_suffix(path) not in TABLES:
+            formats = dict.fromkeys((*SUFFIXES, *TABLES))
+            raise DatasetError(
+                f"{path.name}: {path.suffix or 'a name without an end'} is not read "
+                f"(give a {', '.join(formats)})."
+            )
         return [path]
     if path.is_dir():
         return _documents_in(path, findings)
@@ -217,6 +223,9 @@ def read_items(
     files = [path for name in named for path in source_files(name, findings)]
     return islice(_unique(reader.items(files, limit)), limit)
 
+
+_GROBID: Final = re.compile(r"(\.grobid)?\.tei$")
+"""Ends the names of files that GROBID's clients write, before the suffix."""
 
 AHEAD: Final = 8
 """Documents that are read ahead of the one that is needed."""
@@ -350,7 +359,7 @@ class _ItemReader:
                 path=path,
             )
         fields = {"file": path.name, **document.metadata, "text": document.text}
-        key = path.stem
+        key = _GROBID.sub("", path.stem)
         if self.id is not None:
             key = fields.get(self.id, "").strip()
             if not key:

@@ -1,5 +1,6 @@
 from pydantic import BaseModel, Field
 
+from jobs.kit import frames, metrics
 from jobs.kit.inputs import cells
 from jobs.kit.inputs.rows import RowModel
 from jobs.kit.questions import QuestionJob, QuestionSettings
@@ -51,7 +52,9 @@ __all__ = [
     "Verdict",
     "arun",
     "cells",
+    "frames",
     "guarded",
+    "metrics",
     "open",
     "read_object",
     "run",

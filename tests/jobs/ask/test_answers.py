@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def right(task: Task) -> str:
 def card(
     folder: Path,
     write: Write,
-    gold: str = "",
+    gold: str | Path = "",
     *,
     models: tuple[str, ...] = ("m",),
     replicates: int = 1,
@@ -75,7 +76,9 @@ def card(
 ) -> Scorecard:
     (folder / "papers.csv").write_text(PAPERS)
     (folder / "r.toml").write_text(recipe)
-    if gold:
+    if isinstance(gold, Path):
+        settings["gold"] = gold
+    elif gold:
         (folder / "gold.csv").write_text(gold)
         settings["gold"] = folder / "gold.csv"
     dataset = load(AskSettings(recipe=folder / "r.toml", boot_b=50, **settings))
@@ -301,8 +304,33 @@ def test_a_run_writes_every_form_of_the_table(tmp_path: Path) -> None:
     assert "micro.accuracy" in later.stdout
     page = siftlog("explain", "r", "b", cwd=tmp_path).stdout
     assert "How many were enrolled?" in page
+    assert (
+        "summary    truth: not known; baseline/lexical: 3 of 3 fields answered" in page
+    )
     assert "[[We enrolled 30 women in a cohort.]]" in page
     unknown = siftlog("explain", "r", "zz", cwd=tmp_path, check=False)
     assert unknown.stderr == (
         "siftlog: There is no item 'zz'; name an item by its id.\n"
     )
+
+
+def test_a_partial_run_is_scored_without_its_open_items(tmp_path: Path) -> None:
+    (tmp_path / "papers.csv").write_text(PAPERS)
+    (tmp_path / "r.toml").write_text(RECIPE)
+    dataset = load(AskSettings(recipe=tmp_path / "r.toml", boot_b=0))
+    whole = MemoryAnswers.of_run(job, dataset, right)
+    held = (whole.held[0], (replace(whole.held[1][0], reply=None, is_open=True),))
+    scored = score(dataset, replace(whole, held=held))
+    assert metrics(scored, "model")["all.asked"] == 3
+    second = table_rows(scored, "answers")[1]
+    assert (second["enrolled"], second["error"]) == (None, None)
+
+
+def test_gold_may_be_json_lines(tmp_path: Path) -> None:
+    (tmp_path / "gold.jsonl").write_text(
+        '{"id": "a", "enrolled": 12, "events": ["fever", "rash"]}\n'
+        '{"id": "b", "enrolled": null, "events": "not reported"}\n'
+    )
+    values = metrics(card(tmp_path, right, gold=tmp_path / "gold.jsonl"))
+    assert values["micro.accuracy"] == 1
+    assert values["field.events.f1"] == 1

@@ -12,7 +12,7 @@ import pytest
 
 from jobs.ask.inputs import SAMPLE, load
 from jobs.ask.job import job
-from jobs.ask.merge import ItemAnswer, item_answers, place_of
+from jobs.ask.merge import ReplicateAnswers, item_answers, place_of
 from jobs.ask.plan import parser_of
 from jobs.ask.settings import AskSettings, recipe_of
 from jobs.kit.testing import MemoryAnswers
@@ -43,7 +43,9 @@ def run(folder: Path, *words: object, check: bool = True) -> Done:
     return Done(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
-def asked(folder: Path, recipe: str, reply: Any, **settings: Any) -> list[ItemAnswer]:
+def asked(
+    folder: Path, recipe: str, reply: Any, **settings: Any
+) -> list[ReplicateAnswers]:
     """The merged answers of a run in which a function stands for the model."""
     (folder / "r.toml").write_text(f'items = "papers/"\n{recipe}')
     dataset = load(AskSettings(recipe=folder / "r.toml", **settings))
@@ -68,6 +70,21 @@ def test_the_log_has_the_recipe_so_its_file_may_move(folder: Path) -> None:
         settings = json.loads(run_started(reader).settings)
     assert settings["recipe_text"] == text
     assert settings["recipe_sha256"] == sha256(text.encode()).hexdigest()
+
+
+def test_a_run_of_several_files_resumes_until_one_changes(folder: Path) -> None:
+    rows = "".join(f"{name},papers/{name}.txt\n" for name in TEXTS)
+    (folder / "t.csv").write_text(f"id,file\n{rows}")
+    words = ("--question", "How many?", "--no-score")
+    run(folder, "--papers", "papers/*.txt", *words, "--run-id", "g")
+    run(folder, "--papers", "t.csv", "--document", "file", *words, "--run-id", "t")
+    for name in ("g", "t"):
+        assert siftlog("resume", name, cwd=folder).returncode == 0
+    (folder / "papers" / "b.txt").write_text("Another text.")
+    for name in ("g", "t"):
+        done = siftlog("resume", name, cwd=folder, check=False)
+        assert "b.txt" in done.stderr
+        assert "is not what the run was started with" in done.stderr
 
 
 def test_the_prompt_begins_with_what_is_the_same_for_all_papers(folder: Path) -> None:
@@ -335,3 +352,13 @@ def test_new_writes_a_recipe_that_runs_and_never_overwrites(folder: Path) -> Non
     assert (done.returncode, (folder / "r.toml").read_text()) == (2, written)
     siftlog("new", "s.toml", cwd=folder)
     run(folder, "--recipe", "s.toml", "--limit", "1", "--dry-run")
+
+
+def test_a_run_in_the_folder_of_its_papers_can_be_resumed(folder: Path) -> None:
+    papers = folder / "papers"
+    question = ("--papers", ".", "--question", "How many?", "--run-id", "r")
+    run(papers, *question, "--no-score")
+    assert siftlog("resume", "r", cwd=papers).returncode == 0
+    (papers / "a.txt").write_text("Other words.")
+    done = siftlog("resume", "r", cwd=papers, check=False)
+    assert "(papers) is not what the run was started with" in done.stderr

@@ -110,6 +110,20 @@ def test_a_paper_that_only_a_later_truth_has_is_skipped_and_not_missing(
     assert card(bare / "2")["missing"] == 0
 
 
+def test_a_sample_is_scored_by_a_later_truth_without_its_limit(tmp_path: Path) -> None:
+    scorings = run(tmp_path, "r", "--limit", 2)
+    (note,) = [f for f in card(scorings / "1")["findings"] if f["code"] == "no_truth"]
+    assert note["message"].endswith("--truth FILE --limit 0")
+    siftlog(tmp_path, "score", "r", *RULES, "--limit", 0, "--no-report")
+    (papers,) = {
+        frozenset(row["refno"] for row in rows(path))
+        for path in (scorings / "2").glob("*/papers.csv")
+    }
+    named = {row["refno"] for row in rows(scorings / "1/papers.csv")}
+    assert papers == named
+    assert len(named) == 2
+
+
 def test_two_models_agree_where_their_values_match(tmp_path: Path) -> None:
     scoring = run(tmp_path, "r", "--rubric", SAMPLE / "rubric.csv") / "1"
     (pair,) = rows(scoring / "agreement.csv")

@@ -304,6 +304,10 @@ def test_a_library_needs_criteria_and_no_set(tmp_path: Path) -> None:
     for words, sentence in (
         ((), "A library needs --criteria, a text file"),
         (
+            ("--question", "Q", "--criteria-source", "llm"),
+            "A library has no abstract of a review to state criteria from",
+        ),
+        (
             ("--validation-set", tmp_path),
             "Name either --library or --validation-set, not both.",
         ),

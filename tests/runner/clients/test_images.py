@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from runner.simulate.anthropic_messages import read_message
 from runner.simulate.options import SimulateOptions
 from runner.simulate.requests import read_request, read_responses
 from runner.simulate.server import running
+from store.read.tasks import part_text
 from tests.pdf_pages import pdf
 
 TEXT = "Which plots were watered? "
@@ -113,6 +115,15 @@ def test_an_image_is_stored_once_by_its_hash(pages: tuple[ImagePart, ...]) -> No
     assert first.uri.encode() in {stored.data for stored in one.blobs}
     # the body names hashes, whatever the size of the image
     assert len(one.body) < 600
+
+
+def test_people_see_the_size_and_the_hash_of_an_image(
+    pages: tuple[ImagePart, ...],
+) -> None:
+    stored = skeleton(chat(TextPart(text=TEXT), pages[0]), "m").blobs
+    text, image = (part_text(blob.sha256, blob.data) for blob in stored)
+    assert text == TEXT
+    assert re.fullmatch(r"\n\[image of \d+ kB, [0-9a-f]{12}\]", image)
 
 
 def test_images_count_in_every_estimate_of_tokens(pages: tuple[ImagePart, ...]) -> None:

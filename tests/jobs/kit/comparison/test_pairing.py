@@ -33,6 +33,27 @@ def test_only_items_of_both_are_paired_and_the_rest_is_counted() -> None:
     assert both.overlap == Overlap(n=2, clusters=2, only_a=2, only_b=1, undefined=1)
 
 
+def test_metrics_of_one_frame_share_their_common_items() -> None:
+    a, b = means({"p1/1": 1.0, "p2/1": 0.5}), means({"p2/1": 0.0, "p1/1": None})
+    first = pair_items(a, b)
+    other = replace(a, first=[None, 0.25]), replace(b, first=[1.0, 0.5])
+    shared = pair_items(*other, first.common)
+    assert shared.common is first.common
+    alone = pair_items(*other)
+    assert (shared.items, shared.clusters) == (alone.items, alone.clusters)
+    assert (shared.overlap, shared.resampled_clusters) == (
+        alone.overlap,
+        alone.resampled_clusters,
+    )
+    assert shared.a.first.tolist() == alone.a.first.tolist() == [0.25]
+    assert shared.b.first.tolist() == alone.b.first.tolist() == [1.0]
+    for changed in (replace(a, items=[*a.items]), replace(b, clusters=[*b.clusters])):
+        sides = (changed, b) if changed.first is a.first else (a, changed)
+        assert pair_items(*sides, first.common).common is not first.common
+    with pytest.raises(ValueError, match="columns of"):
+        pair_items(replace(a, first=[1.0]), b, first.common)
+
+
 def test_documents_of_undefined_items_are_drawn_too() -> None:
     both = pair_items(
         means({"p1/1": 1.0, "p2/1": None}), means({"p1/1": 0.0, "p2/1": 1.0})

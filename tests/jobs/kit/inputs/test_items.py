@@ -239,6 +239,12 @@ def test_a_folder_without_papers_says_what_to_name(tmp_path: Path) -> None:
         read(f"{tmp_path}/*.pdf")
 
 
+def test_a_file_of_grobid_has_the_name_of_its_paper_as_key(tmp_path: Path) -> None:
+    for name in ("a.tei.xml", "b.grobid.tei.xml"):
+        written(tmp_path, name, "<TEI><text><body><p>Moss.</p></body></text></TEI>")
+    assert [item.key for item in read(tmp_path)] == ["a", "b"]
+
+
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     written(tmp_path, "a.txt", "Moss.")
     written(tmp_path, "a.md", "Moss.")

@@ -58,7 +58,7 @@ There were 40 plots.
 DOCLING = {
     "schema_name": "DoclingDocument",
     "body": {"children": [{"$ref": f"#/{name}"} for name in (
-        "texts/0", "texts/1", "groups/0", "tables/0", "texts/3"
+        "texts/0", "texts/1", "groups/0", "tables/0", "texts/3", "texts/4"
     )]},
     "groups": [{"children": [{"$ref": "#/texts/2"}]}],
     "texts": [
@@ -66,8 +66,9 @@ DOCLING = {
         {"label": "section_header", "level": 1, "text": "Methods"},
         {"label": "text", "text": "There were 40 plots.", "prov": [{"page_no": 3}]},
         {"label": "page_footer", "text": "3", "prov": [{"page_no": 3}]},
+        {"label": "caption", "text": "Table 1. Arms."},
     ],
-    "tables": [{"data": {"table_cells": [
+    "tables": [{"captions": [{"$ref": "#/texts/4"}], "data": {"table_cells": [
         {"text": text, "start_row_offset_idx": 0, "start_col_offset_idx": column}
         for column, text in enumerate(("Wet", "20"))
     ]}}],
@@ -175,3 +176,11 @@ def test_marks_become_ascending_offsets_inside_the_text(pieces: list[str]) -> No
     assert offsets == sorted(offsets)
     assert all(offset <= len(document.text) for offset in offsets)
     assert HEADING not in document.text
+
+
+def test_a_docling_table_follows_its_caption_and_page_numbers_are_left_out(
+    tmp_path: Path,
+) -> None:
+    assert read(tmp_path, "a.json", json.dumps(DOCLING)).text == (
+        "Wet moss\nMethods\n\nThere were 40 plots.\nTable 1. Arms.\nWet | 20"
+    )

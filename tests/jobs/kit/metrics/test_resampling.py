@@ -219,3 +219,12 @@ def test_keys_and_columns_that_do_not_fit_are_refused_by_name() -> None:
         resamples.mean([1.0])
     with pytest.raises(ValueError, match="denominators holds nan at index 3"):
         resamples.ratio([1.0] * 10, [1.0, 1.0, 1.0, float("nan"), *[1.0] * 6])
+
+
+def test_resamples_of_as_many_clusters_share_their_draws() -> None:
+    one = Resamples(["a", "b", "c"], 50, 7, cluster="paper")
+    other = Resamples(["x", "z", "y"], 50, 7)
+    (drawn,), (again,) = one.multiplicities(), other.multiplicities()
+    assert drawn is again
+    (different,) = Resamples(["a", "b", "c"], 50, 8).multiplicities()
+    assert not np.array_equal(drawn, different)

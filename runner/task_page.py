@@ -10,7 +10,7 @@ from typing import Any, Final
 from runner.export import reply_text
 from runner.job import Answer, QuotedPassage
 from runner.messages import ParseFailure, Reply
-from runner.task_detail import TaskDetail, plain_value
+from runner.task_detail import TaskRecord, plain_value
 from store.document import Block, Fact, Heading, Numbers, Quote, TableBlock, Words
 from store.events import AttemptAnswered, AttemptFailed
 from store.json_text import tree
@@ -27,7 +27,7 @@ QUOTES: Final = 5
 class TaskPage:
     """All about one task, for people and for programs."""
 
-    detail: TaskDetail
+    detail: TaskRecord
     scoring: int | None  #: the latest one, which the verdicts are from
     answer: Answer | None  #: with its reply parsed; None: not parsed
     quotes: tuple[QuotedPassage, ...] = ()
@@ -178,7 +178,7 @@ def _state(row: TaskRow) -> str:
     return ", ".join(parts)
 
 
-def _reply_text(detail: TaskDetail) -> str | None:
+def _reply_text(detail: TaskRecord) -> str | None:
     """Return the text of a reply; its bytes if it cannot be decoded."""
     if detail.reply is None:
         return None

@@ -46,7 +46,7 @@ class LastReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskDetail:
+class TaskRecord:
     """One task with all that its run stores about it."""
 
     row: TaskRow
@@ -73,11 +73,11 @@ class TaskReader:
         self.scoring: int | None = max(numbers, default=None)
         self._verdicts = folder.scores / str(self.scoring) / "verdicts.db"
 
-    def read(self, row: TaskRow) -> TaskDetail:
+    def read(self, row: TaskRow) -> TaskRecord:
         """Return a task with its texts."""
         rows = attempts(self._reader, row.task)
         sent = self._requests.of_task(row.task)
-        return TaskDetail(
+        return TaskRecord(
             row=row,
             request_sha256=None if sent is None else sent[0],
             prompt=None if sent is None else sent[1],
@@ -130,7 +130,7 @@ class ReplyReader:
         self._dataset = dataset
         self._stages = {stage.name: stage for stage in job.stages}
 
-    def parsed(self, detail: TaskDetail) -> Answer | None:
+    def parsed(self, detail: TaskRecord) -> Answer | None:
         """Return the answer with its reply parsed; None if there is no such reply."""
         reply = detail.reply
         if reply is None or reply.decoded is None or not reply.is_counted:

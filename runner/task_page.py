@@ -10,7 +10,7 @@ from typing import Any, Final
 from runner.export import reply_text
 from runner.job import Answer, QuotedPassage
 from runner.messages import ParseFailure, Reply
-from runner.task_detail import TaskDetail, plain_value
+from runner.task_detail import TaskRecord, plain_value
 from store.document import Block, Fact, Heading, Numbers, Quote, TableBlock, Words
 from store.events import AttemptAnswered, AttemptFailed
 from store.json_text import tree
@@ -27,7 +27,7 @@ QUOTES: Final = 5
 class TaskPage:
     """All about one task, for people and for programs."""
 
-    detail: TaskDetail
+    detail: TaskRecord
     scoring: int | None  #: the latest one, which the verdicts are from
     answer: Answer | None  #: with its reply parsed; None: not parsed
     quotes: tuple[QuotedPassage, ...] = ()
@@ -89,18 +89,18 @@ class TaskPage:
         yield Heading(f"task {row.task}  {row.stage}  {row.key}", level=1)
         yield Fact("model", f"{row.model}, replicate {row.replicate}")
         yield Fact("state", _state(row))
-        yield from self._prompt(chars, is_shown=has_prompt)
+        yield from self._prompt(chars, is_printed=has_prompt)
         yield from self._reply(chars)
         yield from self._parsed(chars)
-        shown = self.quotes if has_prompt else self.quotes[:QUOTES]
-        for quote in shown:
+        visible_quotes = self.quotes if has_prompt else self.quotes[:QUOTES]
+        for quote in visible_quotes:
             yield from _quote_blocks(quote)
-        if more := len(self.quotes) - len(shown):
+        if more := len(self.quotes) - len(visible_quotes):
             yield Fact("quotes", f"{more:,} more (--full shows them)")
         yield from self._score()
         yield from _attempt_blocks(self.detail.attempts)
 
-    def _prompt(self, chars: int | None, *, is_shown: bool) -> Iterator[Block]:
+    def _prompt(self, chars: int | None, *, is_printed: bool) -> Iterator[Block]:
         prompt = self.detail.prompt
         if prompt is None:
             if any(a.started_us is None for a in self.detail.attempts):
@@ -113,7 +113,7 @@ class TaskPage:
             *([("query", prompt.query)] if prompt.query is not None else []),
             *((f"text {n}", text) for n, text in enumerate(prompt.texts, 1)),
         ]
-        if not is_shown:
+        if not is_printed:
             length = sum(len(text) for _, text in texts)
             parts = f"{len(texts)} texts" if texts[1:] else "1 text"
             facts = f"{length:,} characters in {parts} (--full shows them)"
@@ -178,7 +178,7 @@ def _state(row: TaskRow) -> str:
     return ", ".join(parts)
 
 
-def _reply_text(detail: TaskDetail) -> str | None:
+def _reply_text(detail: TaskRecord) -> str | None:
     """Return the text of a reply; its bytes if it cannot be decoded."""
     if detail.reply is None:
         return None

@@ -22,6 +22,7 @@ For the code that jobs share, in addition:
 For the monitor:
 
 - `runs`, `database`, `errors`, `clock`, `printable`: as above
+- `json_text`: JSON of a reply, rendered for people
 - `events`, `fold_state`, `task`, `tables`, `results`, `scoring`: what a log holds
 - `read.status`, `read.live`, `read.tasks`, `read.usage`, `read.history`,
   `read.forecast`: what a log reports about its run
@@ -42,6 +43,7 @@ __all__ = [
     "events",
     "filesystem",
     "fold_state",
+    "json_text",
     "log",
     "printable",
     "query",

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from jobs.ask.recipe import Recipe
 from jobs.kit.fields.merge import merged_fields
 from jobs.kit.fields.parsing import FieldAnswer, FieldCheck, ParsedCheck, ParsedReply
-from jobs.kit.fields.results import ReplicateAnswers
+from jobs.kit.fields.results import MergedReplies
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure
 
@@ -72,7 +72,7 @@ Parse: TypeAlias = Callable[[Answer], ParsedReply | ParsedCheck | ParseFailure |
 
 def item_answers(
     recipe: Recipe, answers: Answers, parse: Parse
-) -> Iterator[ReplicateAnswers]:
+) -> Iterator[MergedReplies]:
     """Yield the merged answers of a run, item by item, in constant memory.
 
     The models of an item follow one another, and the replicates of a model.
@@ -95,7 +95,7 @@ def item_answers(
 
 def merged_item(
     recipe: Recipe, answers: Sequence[Answer], parse: Parse
-) -> ReplicateAnswers:
+) -> MergedReplies:
     """Merge the answers of one model about one item in one replicate."""
     first = answers[0].task
     requests: dict[int, list[Answer]] = {}
@@ -120,7 +120,7 @@ def merged_item(
         elif reason := _failure(of_request, parsed):
             failed |= dict.fromkeys(specs, reason)
     costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
-    return ReplicateAnswers(
+    return MergedReplies(
         item=place_of(first).item,
         model=first.model,
         replicate=first.replicate,

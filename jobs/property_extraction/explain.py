@@ -363,13 +363,13 @@ def quotes(dataset: PropertyDataset, answer: Answer, /) -> Iterator[QuotedPassag
     paper = dataset.papers.paper(paper_of(answer.task.key)[0])
     for row in answer.parsed.rows:
         if row.quote:
-            found = ground(paper, row.quote)
+            match = ground(paper, row.quote)
             value = " ".join(filter(None, (row.value, row.unit)))
-            start, end = found.start, found.end
+            start, end = match.start, match.end
             yield passage_of(
                 paper.text,
                 row.quote,
                 None if start is None or end is None else (start, end),
                 label=f"{row.name}: {value}",
-                match=found.level.value,
+                match=match.level.value,
             )

@@ -37,7 +37,7 @@ VERDICTS: Final = ("not_supported", "unclear", "supported")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicateAnswers:
+class MergedReplies:
     """All that one model answered about one item in one replicate, merged.
 
     Every declared field is in exactly one of `fields` (its request was answered),
@@ -99,7 +99,7 @@ class ModelResult:
     item: str
     model: str
     fields: Mapping[str, FieldResult]  #: every declared field
-    replicates: tuple[ReplicateAnswers, ...]
+    replicates: tuple[MergedReplies, ...]
 
     @property
     def is_open(self) -> bool:
@@ -128,7 +128,7 @@ class ItemResult:
 
 
 def item_results(
-    answers: Iterable[ReplicateAnswers], fields: Mapping[str, FieldSpec]
+    answers: Iterable[MergedReplies], fields: Mapping[str, FieldSpec]
 ) -> Iterator[ItemResult]:
     """Yield the results of a run, item by item, in constant memory.
 
@@ -147,7 +147,7 @@ def item_results(
 def _row(
     key: str,
     model: str,
-    replicates: tuple[ReplicateAnswers, ...],
+    replicates: tuple[MergedReplies, ...],
     fields: Mapping[str, FieldSpec],
 ) -> ModelResult:
     return ModelResult(
@@ -159,7 +159,7 @@ def _row(
 
 
 def _merged(
-    name: str, spec: FieldSpec, replicates: Sequence[ReplicateAnswers]
+    name: str, spec: FieldSpec, replicates: Sequence[MergedReplies]
 ) -> FieldResult:
     read_answers = [r.fields[name] for r in replicates if name in r.fields]
     readable = [answer for answer in read_answers if not answer.is_unparsed]
@@ -176,7 +176,7 @@ def _merged(
 
 
 def replicate_result(
-    name: str, spec: FieldSpec, replicate: ReplicateAnswers
+    name: str, spec: FieldSpec, replicate: MergedReplies
 ) -> FieldResult:
     """Return the result of one replicate by itself."""
     return _merged(name, spec, [replicate])
@@ -185,7 +185,7 @@ def replicate_result(
 def _unread(
     name: str,
     read_answers: Sequence[FieldAnswer],
-    replicates: Sequence[ReplicateAnswers],
+    replicates: Sequence[MergedReplies],
 ) -> FieldResult:
     if read_answers:
         first = read_answers[0]
@@ -198,7 +198,7 @@ def _unread(
 
 
 def _verdict(
-    name: str, answer: FieldAnswer, replicates: Sequence[ReplicateAnswers]
+    name: str, answer: FieldAnswer, replicates: Sequence[MergedReplies]
 ) -> str:
     """Return the verdict on a value, from the replicates that have it."""
     words = {

@@ -12,7 +12,7 @@ import pytest
 
 from jobs.ask.inputs import SAMPLE, load
 from jobs.ask.job import job
-from jobs.ask.merge import ReplicateAnswers, item_answers, place_of
+from jobs.ask.merge import MergedReplies, item_answers, place_of
 from jobs.ask.plan import parser_of
 from jobs.ask.settings import AskSettings, recipe_of
 from jobs.kit.testing import MemoryAnswers
@@ -45,7 +45,7 @@ def run(folder: Path, *words: object, check: bool = True) -> Done:
 
 def asked(
     folder: Path, recipe: str, reply: Any, **settings: Any
-) -> list[ReplicateAnswers]:
+) -> list[MergedReplies]:
     """The merged answers of a run in which a function stands for the model."""
     (folder / "r.toml").write_text(f'items = "papers/"\n{recipe}')
     dataset = load(AskSettings(recipe=folder / "r.toml", **settings))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jobs.evidence_retrieval.importer import stored_pairs
+from jobs.evidence_retrieval.import_columns import stored_pairs
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.per_query import PER_QUERY, SEPARATOR, query_rows

@@ -11,6 +11,12 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator
 
+from jobs.evidence_retrieval.import_columns import (
+    GOLD,
+    LIST_SUFFIX,
+    SCORES,
+    UIDS,
+)
 from jobs.evidence_retrieval.import_records import (
     CALIBRATED,
     GAMMA_PREFIX,
@@ -41,8 +47,6 @@ from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.kit.metrics.ranking import read_qrels, read_run
 from jobs.kit.metrics.selective import STATES
 from runner.errors import DatasetError
-
-QUERY = ("post_id", "criterion_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +172,6 @@ class QueryColumns(RowModel):
 
 Row = TypeVar("Row", bound=QueryColumns)
 
-LABEL = "has_evidence_gold"
-
-GOLD = "gold_sent_uids"
-
 
 class PredictionRow(QueryColumns, extra="allow"):
     """The prediction of a query; columns of probabilities have names of their own."""
@@ -272,13 +272,6 @@ def _truth(source: EvidenceFile, row: PredictionRow, *, names_gold: bool) -> Que
     )
 
 
-JUDGED = "judged"
-"""0 where nobody judged the query, so that a blank `gold_ids` says nothing."""
-
-LIST_SUFFIX = "_topk"
-"""Of the columns that hold a ranking; what stands before it is the list's name."""
-
-
 class ListRow(QueryColumns, extra="allow"):
     """The ranked lists of a query; where `gold_ids` is blank there is no evidence."""
 
@@ -309,8 +302,6 @@ def read_lists(source: EvidenceFile) -> Iterator[ImportedQuery]:
 
 LIST = "ranking"
 """What the list is called: such a file does not name the step that made it."""
-
-UIDS, SCORES = "sent_uids", "scores"
 
 
 class RankingRow(QueryColumns):

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import TypeAlias
 
 from jobs.evidence_retrieval.data import query_key
-from jobs.evidence_retrieval.import_formats import (
-    GOLD,
+from jobs.evidence_retrieval.import_columns import (
+    FIELDS,
     LABEL,
     LIST_SUFFIX,
-    QRELS_COLUMNS,
     QUERY,
-    RUN_COLUMNS,
-    SCORES,
     UIDS,
+    stored_pairs,
+)
+from jobs.evidence_retrieval.import_formats import (
+    QRELS_COLUMNS,
+    RUN_COLUMNS,
     EvidenceFile,
     ImportedQuery,
     read_gamma_sweep,
@@ -29,12 +31,8 @@ from jobs.evidence_retrieval.import_formats import (
     trec_columns,
 )
 from jobs.evidence_retrieval.import_records import (
-    CALIBRATED,
     GAMMA_PREFIX,
-    PROB_PREFIX,
-    RAW,
     SINGLE,
-    STATED,
     ImportedPrediction,
     Query,
     encode,
@@ -43,7 +41,6 @@ from jobs.evidence_retrieval.import_records import (
 from jobs.evidence_retrieval.inputs import natural_order
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.importer import FileImporter, ImportFile, ImportForm
-from jobs.kit.inputs.column_map import is_field
 from jobs.kit.inputs.files import csv_columns, holds_objects
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError
@@ -246,23 +243,6 @@ FORMS: Mapping[str, ImportForm] = {
     ),
 }
 
-FIELDS = (
-    *QUERY,
-    LABEL,
-    *("fold_id", "state", "tau_neg", "tau_pos", "n_candidates", "selected_k"),
-    *STATED,
-    GOLD,
-    CALIBRATED,
-    RAW,
-    PROB_PREFIX + "*",
-    UIDS,
-    SCORES,
-    "gold_ids",
-    "*" + LIST_SUFFIX,
-    GAMMA_PREFIX + "*",
-)
-"""What a column of a file may be mapped to."""
-
 LEADING = ("predictions", "lists", "qrels")
 """Forms that say what is true; one of them is read first, whatever was named first."""
 
@@ -346,18 +326,3 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
 
 
 importer = EvidenceRetrievalImporter()
-
-
-def stored_pairs(settings: EvidenceSettings) -> Sequence[str]:
-    """The pairs of `--map` that name a key of the results in `--against`.
-
-    They are those without a column that this job reads; there are none without
-    `--against`.
-    """
-    if settings.against is None:
-        return ()
-    return [
-        pair
-        for pair in settings.map
-        if not any(is_field(side, FIELDS) for side in pair.split("="))
-    ]

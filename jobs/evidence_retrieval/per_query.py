@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jobs.evidence_retrieval.documents import EvidenceFolders, step_files
-from jobs.evidence_retrieval.import_formats import JUDGED
+from jobs.evidence_retrieval.import_columns import JUDGED
 from jobs.evidence_retrieval.metrics.breakdowns import PostDecisions, chosen_decision
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults

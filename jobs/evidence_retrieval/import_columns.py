@@ -1,0 +1,64 @@
+"""Names the columns of imported files.
+
+It is apart from the formats, so that scoring does not load the readers of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jobs.evidence_retrieval.import_records import (
+    CALIBRATED,
+    GAMMA_PREFIX,
+    PROB_PREFIX,
+    RAW,
+    STATED,
+)
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.kit.inputs.column_map import is_field
+
+QUERY = ("post_id", "criterion_id")
+
+LABEL = "has_evidence_gold"
+
+GOLD = "gold_sent_uids"
+
+JUDGED = "judged"
+"""0 where nobody judged the query, so that a blank `gold_ids` says nothing."""
+
+LIST_SUFFIX = "_topk"
+"""Of the columns that hold a ranking; what stands before it is the list's name."""
+
+UIDS, SCORES = "sent_uids", "scores"
+
+FIELDS = (
+    *QUERY,
+    LABEL,
+    *("fold_id", "state", "tau_neg", "tau_pos", "n_candidates", "selected_k"),
+    *STATED,
+    GOLD,
+    CALIBRATED,
+    RAW,
+    PROB_PREFIX + "*",
+    UIDS,
+    SCORES,
+    "gold_ids",
+    "*" + LIST_SUFFIX,
+    GAMMA_PREFIX + "*",
+)
+"""What a column of a file may be mapped to."""
+
+
+def stored_pairs(settings: EvidenceSettings) -> Sequence[str]:
+    """The pairs of `--map` that name a key of the results in `--against`.
+
+    They are those without a column that this job reads; there are none without
+    `--against`.
+    """
+    if settings.against is None:
+        return ()
+    return [
+        pair
+        for pair in settings.map
+        if not any(is_field(side, FIELDS) for side in pair.split("="))
+    ]

@@ -148,14 +148,14 @@ def _default(data_field: dataclasses.Field[Any]) -> object:
 def records(dataset: InvestigationDataset, answers: Answers) -> Iterator[PaperRecord]:
     """One record a family, in the run's order, then those of papers never sent.
 
-    A run without a bench does not know papers that have no text.
+    A run without a bench extracts, and does not plan papers that have no text.
     """
     sent: set[tuple[str, str, int]] = set()
     for family in answers.families():
         record = record_of(dataset, family)
         sent.add((record.model, record.pmcid, record.replicate))
         yield record
-    if not answers.imported and dataset.settings.mode != "questions":
+    if not answers.imported and dataset.settings.mode == "extract":
         yield from _never_sent(dataset, answers, sent)
 
 

@@ -52,8 +52,6 @@ EVERYDAY = (
     "review",
     "limit",
     "scale",
-    "queries",
-    "top_k",
     "max_candidates",
     "title_criteria",
     "threshold",

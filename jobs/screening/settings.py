@@ -41,9 +41,7 @@ EVERYDAY = (
     "negatives",
     "stages",
     "criteria_source",
-    "title_criteria",
     "prompts",
-    "unclear",
     "threshold",
     "limit",
 )

@@ -54,7 +54,11 @@ def test_command_explains_queries_before_and_after_a_run(tmp_path: Path) -> None
     model = ("--model", "baseline/lexical", "--no-score", "--run-id", "r")
     told("run", "evidence-retrieval", *model)
     page = told("explain", "r", "post_13/A.2", "post_13")
-    assert page.startswith("post_13/A.2  baseline/lexical\ncriterion  A.2")
+    assert page.startswith(
+        "post_13/A.2  baseline/lexical\n"
+        "summary    truth: evidence; baseline/lexical: UNCERTAIN, p 0.33\n"
+        "criterion  A.2"
+    )
     assert "\npost_13  baseline/lexical, full\n" in page
     (task,) = (
         line.rpartition("task ")[2] for line in page.splitlines() if ", task " in line
@@ -75,7 +79,10 @@ def test_command_explains_an_import(tmp_path: Path) -> None:
     words = ("import", "evidence-retrieval", *files, "--no-score", "--run-id", "r")
     siftlog(*words, cwd=tmp_path)
     page = siftlog("explain", "r", "p_1/A.1", cwd=tmp_path).stdout
-    assert page.startswith("p_1/A.1  imported\ncriterion  A.1\n")
+    assert page.startswith(
+        "p_1/A.1  imported\nsummary    truth: evidence; imported: POS, p 0.90, right\n"
+        "criterion  A.1\n"
+    )
     assert "\n\np_1/A.1  b\n" in page
     assert "\n  gold        1    yes  p_1_0\n" in page
 
@@ -90,7 +97,10 @@ def page(folder: Path, rows: Rows, *items: str, **own: object) -> str:
 
 def test_lists_are_told_by_place_with_gold_and_what_is_shown(tmp_path: Path) -> None:
     shown = page(tmp_path, CLEAN, "p/A.1")
-    assert shown.startswith("p/A.1  imported\ncriterion  A.1\npool       4 sentences")
+    assert shown.startswith(
+        "p/A.1  imported\nsummary    truth: evidence; imported: UNCERTAIN, p 0.50\n"
+        "criterion  A.1\npool       4 sentences"
+    )
     assert "\ngold       evidence in 2 sentences: p_1 p_3\n" in shown
     assert "  gold  ranking  shown  uid\n" in shown
     rows = shown.split("uid\n")[1].split("\n\n")[0].split("\n")

@@ -171,7 +171,10 @@ def test_sentences_stand_in_document_order_with_gold_score_and_place(
     assert rows[5].startswith("      post_01_2 | I lie awake until three")
     assert lines[-2] == "  assess: probability 0.8800, from 1 reply"
     assert lines[-1] == "  places under full: 1st bm25, 2nd assess, 3rd ppr"
-    assert page.startswith("post_01/A.1  rowan\ncriterion  A.1  Broken sleep\n      | ")
+    assert page.startswith(
+        "post_01/A.1  rowan\nsummary    truth: evidence; rowan: UNCERTAIN, p 0.75\n"
+        "criterion  A.1  Broken sleep\n      | "
+    )
     assert "\ngold       evidence in 1 sentence: 3\n" in page
 
 
@@ -357,9 +360,16 @@ def test_a_post_is_told_in_a_line_a_query(sample: EvidenceDataset) -> None:
     page = explain(sample, made, ("post_01",))
     lines = page.rstrip("\n").split("\n")
     assert lines[0] == "post_01  rowan, full"
-    assert lines[2].split()[:4] == ["criterion", "p", "state", "K"]
-    assert [line.split()[0] for line in lines[3:]] == ["A.1", "A.2", "A.3", "A.10"]
-    assert lines[3].endswith("  1  evidence in 1 sentence: 3")
+    assert lines[1].startswith("summary    truth: ")
+    header = next(n for n, line in enumerate(lines) if "criterion" in line.split())
+    assert lines[header].split()[:4] == ["criterion", "p", "state", "K"]
+    assert [line.split()[0] for line in lines[header + 1 :]] == [
+        "A.1",
+        "A.2",
+        "A.3",
+        "A.10",
+    ]
+    assert lines[header + 1].endswith("  1  evidence in 1 sentence: 3")
     both = explain(sample, made, ("post_01", "post_01/A.1"))
     assert both.startswith(page.rstrip("\n") + "\n\npost_01/A.1  rowan\n")
     before = explain(sample, None, ("post_01",))

@@ -13,10 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.paper_investigation import plan
-from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import (
+    CHARS_PER_TOKEN,
+    InvestigationDataset,
+    PaperQuestion,
+)
 from jobs.paper_investigation.inputs import load, with_sample
 from jobs.paper_investigation.parsing import VariantList
-from jobs.paper_investigation.plan import CHARS_PER_TOKEN, follow_up, plan_tasks
+from jobs.paper_investigation.plan import follow_up, plan_tasks
 from jobs.paper_investigation.prompts import batch_of
 from jobs.paper_investigation.settings import InvestigationSettings
 from runner.job import Answer, Task, TaskSpec

@@ -49,7 +49,11 @@ def told(
 
 def test_a_paper_lists_its_properties_with_the_most_missed_first() -> None:
     lines = told("P2")
-    assert lines[:2] == ["P2", "truth      2 rows of 2 properties"]
+    assert lines[:3] == [
+        "P2",
+        "summary    truth: 2 rows; m1: TP 0 FP 1 FN 2",
+        "truth      2 rows of 2 properties",
+    ]
     at = lines.index("  TP 0  FP 1  FN 2")
     assert lines[at + 2 : at + 4] == ["   0   1   1  Tc", "   0   0   1  structure"]
     assert lines[-2].startswith("note: Left out of all counts: 1 property")
@@ -65,9 +69,10 @@ def test_a_property_has_both_sides_the_factor_the_edge_and_the_pair() -> None:
 
 def test_a_name_that_was_stated_is_led_to_what_it_stands_for() -> None:
     lines = told("P1", "Hc2")
-    assert lines[1:3] == ["stands for field", "rule       0.1% SI, told in T"]
+    assert lines[1].startswith("summary    truth: ")
+    assert lines[2:4] == ["stands for field", "rule       0.1% SI, told in T"]
     without = told("P1", "Hc2", aliases=AliasSet())
-    assert without[1] == "rule       exact: the rubric does not have the name"
+    assert without[2] == "rule       exact: the rubric does not have the name"
     near = without[
         without.index(
             "  near targets: wrong names, and the missed ones that they may mean"

@@ -71,7 +71,10 @@ def test_each_model_has_a_page_and_no_other_review_is_on_it(tmp_path: Path) -> N
 def test_a_paper_tells_its_ranks_its_reply_and_the_decision(tmp_path: Path) -> None:
     dataset, answers = world(tmp_path, FIRST)
     page = job.explain(dataset, answers, ("CD7:2",))
-    assert page.startswith(f"CD7:2  {FIRST}\ntitle      Walking by day\n")
+    assert page.startswith(
+        f"CD7:2  {FIRST}\nsummary    truth: a study of the review; {FIRST}: not "
+        "included, wrong\ntitle      Walking by day\n"
+    )
     assert "study      1 (Boe 2009), by pmid (1.00)" in page
     assert '      | {"score": 1.5, "rationale": "By its title."}' in page
     assert "    read: 1.5 by rule json" in page

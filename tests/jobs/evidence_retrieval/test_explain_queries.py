@@ -374,7 +374,8 @@ def test_a_post_is_told_in_a_line_a_query(sample: EvidenceDataset) -> None:
     assert both.startswith(page.rstrip("\n") + "\n\npost_01/A.1  rowan\n")
     before = explain(sample, None, ("post_01",))
     assert before.startswith(
-        "post_01  before any run\npool       6 sentences, fold 0\n"
+        "post_01  before any run\nsummary    truth: evidence for 3 of 4 criteria\n"
+        "pool       6 sentences, fold 0\n"
     )
 
 

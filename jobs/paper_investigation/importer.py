@@ -24,7 +24,8 @@ from pydantic import model_validator
 from jobs.kit.importer import FileImporter, ImportFile, ImportForm
 from jobs.kit.inputs.cells import BLANK, one_of
 from jobs.kit.inputs.column_map import keys_of, rename_keys
-from jobs.kit.inputs.files import JsonEntry, object_at
+from jobs.kit.inputs.files import JsonEntry
+from jobs.kit.inputs.open_file import OpenFile
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.text_format import plural
 from jobs.paper_investigation.bench import (
@@ -202,9 +203,10 @@ def read_flat(source: ImportedFile) -> Iterator[ImportedAnswer]:
     )
     notes = (note,) if unused else ()
     alone = source.settings.mode == "questions"
+    file = OpenFile(source.file.path)
 
     def again(entry: JsonEntry) -> _FlatRow:
-        fields = object_at(source.file.path, entry.start, entry.size)
+        fields = file.object_at(entry.start, entry.size)
         return _FlatRow.at(
             source.source, entry.line, rename_keys(fields, source.file.renamed)
         )

@@ -14,7 +14,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from jobs.kit.inputs.files import object_at, opened
+from jobs.kit.inputs.files import opened
+from jobs.kit.inputs.open_file import OpenFile
 from jobs.kit.inputs.rows import InputFindings, RowSource
 from jobs.kit.inputs.sampling import draw_sample, report_sample
 from jobs.paper_investigation.bench import (
@@ -161,7 +162,7 @@ def _from_file(
     readers: dict[str, ReadText] = {}
     blank: list[str] = []
     lines: dict[str, int] = {}
-    source = RowSource(file=path.name)
+    source, file = RowSource(file=path.name), OpenFile(path)
     for entry in read_entries(path, settings, findings):
         row = _TextRow.at(source, entry.line, entry.fields)
         pmcid = paper_id(row, row.pmcid, settings)
@@ -175,7 +176,7 @@ def _from_file(
         if wanted is not None and pmcid not in wanted:
             _notice_unwanted(pmcid, path.name, findings)
         elif row.text.strip():
-            readers[pmcid] = partial(_line_text, path, entry.start, entry.size)
+            readers[pmcid] = partial(_line_text, file, entry.start, entry.size)
         else:
             blank.append(pmcid)
     if wanted is None and not lines:
@@ -187,8 +188,8 @@ class _TextRow(PaperIdRow):
     text: str = ""
 
 
-def _line_text(path: Path, start: int, size: int) -> str:
-    text: str = object_at(path, start, size)["text"]
+def _line_text(file: OpenFile, start: int, size: int) -> str:
+    text: str = file.object_at(start, size)["text"]
     return _unix(text)
 
 

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from jobs.kit.grounding import PaperText
 from jobs.kit.inputs.cells import Filled, InputCell
+from jobs.kit.inputs.open_file import OpenFile
 from jobs.kit.inputs.rows import RowModel, RowSource, object_of
 from runner.errors import DatasetError
 from runner.json_entries import BOM, lines_of
@@ -45,13 +46,9 @@ def _read_file(path: Path) -> str:
         ) from None
 
 
-def _read_line(path: Path, start: int, size: int) -> str:
+def _read_line(file: OpenFile, start: int, size: int) -> str:
     """A paper that is a line of a JSONL file, by its offset and size in bytes."""
-    with path.open("rb") as file:
-        file.seek(start)
-        line = file.read(size)
-    fields = object_of(line.removeprefix(BOM).decode(), path.name)
-    return _unix(str(fields["text"]))
+    return _unix(str(file.object_at(start, size)["text"]))
 
 
 class PaperLibrary:
@@ -160,6 +157,7 @@ class _PaperRow(RowModel):
 def _sources_in_file(path: Path) -> dict[str, _Source]:
     sources: dict[str, _Source] = {}
     lines: dict[str, int] = {}
+    file = OpenFile(path)
     for number, start, line in _lines(path):
         row = _row(path, number, line)
         refno = row.refno.strip()
@@ -172,7 +170,7 @@ def _sources_in_file(path: Path) -> dict[str, _Source]:
             )
         if not isinstance(row.text, str):
             raise row.error("text is missing (leave it empty for a paper without one)")
-        sources[refno] = partial(_read_line, path, start, len(line))
+        sources[refno] = partial(_read_line, file, start, len(line))
     if not sources:
         raise DatasetError(f"{path.name}: no paper in it (a line a paper is expected).")
     return sources

@@ -328,18 +328,6 @@ def entries_in(
             )
 
 
-def object_at(path: Path, start: int, size: int) -> dict[str, Any]:
-    """Reads the object of a `JsonEntry` again; bytes that are not UTF-8 are replaced.
-
-    Raises:
-        DatasetError: the file is not to be read, or has changed since.
-    """
-    with opened(path) as file:
-        file.seek(start)
-        text = file.read(size).removeprefix(BOM).decode(errors="replace")
-    return object_of(text, path.name)
-
-
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     """The one JSON value in a file; raise `DatasetError` where there is none."""
     text = read_text(path)
@@ -499,7 +487,12 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             with path.open("rb") as file:
                 yield file
     except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise DatasetError(
-            f"{path}: {reason} (check the path, its permissions and that it is whole)."
-        ) from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: Exception) -> DatasetError:
+    """The error for a file that the system does not let us read."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return DatasetError(
+        f"{path}: {reason} (check the path, its permissions and that it is whole)."
+    )

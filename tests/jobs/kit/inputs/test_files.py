@@ -22,7 +22,6 @@ from jobs.kit.inputs.cells import Filled, InputCell, Number, Text, Texts, Whole
 from jobs.kit.inputs.files import (
     csv_columns,
     entries_in,
-    object_at,
     read_json,
     read_objects,
     read_table,
@@ -402,18 +401,6 @@ def test_the_published_sample_has_eight_ragged_rows(realdata: Path) -> None:
         cells["has_evidence_gold"] for cells in extras if "alert_correct" in cells
     ]
     assert filled == ["1"] * 8
-
-
-def test_an_object_can_be_read_again_by_its_place(tmp_path: Path) -> None:
-    path = write(tmp_path, BOM + b'{"a": 1}\r\n\r\n{"b": "\xc3\xa9"}\r\n', "a.jsonl")
-    entries = list(entries_in(path))
-    assert [(entry.line, entry.fields) for entry in entries] == [
-        (1, {"a": 1}),
-        (3, {"b": "é"}),
-    ]
-    assert [object_at(path, entry.start, entry.size) for entry in entries] == [
-        entry.fields for entry in entries
-    ]
 
 
 def test_bytes_that_are_not_utf_8_can_be_replaced_and_are_counted(

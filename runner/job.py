@@ -408,6 +408,15 @@ class Job(ABC):
         del dataset, group
         return iter(())
 
+    def follows(self, dataset: Dataset, stage: Stage, /) -> bool:
+        """Return whether answers of *stage* may have follow-ups under these settings.
+
+        If not, `follow_up` is not called, and an answer is recorded together with the
+        end of its task. By default it is `stage.follows`.
+        """
+        del dataset
+        return stage.follows
+
     def reaches(self, dataset: Dataset, /) -> Collection[str]:
         """Return the stages that the plan can reach; by default all of them."""
         del dataset

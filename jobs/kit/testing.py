@@ -91,7 +91,7 @@ class _Run:
         answer = self._answered(spec, model, replicate)
         yield answer
         stage = self._stage(spec)
-        if answer.reply is None or not stage.follows:
+        if answer.reply is None or not self.job.follows(self.dataset, stage):
             return
         for later in self.job.follow_up(self.dataset, (answer,)):
             stays = self._stage(later).role == stage.role

@@ -11,7 +11,7 @@ from jobs.paper_investigation.inputs import inputs, load, with_sample
 from jobs.paper_investigation.plan import STAGES, follow_up, plan_tasks
 from jobs.paper_investigation.prompts import paper_of, request
 from jobs.paper_investigation.settings import EVERYDAY, PROFILES, InvestigationSettings
-from runner.job import Job, TaskSpec
+from runner.job import Job, Stage, TaskSpec
 
 
 class PaperInvestigation(Job):
@@ -40,6 +40,10 @@ class PaperInvestigation(Job):
         "check": Deferred("jobs.paper_investigation.prepare_check:check_data")
     }
     importer = Deferred("jobs.paper_investigation.importer:importer")
+
+    def follows(self, dataset: InvestigationDataset, stage: Stage) -> bool:
+        """Extractions are followed by questions in mode investigate alone."""
+        return stage.follows and dataset.settings.mode == "investigate"
 
     def item(self, dataset: InvestigationDataset, spec: TaskSpec) -> str:
         """The paper; in mode questions it has many specs."""

@@ -1,10 +1,14 @@
 """Runs one attempt, from a loaded task to a durable outcome.
 
-The order is the promise: request built -> `AttemptStarted` durable -> sent -> outcome
-queued for the log before its slot is used again -> parsed -> the task's end durable
-together with its follow-up tasks. So after a crash at any point an attempt was never
-sent, or is answered and never sent again, or its outcome is unknown; there are never
-more of these than slots.
+The order is the promise: request built -> `AttemptStarted` durable -> sent -> parsed ->
+outcome queued for the log before its slot is used again -> the task's end durable. So
+after a crash at any point an attempt was never sent, or is answered and never sent
+again, or its outcome is unknown; there are never more of these than slots.
+
+A reply waits for its parser and for nothing else. Where the job may plan follow-ups of
+it, the reply is durable before the job derives them, however long that takes, and the
+task's end is durable together with its follow-up tasks. Where it plans none
+(`Job.follows`), reply and end are one unit: a reader never sees one without the other.
 """
 
 from __future__ import annotations
@@ -442,13 +446,20 @@ class Attempts:
             self._scheduler.again(work)
             self._wake()
             return
-        await self._log.append(*facts, Entry(event=event, payload=received.body))
+        entries: list[Entry | Event] = [
+            *facts,
+            Entry(event=event, payload=received.body),
+        ]
+        if self._services.planner.follows(work.stage):
+            # what the job does with it may take long, or end the process
+            await self._log.append(*entries)
+            entries = []
+        entries.append(completed_event(work.number, item.attempt, parsed))
+        answer = Answer(task=item.task, reply=reply, parsed=parsed)
+        await self._finish(item, entries, answer, flaws)
         if self._cache is not None and not item.extra:
             # the last reply of a dialogue does not answer a first request
             self._cache.keep(item.task, item.request_sha256, received)
-        answer = Answer(task=item.task, reply=reply, parsed=parsed)
-        end = completed_event(work.number, item.attempt, parsed)
-        await self._finish(item, [end], answer, flaws)
 
     def _judge(self, model: str, flaws: Collection[Flaw]) -> None:
         """Count an outcome; stop the model once its outcomes are useless."""

@@ -84,6 +84,10 @@ class Planner:
         self._log = log
         self._roles = roles
         self._stages = {stage.name: stage for stage in job.stages}
+        self._follows = {
+            stage.name: not stage.gathers and job.follows(dataset, stage)
+            for stage in job.stages
+        }
         self._consumed = start.planning.consumed
         self._exhausted = start.planning.exhausted
         self._must_catch_up = start.must_catch_up
@@ -301,10 +305,13 @@ class Planner:
         if together:
             await self._log.append(*together)
 
+    def follows(self, stage: str) -> bool:
+        """Return whether the job may plan follow-ups of a single answer of a stage."""
+        return self._follows[stage]
+
     def _specs(self, end: TaskEnd) -> list[TaskSpec]:
         """Return the follow-ups of a single answer."""
-        stage = self._stages[end.row.stage]
-        if not stage.follows or stage.gathers or end.answer.reply is None:
+        if not self.follows(end.row.stage) or end.answer.reply is None:
             return []
         return self._follow_up((end.answer,))
 
@@ -414,7 +421,8 @@ class Planner:
     async def _catch_up(self) -> AsyncIterator[tuple[str, str]]:
         """Derive follow-ups again from final tasks; add those that are missing."""
         for stage in self._job.stages:
-            if not stage.follows or not (self._must_catch_up or stage.gathers):
+            is_followed = self._job.follows(self._dataset, stage)
+            if not is_followed or not (self._must_catch_up or stage.gathers):
                 continue
             for model in self._roles.of(stage):
                 after = 0

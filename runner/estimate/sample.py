@@ -337,7 +337,8 @@ class _Offline:
                 group = groups.setdefault(key, _Group(leader=sampled_task))
                 group.answers.append(answer)
             return []
-        if not stage.follows or answer.reply is None:
+        is_followed = self._job.follows(self._dataset, stage)
+        if not is_followed or answer.reply is None:
             return []
         return self._next(sampled_task, (answer,))
 

@@ -61,7 +61,8 @@ class _Part:
                     answer
                 )
             for group in groups.values():
-                if not stage.follows or not _counts(group, gathers=stage.gathers):
+                is_followed = self._job.follows(self._data, stage)
+                if not is_followed or not _counts(group, gathers=stage.gathers):
                     continue
                 for follow_up in self._job.follow_up(self._data, tuple(group)):
                     specs[follow_up.stage].append(follow_up)

@@ -1,15 +1,18 @@
-"""A process that does a part of a run on somebody's word sends nothing without it."""
+"""The order of an attempt's events, and that nothing is sent without a lease."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 from runner.clients.client import Call
 from runner.engine.attempts import NOT_SENT
+from runner.job import Answer, Stage, TaskSpec
 from runner.messages import Reply
-from store.events import AttemptFailed
+from store.events import NAMES, AttemptFailed, Entry, Event
 from tests.runner.engine.bench import Bench, honest
-from tests.runner.toy_jobs import LoopClock, ToySettings, run_virtual
+from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
+from tests.store.memory_log import MemoryLog
 
 CLOCK = LoopClock()
 
@@ -65,5 +68,76 @@ def test_a_call_whose_start_was_written_too_late_is_not_sent_nor_billed() -> Non
         assert failed.event.possible_usd == 0.0
         bench.answer, bench.fence = honest, None
         assert await bench.run() == "finished"
+
+    run_virtual(main())
+
+
+class _Watched(MemoryLog):
+    """A log that remembers the kinds of events in each unit, once it is durable."""
+
+    def __init__(self) -> None:
+        super().__init__(CLOCK)
+        self.units: list[list[str]] = []
+
+    async def append(self, *entries: Entry | Event) -> int:
+        seq = await super().append(*entries)
+        events = (e.event if isinstance(e, Entry) else e for e in entries)
+        self.units.append([NAMES[type(event)] for event in events])
+        return seq
+
+
+def test_a_reply_and_the_end_of_its_task_are_one_unit_where_nothing_follows() -> None:
+    async def main() -> None:
+        bench = Bench(settings=ToySettings(items=1, words=2))
+        bench.log = log = _Watched()
+        assert await bench.run() == "finished"
+        # read is followed up, the two asks are gathered, nothing follows the sum
+        started, both = ["attempt_started"], ["attempt_answered", "task_completed"]
+        assert [unit for unit in log.units if unit not in (started, both)] == [
+            ["tasks_planned"],
+            ["attempt_answered"],
+            ["task_completed", "tasks_planned"],
+            ["tasks_planned"],
+        ]
+        assert log.units.count(both) == 3
+
+    run_virtual(main())
+
+
+def test_a_reply_is_durable_before_the_job_derives_its_follow_ups() -> None:
+    async def main() -> None:
+        bench = Bench(settings=ToySettings(items=1, words=1))
+        bench.log = log = _Watched()
+        seen: list[list[str]] = []
+        derive = bench.job.follow_up
+
+        def follow_up(
+            dataset: ToySettings, group: tuple[Answer, ...]
+        ) -> Iterator[TaskSpec]:
+            seen.append(log.units[-1])
+            return derive(dataset, group)
+
+        bench.job.follow_up = follow_up  # type: ignore[method-assign]
+        assert await bench.run() == "finished"
+        assert seen[0] == ["attempt_answered"]
+
+    run_virtual(main())
+
+
+def test_a_job_may_say_that_nothing_follows_under_its_settings() -> None:
+    class Reader(ToyJob):
+        def follows(self, dataset: ToySettings, stage: Stage) -> bool:
+            return stage.follows and dataset.words > 0
+
+        def follow_up(
+            self, dataset: ToySettings, group: tuple[Answer, ...]
+        ) -> Iterator[TaskSpec]:
+            raise AssertionError(dataset, group)
+
+    async def main() -> None:
+        bench = Bench(settings=ToySettings(items=2, words=0))
+        bench.job, bench.log = Reader(), (log := _Watched())
+        assert await bench.run() == "finished"
+        assert log.units.count(["attempt_answered", "task_completed"]) == 2
 
     run_virtual(main())

@@ -64,6 +64,11 @@ BODY_LIMIT = 64 * 1024
 """Bytes kept of a failure's response; longer error pages add nothing."""
 
 
+HELD_TOKENS = 1 << 20
+"""Prompts kept from the estimate of a call to its sending, in usual tokens: some 3 MB.
+More are built again when they are sent."""
+
+
 @dataclass(slots=True, kw_only=True)
 class _Item:
     """A loaded task with the data of its next attempt."""
@@ -77,6 +82,8 @@ class _Item:
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
     most_out: int = 0  #: reply tokens covered by the reservation; 0: no reservation
+    request: Request | None = None  #: its next request, if that is kept
+    held_tokens: int = 0  #: of that request
     is_ending: bool = False  #: its end is being written to the log, or is there
     refused: tuple[TaskCompleted, Answer] | None = None
     """End of the task if the re-ask brings no reply: that of the last reply."""
@@ -119,6 +126,7 @@ class Attempts:
         self._chance = random.Random(retries.seed)  # noqa: S311 - jitter, no secret
         self._wake = wake
         self._items: dict[int, _Item] = {}
+        self._held_tokens = 0
         self._bounds = defaultdict(TokenBounds, costs.bounds)
         self.counts: Counter[str] = Counter()
 
@@ -182,13 +190,26 @@ class Attempts:
         except e.JobFault:
             return  # it is never sent: it fails when its turn comes
         unlimited = self._unlimited(work.model)
-        work.tokens = usual_prompt(request) + worst_output(request, unlimited)
+        prompt_tokens = usual_prompt(request)
+        self._hold(item, request, prompt_tokens)
+        work.tokens = prompt_tokens + worst_output(request, unlimited)
         if price is not None:
             bounds = self._bounds[work.model]
             prompt, item.most_out = bounds.worst(request, unlimited)
             tier = request.parameters.service_tier
             work.worst_pico = worst_pico(price, prompt, item.most_out, tier)
             work.worst_reason = bounds.reservation_reason(request)
+
+    def _hold(self, item: _Item, request: Request, tokens: int) -> None:
+        """Keep a request until it is sent, if there is room."""
+        if item.request is None and self._held_tokens + tokens <= HELD_TOKENS:
+            item.request, item.held_tokens = request, tokens
+            self._held_tokens += tokens
+
+    def _drop(self, item: _Item) -> None:
+        """Stop keeping an item's request."""
+        self._held_tokens -= item.held_tokens
+        item.request, item.held_tokens = None, 0
 
     def _unlimited(self, model: str) -> int | None:
         """Return the maximum tokens of a reply without a limit; None: one is sent."""
@@ -220,6 +241,8 @@ class Attempts:
 
     def _request(self, item: _Item) -> Request:
         """Return the next attempt's request; raise `JobFault` if the job raises."""
+        if item.request is not None:
+            return item.request
         services = self._services
         try:
             request = self._endpoints.request(services, item.task)
@@ -248,6 +271,7 @@ class Attempts:
     async def _begin(self, item: _Item) -> Call:
         """Record the start of an attempt; return the call to send."""
         work, request = item.work, self._request(item)
+        self._drop(item)
         payload, blobs, item.request_sha256 = skeleton(request, work.model)
         item.has_schema = isinstance(request, ChatRequest) and bool(request.schema)
         item.attempt += 1
@@ -441,6 +465,7 @@ class Attempts:
             await self._log.append(
                 *facts, Entry(event=refused_event, payload=received.body)
             )
+            self._drop(item)  # it has no dialogue yet
             item.refuse(item.attempt, reply, failure, self._services.dataset)
             self._weigh(item)
             self._scheduler.again(work)
@@ -491,6 +516,7 @@ class Attempts:
             self._judge(item.work.model, {*flaws, *fault})
         for stage, model in grown.pairs:
             self._scheduler.planned(stage, model)
+        self._drop(item)
         del self._items[item.work.number]
         self._scheduler.settled(item.work)
         self.counts["tasks_ended"] += 1

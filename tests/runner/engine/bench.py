@@ -7,6 +7,7 @@ from collections import Counter
 from runner.clients.client import Call
 from runner.clients.offline import Answerer, FunctionClient
 from runner.engine.config import (
+    CostBounds,
     DrainOptions,
     EngineConfig,
     EngineServices,
@@ -22,6 +23,7 @@ from runner.limits.limiter import Endpoint, Limits
 from runner.messages import Reply
 from runner.model_terms import ModelTerms
 from runner.money.budget import Budget
+from runner.money.prices import Price
 from runner.plan import Roles
 from store.events import AttemptStarted
 from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings
@@ -54,6 +56,7 @@ class Bench:
         self.budget = Budget()
         self.futility = FutilityMonitor()
         self.terms: dict[str, ModelTerms] = {}
+        self.prices: dict[str, Price | None] = {}
         self.told: list[str] = []
 
     async def driver(self, *, must_catch_up: bool = False) -> Driver:
@@ -90,6 +93,7 @@ class Bench:
                 endpoints=ModelEndpoints(
                     clients={"m": FunctionClient(self.answer)}, terms=self.terms
                 ),
+                costs=CostBounds(prices=self.prices),
                 retries=RetryOptions(
                     seed=1, reask=self.settings.reask, futility=self.futility
                 ),

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 
+import pytest
+
 from runner.clients.client import Call
+from runner.engine import attempts
 from runner.engine.attempts import NOT_SENT
-from runner.job import Answer, Stage, TaskSpec
-from runner.messages import Reply
+from runner.job import Answer, Stage, Task, TaskSpec
+from runner.messages import ChatRequest, Reply
+from runner.money.prices import Price
 from store.events import NAMES, AttemptFailed, Entry, Event
 from tests.runner.engine.bench import Bench, honest
 from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
@@ -141,3 +146,27 @@ def test_a_job_may_say_that_nothing_follows_under_its_settings() -> None:
         assert log.units.count(["attempt_answered", "task_completed"]) == 2
 
     run_virtual(main())
+
+
+@pytest.mark.parametrize(("held", "builds"), [(attempts.HELD_TOKENS, 1), (0, 2)])
+def test_a_request_is_built_once_while_there_is_room_to_keep_it(
+    monkeypatch: pytest.MonkeyPatch, held: int, builds: int
+) -> None:
+    monkeypatch.setattr(attempts, "HELD_TOKENS", held)
+    built: Counter[int] = Counter()
+
+    class Counting(ToyJob):
+        def request(self, dataset: ToySettings, task: Task) -> ChatRequest:
+            built[task.number] += 1
+            return super().request(dataset, task)
+
+    async def main() -> None:
+        bench = Bench(settings=ToySettings(items=30, words=1))
+        bench.job = Counting()
+        bench.prices["m"] = Price(
+            input_usd=1e-6, output_usd=1e-6, cached_input_usd=0, cache_write_usd=0
+        )
+        assert await bench.run() == "finished"
+
+    run_virtual(main())
+    assert set(built.values()) == {builds}

@@ -3,9 +3,11 @@
     python -m tests.bench.flame [OPTIONS] OUT.svg TITLE WORDS...
 
 runs `siftlog WORDS...` in this process and samples its stacks. A timer of CPU time
-interrupts it; every thread's stack counts by the CPU that this thread used since the
-last sample, so threads that wait count nothing. It needs nothing but the standard
-library, and so measures other versions too, by path and `PYTHONPATH`. Options:
+interrupts it; the stack of the thread that was running counts by the CPU that this
+thread used since its last sample, so threads that wait count nothing. Other threads
+than the main one are seen where they give up the interpreter's lock: their sums are
+right, their details are rough. The script needs nothing but the standard library, and
+so measures other versions too, by path and `PYTHONPATH`. Options:
 
     --under NAME   only what runs below functions of that qualified name; may be given
                    several times
@@ -31,6 +33,11 @@ from typing import Final, TypeAlias
 
 EVERY_S: Final = 0.001
 """CPU time between two samples: some thousand a run, for 2 % of its time."""
+
+BUSY: Final = 0.6
+"""Share of the CPU since the last sample from which a thread counts as the one that was
+running. Another one, which waits for the interpreter's lock, gave it up some time ago:
+its stack is no longer the one that used the CPU."""
 
 WIDTH: Final = 1200
 ROW: Final = 17
@@ -71,20 +78,20 @@ def sampling() -> Iterator[Seconds]:
     Only on the main thread, which receives signals.
     """
     stacks: Seconds = defaultdict(float)
-    used: dict[int, float] = {}
+    used = _cpu_s()
+    owed: dict[int, float] = defaultdict(float)
     names: dict[CodeType, str] = {}
 
     def sample(_number: int, here: FrameType | None) -> None:
-        main = threading.get_ident()
-        for thread, top in sys._current_frames().items():
-            cpu_s = used.get(thread, 0.0)
-            with suppress(OSError):  # it has just ended
-                cpu_s = time.clock_gettime(time.pthread_getcpuclockid(thread))
-            delta_s = cpu_s - used.get(thread, 0.0)
-            used[thread] = cpu_s
-            if delta_s > 0:
-                stack = _stack(here if thread == main else top, names)
-                stacks[stack] += delta_s
+        nonlocal used
+        tops = {**sys._current_frames(), threading.get_ident(): here}
+        before, used = used, _cpu_s()
+        recent = {thread: used[thread] - before.get(thread, 0.0) for thread in used}
+        busy_s = sum(recent.values())
+        for thread, seconds in recent.items():
+            owed[thread] += seconds
+            if seconds > BUSY * busy_s and thread in tops:
+                stacks[_stack(tops[thread], names)] += owed.pop(thread)
 
     before = signal.signal(signal.SIGPROF, sample)
     signal.setitimer(signal.ITIMER_PROF, EVERY_S, EVERY_S)
@@ -93,6 +100,16 @@ def sampling() -> Iterator[Seconds]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+def _cpu_s() -> dict[int, float]:
+    """CPU time of every thread."""
+    cpu_s = {}
+    for thread in sys._current_frames():
+        with suppress(OSError):  # it has just ended
+            clock = time.pthread_getcpuclockid(thread)
+            cpu_s[thread] = time.clock_gettime(clock)
+    return cpu_s
 
 
 def _stack(top: FrameType | None, names: dict[CodeType, str]) -> Stack:

@@ -6,6 +6,8 @@ import hashlib
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
+from os.path import isfile
 from pathlib import Path
 
 from runner.clients.wire_shared import skeleton
@@ -53,9 +55,14 @@ def code_hash(job: Job) -> str:
     root = source.parents[len(inner) + is_package]
     is_alone = not inner and not is_package
     files = {source} if is_alone else set(source.parent.rglob("*.py"))
+    is_file = cache(isfile)  # most files import the same modules
     waiting = list(files)
     while waiting:
-        imported = set(_imports(waiting.pop(), root, house)) - files
+        imported = {
+            Path(path)
+            for path in _imports(waiting.pop(), str(root), house)
+            if is_file(path)
+        } - files
         files |= imported
         waiting += imported
     if not is_alone:
@@ -63,16 +70,19 @@ def code_hash(job: Job) -> str:
     return _tree_hash(root, sorted(files))
 
 
-def _imports(file: Path, root: Path, house: str) -> Iterator[Path]:
-    """Yield the files of a top-level package that a source file imports anywhere."""
+def _imports(file: Path, root: str, house: str) -> Iterator[str]:
+    """Yield the files of a top-level package that a source file may import anywhere.
+
+    What it imports is a module of that name, a package, or an attribute of either.
+    """
     for module, names in _IMPORT.findall(file.read_text("utf-8")):
         first, *rest = module.split(".")
         if first != house:
             continue
-        package = root.joinpath(first, *rest)
-        for path in (package, *(package / name for name in _NAME.findall(names))):
-            choices = (path.with_suffix(".py"), path / "__init__.py")
-            yield from filter(Path.is_file, choices)
+        package = "/".join((root, first, *rest))
+        for path in (package, *(f"{package}/{name}" for name in _NAME.findall(names))):
+            yield f"{path}.py"
+            yield f"{path}/__init__.py"
 
 
 def input_hashes(files: Iterable[InputFile]) -> list[Input]:

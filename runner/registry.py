@@ -18,11 +18,11 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from runner.errors import RunnerError, UsageError
+from runner.installed import EntryPoint, entry_points
 
 if TYPE_CHECKING:
     from runner.job import Job

@@ -17,24 +17,20 @@ from jobs.kit.inputs.cells import BLANK, Label
 from jobs.kit.inputs.column_map import column_map
 from jobs.kit.inputs.files import csv_columns, read_table
 from jobs.kit.inputs.rows import InputFindings, Spelled, columns_of
-from jobs.screening.data import (
-    ArticleText,
-    Citations,
-    Corpus,
-    Criteria,
-    Exclusion,
-    review_index,
-)
-from jobs.screening.input_tables import (
+from jobs.screening.citations import (
     CitationCollector,
     CitationRow,
+    Citations,
+    read_citations,
+    read_exclusions,
+)
+from jobs.screening.data import ArticleText, Corpus, Criteria, Exclusion, review_index
+from jobs.screening.input_tables import (
     ExclusionRow,
     Id,
     PaperRow,
     id_of,
-    read_citations,
     read_criteria,
-    read_exclusions,
     read_texts,
 )
 from jobs.screening.reason_codes import coded, read_reason_map

@@ -13,13 +13,13 @@ import difflib
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from runner.errors import DatasetError
 from runner.scorecard import Finding
+
+if TYPE_CHECKING:
+    from jobs.screening.citations import Citations
 
 Decision: TypeAlias = Literal["include", "exclude", "unclear"]
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
@@ -55,7 +55,6 @@ class ScreeningJudgement:
 
 
 Ids: TypeAlias = tuple[str, ...]
-Indices: TypeAlias = npt.NDArray[np.int64]
 Status: TypeAlias = Literal["excluded", "awaiting", "ongoing"]
 
 
@@ -115,27 +114,6 @@ class Criteria:
             or self.exclusion
             or self.headings
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Citations:
-    """Who cites whom: each edge once, as places in two sorted lists of ids."""
-
-    reviews: Ids  #: that cite anything, ascending as text
-    papers: Ids  #: that are cited, ascending as text
-    review: Indices  #: (E,) place in reviews, ascending
-    paper: Indices  #: (E,) place in papers, ascending within a review
-    rows: int  #: rows with both ids, duplicates counted
-
-    def has(self, review: str, paper: str) -> bool:
-        """Whether a review cites a paper."""
-        row, column = index_in(self.reviews, review), index_in(self.papers, paper)
-        if row is None or column is None:
-            return False
-        begin, end = np.searchsorted(self.review, (row, row + 1))
-        cited = self.paper[begin:end]
-        at = int(np.searchsorted(cited, column))
-        return at < len(cited) and int(cited[at]) == column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ import numpy as np
 from scipy import sparse
 
 from jobs.kit.metrics.columns import aggregate, ratio
-from jobs.screening.data import Citations, Corpus, Indices, index_in
+from jobs.screening.citations import Citations, Indices
+from jobs.screening.data import Corpus, index_in
 
 BLOCK_PAPERS = 4_000_000
 """Papers that the reviews of a block may reach, about: 100 MB of them at a time."""

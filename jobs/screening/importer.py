@@ -262,25 +262,28 @@ class _Reading:
             )
         else:
             text = _score_text(score)
-        unread = _unread(row, "" if decided else text)
         statuses = {row.stage: status}
         if decided and status != PARSED:
             statuses = {row.stage: PARSED, self._after(row): status}
         for name, stage_status in statuses.items():
             self._once(row, (key, model, row.replicate, name))
+            spec = TaskSpec(
+                stage=name,
+                key=key,
+                skip=stage_status if stage_status in NEVER_SENT else None,
+                context=None if truth is None else encode_label(truth),
+            )
+            reply = None
+            if stage_status == PARSED:
+                reply = Reply(text=text)
+            elif stage_status == "unparsed":
+                reply = _unread(row, "" if decided else text)
             yield ImportedAnswer(
-                spec=TaskSpec(
-                    stage=name,
-                    key=key,
-                    skip=stage_status if stage_status in NEVER_SENT else None,
-                    context=None if truth is None else encode_label(truth),
-                ),
+                spec=spec,
                 model=model,
                 replicate=row.replicate,
-                text={PARSED: text, "unparsed": unread.text}.get(stage_status),
-                finish_reason=(
-                    unread.finish_reason if stage_status == "unparsed" else "stop"
-                ),
+                text=None if reply is None else reply.text,
+                finish_reason="stop" if reply is None else reply.finish_reason,
                 error="unknown" if stage_status == "failed" else None,
             )
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from jobs.kit.text_format import plural
+from jobs.screening.citations import Indices
 from jobs.screening.data import (
     NO_TEXT,
     Corpus,
     Exclusion,
     Ids,
-    Indices,
     RecordKind,
     review_index,
 )

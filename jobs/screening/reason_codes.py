@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,7 @@ _SAME_CLAUSE = r"(?:[ ,()'\"/-]+[^ .;:]+){0,%d}?[ ,()'\"/-]+"
 
 
 _FAULTS = tuple(
-    (code, re.compile(pattern))
+    (code, pattern)
     for code, nouns in _NOUNS.items()
     for pattern in (
         rf"\b(?:{_FAULT}){_SAME_CLAUSE % 2}(?:{nouns})(?![\w-])",
@@ -127,31 +128,28 @@ _ONGOING = (
 
 _DATE = r"(?:published|publication|search)\w*[^.;]{0,30}\b(?:before|after|prior to)\b"
 
-RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (code, re.compile(pattern))
-    for code, pattern in (
-        ("ongoing", _ONGOING),
-        ("study_design", _DESIGNS),
-        ("language", r"not (?:written |published )?in english|non-?english|translat"),
-        ("date", _DATE),
-        (
-            "comparator",
-            r"comparator|comparison|control (?:group|arm)|no (?:placebo|control)",
-        ),
-        ("outcome", r"outcome|follow(?:-?ups?|ed (?:\w+ ){0,2}up)|end-?point"),
-        ("insufficient_information", _NO_INFORMATION),
-        ("intervention", _INTERVENTION),
-        ("population", _POPULATION),
-        ("comparator", r"placebo|\bversus\b|\bvs\b|compar"),
-        (
-            "study_design",
-            r"\brcts?\b|randomi[sz]|cross-?over|\btrial|blind|pilot|analysis",
-        ),
-        (
-            "outcome",
-            r"measured?\b|efficacy|effect|mortality|safety|\b(?:weeks|months)\b",
-        ),
-    )
+RULES: tuple[tuple[str, str], ...] = (
+    ("ongoing", _ONGOING),
+    ("study_design", _DESIGNS),
+    ("language", r"not (?:written |published )?in english|non-?english|translat"),
+    ("date", _DATE),
+    (
+        "comparator",
+        r"comparator|comparison|control (?:group|arm)|no (?:placebo|control)",
+    ),
+    ("outcome", r"outcome|follow(?:-?ups?|ed (?:\w+ ){0,2}up)|end-?point"),
+    ("insufficient_information", _NO_INFORMATION),
+    ("intervention", _INTERVENTION),
+    ("population", _POPULATION),
+    ("comparator", r"placebo|\bversus\b|\bvs\b|compar"),
+    (
+        "study_design",
+        r"\brcts?\b|randomi[sz]|cross-?over|\btrial|blind|pilot|analysis",
+    ),
+    (
+        "outcome",
+        r"measured?\b|efficacy|effect|mortality|safety|\b(?:weeks|months)\b",
+    ),
 )
 """Code and pattern, in order; searched for where no fault is stated."""
 
@@ -167,6 +165,14 @@ _PLAIN = str.maketrans(
 _DUPLICATE = re.compile(
     r"duplicat|same (?:study|data|trial|participants) as|copied from"
 )
+
+
+@cache
+def _patterns(
+    rules: tuple[tuple[str, str], ...],
+) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Compiled when the first reason is coded: a run without exclusions has none."""
+    return tuple((code, re.compile(pattern)) for code, pattern in rules)
 
 
 def code_of(reason: str, reason_map: Mapping[str, str] | None = None) -> str:
@@ -188,12 +194,14 @@ def code_of(reason: str, reason_map: Mapping[str, str] | None = None) -> str:
         return _LABELS[labels[-1]]
     stated = [
         (match.start(), index, code)
-        for index, (code, pattern) in enumerate(_FAULTS)
+        for index, (code, pattern) in enumerate(_patterns(_FAULTS))
         if (match := pattern.search(normal))
     ]
     if stated:
         return min(stated)[-1]
-    return next((code for code, pattern in RULES if pattern.search(normal)), OTHER)
+    return next(
+        (code for code, pattern in _patterns(RULES) if pattern.search(normal)), OTHER
+    )
 
 
 def coded(

@@ -20,11 +20,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from jobs.kit.metrics import auroc
 from jobs.kit.metrics.columns import Bools, Floats, mean, quantiles, quotient
+from jobs.screening.citations import Indices
 from jobs.screening.data import (
     ArticleText,
     Corpus,
     Exclusion,
-    Indices,
     RecordKind,
     true_exclusions,
 )

@@ -20,16 +20,22 @@ from runner.cli import arguments, console
 from runner.cli.arguments import ANY_SETTING, split_words
 from runner.cli.console import print_note
 from runner.cli.request import NOT_TYPED, RunRequest
-from runner.clients.client import Received
 from runner.clients.wire import encode_answer
-from runner.engine.attempt_events import answered_event, completed_event
+from runner.engine.attempt_events import completed_event
 from runner.errors import UsageError
-from runner.job import ImportedAnswer, Importer, Job, Stage, Task
+from runner.job import ImportedAnswer, Importer, Job, Task
 from runner.job_faults import JobFaults, read_reply
 from runner.messages import Reply
 from runner.plan import BLOCK, stage_of
 from runner.workload import Workload
-from store.events import Entry, Event, RunFinished, TaskFailed, TasksPlanned
+from store.events import (
+    AttemptAnswered,
+    Entry,
+    Event,
+    RunFinished,
+    TaskFailed,
+    TasksPlanned,
+)
 from store.log.interface import Log
 from store.task import PlannedTask, manifest_bytes
 
@@ -144,15 +150,16 @@ def require_form(importer: Importer, form: str | None) -> None:
 
 def census(job: Job, answers: Iterable[ImportedAnswer]) -> ImportSummary:
     """Count models and replicates before anything is written."""
+    subjects = {stage.name for stage in job.stages if stage.role == "subject"}
     models: dict[str, None] = {}
     notes: dict[str, None] = {}
     replicates = count = 0
-    for answer in answers:
-        if stage_of(job, answer.spec.stage).role == "subject":
+    for count, answer in enumerate(answers, 1):  # noqa: B007 - the number of answers
+        if answer.spec.stage in subjects:
             models[answer.model] = None
         replicates = max(replicates, answer.replicate)
-        notes.update(dict.fromkeys(answer.notes))
-        count += 1
+        if answer.notes:
+            notes.update(dict.fromkeys(answer.notes))
     return ImportSummary(
         models=tuple(models),
         replicates=replicates,
@@ -231,7 +238,7 @@ def _answered(
     text: str,
     faults: JobFaults | None,
 ) -> list[Entry | Event]:
-    stage: Stage = stage_of(work.job, answer.spec.stage)
+    stage = stage_of(work.job, answer.spec.stage)
     task = Task(
         number=number,
         stage=answer.spec.stage,
@@ -243,9 +250,15 @@ def _answered(
     reply = Reply(text=text, finish_reason=answer.finish_reason)
     parsed = read_reply(stage, work.dataset, task, reply, faults)
     form, body = encode_answer(reply)
-    received = Received(body=body, form=form, reply=reply)
-    event = answered_event(
-        received, task=number, attempt=0, latency_ms=None, cost_usd=None
+    # nothing was sent: there are neither headers nor usage, nor who served it
+    event = AttemptAnswered(
+        task=number,
+        attempt=0,
+        form=form,
+        status=200,
+        latency_ms=None,
+        finish_reason=reply.finish_reason,
+        empty=not text.strip(),
     )
     return [Entry(event=event, payload=body), completed_event(number, 0, parsed)]
 

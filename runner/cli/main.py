@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import difflib
 import errno
+import gc
 import importlib
 import os
 import resource
 import signal
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import click
 
-from runner.cli.console import DONE, ERROR, INTERRUPTED, USAGE, print_note
+from runner.cli.console import DONE, ERROR, INTERRUPTED, THRESHOLDS, USAGE, print_note
 from runner.errors import RunnerError, UsageError
+from runner.installed import entry_points
 from store.errors import AmbiguousRun, NoSuchMoment, NoSuchRun, QueryError, StoreError
 from store.shadowing import hidden_package
 
@@ -191,6 +192,8 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of the command `siftlog`."""
+    # loading a command creates objects that stay; the collector would only walk them
+    gc.set_threshold(*THRESHOLDS)
     if sentence := hidden_package(Path(__file__).resolve().parents[2]):
         sys.exit(_failed(sentence, ERROR))
     code = exit_code(sys.argv[1:])

@@ -179,7 +179,7 @@ def generate(ctx: click.Context, /, job_name: str, **parameters: Any) -> int:
 
 
 def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
-    from runner.cli import run_steps, shards
+    from runner.cli import run_steps
     from runner.run import launch
 
     takes_part = is_part(request)
@@ -191,7 +191,9 @@ def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
     run_steps.print_findings(work)
     console.relax_collector()
     if takes_part:
-        return shards.run_part(work, options, request, leave)
+        from runner.cli.shards import run_part
+
+        return run_part(work, options, request, leave)
     folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
     if (engine := request.placing.engine) is not None:
         from runner.cli.shards import run_placed
@@ -239,7 +241,7 @@ def resume(
     A paused live run continues, and this command returns at once.
     """
     from runner import roles
-    from runner.cli import run_steps, shards
+    from runner.cli import run_steps
     from runner.cli.control import lift
     from runner.cli.run_steps import warn_of_idle_variables
     from runner.errors import UsageError
@@ -296,7 +298,9 @@ def resume(
         )
     console.relax_collector()
     if first.shard is not None:
-        return shards.resume_all(
+        from runner.cli.shards import resume_all
+
+        return resume_all(
             folder,
             work,
             options,

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from itertools import groupby, takewhile
 from operator import attrgetter
 from typing import Literal, TypeAlias, cast
@@ -20,6 +19,7 @@ from typing import Literal, TypeAlias, cast
 from runner.engine.background import run_alongside
 from runner.engine.driver import Driver
 from runner.errors import UsageError
+from runner.installed import entry_points
 from runner.job import Answer, Answers, Dataset, Job
 from runner.score.scoring import answers
 from runner.scorecard import Comparable

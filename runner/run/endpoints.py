@@ -8,7 +8,7 @@ import resource
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from runner.batch.batch import BatchEndpoint, run_tag
 from runner.batch.carrier import BatchContext
@@ -42,13 +42,15 @@ from runner.money.prices import api_of
 from runner.options import ModelOptions, RunOptions
 from runner.roles import assigned, terms
 from runner.run.context import RunContext
-from runner.shards.lease_client import LeaseHolder
 from runner.workload import Workload
 from store.database import open_reader
 from store.events import AttemptStarted, ParameterRefused
 from store.log.interface import Log
 from store.read.usage import sent_starts
 from store.runs import RunFolder
+
+if TYPE_CHECKING:
+    from runner.shards.lease_client import LeaseHolder
 
 OPENAI_KEY = "OPENAI_API_KEY"
 

@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from glob import escape
-from importlib.metadata import version
 from pathlib import Path
 
 from runner.errors import RunnerError, UsageError
+from runner.installed import version
 from runner.options import RunOptions, write_toml
 from runner.roles import assigned
 from runner.workload import Workload

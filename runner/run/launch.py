@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from runner.clients.client import ModelClient, is_offline
 from runner.engine.answer_cache import response_cache
@@ -54,9 +55,6 @@ from runner.run.resume_checks import (
     check_requests,
     reads_differently,
 )
-from runner.shards.lease_client import lease_client_of
-from runner.shards.parts import ShardPart, takes_spec
-from runner.shards.shipping import shipping_log
 from runner.workload import Workload
 from store.database import open_reader
 from store.events import AttemptStarted, RunResumed
@@ -67,6 +65,9 @@ from store.read.usage import spending
 from store.results import StoppingRule
 from store.runs import RunFolder
 from store.task import TaskState
+
+if TYPE_CHECKING:
+    from runner.shards.parts import ShardPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +104,11 @@ class RunSession:
                 is alone, and handles the process's signals itself.
         """
         context, part = self.context, self.resume_state.part
-        lease_client = (
-            None if part is None else lease_client_of(self.folder, part, context)
-        )
+        lease_client = None
+        if part is not None:
+            from runner.shards.lease_client import lease_client_of  # noqa: PLC0415 - only split runs need shards
+
+            lease_client = lease_client_of(self.folder, part, context)
         shared = shared_endpoints or SharedEndpoints(
             holder=None if lease_client is None else lease_client.holder
         )
@@ -126,6 +129,8 @@ class RunSession:
             context.launched()
             shipper = None
             if part is not None:
+                from runner.shards.shipping import shipping_log  # noqa: PLC0415 - as above
+
                 shipper = await stack.enter_async_context(
                     shipping_log(self.folder, part, driver, context)
                 )
@@ -173,6 +178,11 @@ class RunSession:
     async def _open_planner(self) -> Planner:
         """Return the planner, continuing from the log."""
         job, dataset, part = self.work.job, self.work.dataset, self.resume_state.part
+        takes = None
+        if part is not None:
+            from runner.shards.parts import takes_spec  # noqa: PLC0415 - as above
+
+            takes = takes_spec(part.shard, job, dataset)
         return Planner(
             job=job,
             dataset=dataset,
@@ -182,7 +192,7 @@ class RunSession:
                 planning=await self.log.planning(),
                 must_catch_up=self.resume_state.must_catch_up,
                 is_shuffled=self.resume_state.stopping is not None,
-                takes=None if part is None else takes_spec(part.shard, job, dataset),
+                takes=takes,
             ),
             faults=JobFaults(self.context.notify),
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from pydantic import BaseModel
 
 from runner.errors import UsageError
+from runner.installed import entry_points
 from runner.job import Job
 from runner.scorecard import Cell, Direction, Finding, Metric, Scorecard, Table
 from runner.scorecard import Cell as Value

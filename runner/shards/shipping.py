@@ -11,12 +11,12 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from runner.engine.background import run_alongside
 from runner.engine.driver import Driver
 from runner.errors import RunnerError, UsageError
+from runner.installed import version
 from runner.options import RunOptions
 from runner.roles import assigned
 from runner.run.context import RunContext

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from jobs.screening.citations import CitationCollector
 from jobs.screening.data import ArticleText, Corpus, Exclusion, Status
-from jobs.screening.input_tables import CitationCollector
 
 Edge = tuple[str, str]
 

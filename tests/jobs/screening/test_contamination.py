@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.screening.citations import CitationCollector
 from jobs.screening.data import ArticleText, Corpus, Exclusion, Status
 from jobs.screening.graph import Graph
-from jobs.screening.input_tables import CitationCollector
 from jobs.screening.set_files import (
     Contamination,
     contamination,

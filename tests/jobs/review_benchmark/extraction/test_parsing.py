@@ -33,7 +33,7 @@ from jobs.review_benchmark.extraction.review_text import (
     sections,
 )
 from jobs.review_benchmark.truth_files import read_truth
-from jobs.screening.input_tables import CitationCollector, read_exclusions
+from jobs.screening.citations import CitationCollector, read_exclusions
 from runner.cli.main import exit_code
 from runner.messages import ParseFailure, Reply
 from tests.processes import siftlog

@@ -73,7 +73,8 @@ def machine() -> str:
     """What the figures depend on, without saying whose machine it is."""
     return (
         f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
-        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}."
+        f"Python {platform.python_version()} ({platform.python_build()[1]}, "
+        f"{platform.python_compiler()}), SQLite {sqlite3.sqlite_version}."
     )
 
 

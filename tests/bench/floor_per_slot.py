@@ -10,11 +10,15 @@ from typing import TextIO
 
 import httpx
 
-from tests.bench.floor_prompts import Work, body, timed, work
+from tests.bench.floor_prompts import Watch, Work, body, timed, work
 
 
 async def worker(
-    client: httpx.AsyncClient, url: str, numbers: Iterator[int], out: TextIO
+    client: httpx.AsyncClient,
+    url: str,
+    numbers: Iterator[int],
+    out: TextIO,
+    watch: Watch,
 ) -> None:
     async with client:
         for number in numbers:
@@ -23,6 +27,7 @@ async def worker(
             text = response.json()["choices"][0]["message"]["content"]
             out.write(json.dumps({"id": number, "response": text}) + "\n")
             out.flush()
+            watch.answered()
 
 
 async def main(todo: Work) -> None:
@@ -33,7 +38,7 @@ async def main(todo: Work) -> None:
         watch = timed(todo)
         async with asyncio.TaskGroup() as group:
             for client in clients:
-                group.create_task(worker(client, todo.url, numbers, out))
+                group.create_task(worker(client, todo.url, numbers, out, watch))
         watch.stop()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from tests.bench.floor_prompts import Watch, Work, body, timed, work
@@ -37,11 +38,24 @@ class Asker(asyncio.Protocol):
         self.buffer += data
         if self.buffer.endswith(REPLY):
             self.buffer = b""
-            self.watch.answered()
-            self.ask()
+            self.replied()
+
+    def replied(self) -> None:
+        """A reply is whole."""
+        self.watch.answered()
+        self.ask()
 
 
 async def main(todo: Work) -> None:
+    watch = timed(todo)
+    await ask_all(todo, lambda queue, done: Asker(queue, done, watch))
+    watch.stop()
+
+
+async def ask_all(
+    todo: Work, connection: Callable[[list[bytes], asyncio.Future[None]], Asker]
+) -> None:
+    """Send all requests over connections of this kind."""
     where = urlsplit(todo.url)
     requests = []
     for number in range(todo.calls):
@@ -52,16 +66,14 @@ async def main(todo: Work) -> None:
         )
         requests.append(head.encode() + content)
     loop = asyncio.get_running_loop()
-    watch = timed(todo)
     waiting = []
     for _ in range(todo.concurrency):
         done = loop.create_future()
         waiting.append(done)
         await loop.create_connection(
-            lambda done=done: Asker(requests, done, watch), where.hostname, where.port
+            lambda done=done: connection(requests, done), where.hostname, where.port
         )
     await asyncio.wait(waiting)
-    watch.stop()
 
 
 if __name__ == "__main__":

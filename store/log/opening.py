@@ -176,8 +176,8 @@ _PRAGMAS = (
 
 
 #: Commits checked in a log whose writer died: more than a WAL holds, which is
-#: checkpointed at 8 MiB; a commit changes at least eight of its 8 KiB pages. A reader
-#: with an old snapshot may have let it grow further.
+#: checkpointed at 512 pages; a commit changes at least two, of its events and of the
+#: chain. A reader with an old snapshot may have let it grow further.
 TAIL_COMMITS = 1024
 TAIL_BYTES = 16 << 20
 

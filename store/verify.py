@@ -23,12 +23,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 from store.database import DERIVED, SQL, UNION, is_union, read_only, unreadable
+from store.encoding import event_of, unpack
 from store.errors import CorruptLog, IllegalMove, ignore_progress
 from store.events import TasksPlanned, UnknownEvent
 from store.log.integrity import EventRow, genesis, link_of_stored
 from store.log.opening import refold
 from store.statements import script
-from store.tables import event_of, unpack
 from store.task import planned_tasks
 
 PAGE = 200

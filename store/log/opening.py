@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from store import tables
 from store.database import SCHEMA_VERSION, SQL, is_union, no_wal, open_reader
+from store.encoding import unpack
 from store.errors import CorruptLog, NewerLog, StoreError
 from store.events import KINDS, TasksPlanned, UnknownEvent
 from store.log.integrity import (
@@ -35,7 +36,7 @@ from store.log.integrity import (
 )
 from store.log.writer import Position
 from store.statements import script
-from store.tables import damaged, event_in, last_seq, unpack
+from store.tables import damaged, event_in, last_seq
 from store.task import PlannedTask, planned_tasks
 from store.union import folding
 from store.union.folding import FoldItem

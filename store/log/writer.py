@@ -35,10 +35,10 @@ import msgspec
 
 from store import tables
 from store.database import SQL
+from store.encoding import Encoding, Packer, facts_of
 from store.errors import Fenced, IllegalMove, LogClosed, StoreError
 from store.events import NAMES, Blob, Entry, Event, TasksPlanned
 from store.log.integrity import EventRow, HeadWriter, link
-from store.tables import Encoding, Packer, facts_of
 from store.task import PlannedTask, planned_tasks
 
 

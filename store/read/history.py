@@ -22,12 +22,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from store.database import SQL
+from store.encoding import unpack
 from store.events import AttemptAnswered, AttemptFailed, LimitObserved, RecordedEvent
 from store.fold import MARKED
 from store.fold_state import US_PER_S
 from store.query import EventQuery
 from store.read.live import Traffic, traffic
-from store.tables import damaged, event_in, last_seq, recorded_rows, task_events, unpack
+from store.tables import damaged, event_in, last_seq, recorded_rows, task_events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

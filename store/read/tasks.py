@@ -27,6 +27,7 @@ from operator import attrgetter
 from typing import Final, TypeAlias
 
 from store.database import SQL
+from store.encoding import event_of, unpack
 from store.errors import CorruptLog
 from store.events import (
     AttemptAnswered,
@@ -38,15 +39,7 @@ from store.events import (
     UnknownEvent,
 )
 from store.query import Query, Term, like_pattern
-from store.tables import (
-    event_of,
-    last_seq,
-    planning,
-    recorded,
-    task_events,
-    task_rows,
-    unpack,
-)
+from store.tables import last_seq, planning, recorded, task_events, task_rows
 from store.task import PICO_PER_USD, TaskRow
 
 #: Number of tasks shown in orders without an index.

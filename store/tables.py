@@ -46,12 +46,17 @@ def draft_of(row: Sequence[object]) -> TaskDraft:
 
 def load_fold(conn: sqlite3.Connection, events: Iterable[Event]) -> Fold:
     """A fold that is ready to take *events* in."""
-    numbers = sorted({task for event in events for task in touched(event)})
-    tasks: dict[int, TaskDraft] = {}
-    if numbers:
-        for row in conn.execute(SQL["drafts"], (json.dumps(numbers),)).fetchall():
-            tasks[row[0]] = draft_of(row)
-    return Fold(run=load_run_state(conn), tasks=tasks)
+    numbers = {task for event in events for task in touched(event)}
+    return Fold(run=load_run_state(conn), tasks=drafts(conn, numbers))
+
+
+def drafts(conn: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, TaskDraft]:
+    """Return the stored tasks with these numbers, to be changed by a fold."""
+    numbers_json = json.dumps(sorted(numbers))
+    if numbers_json == "[]":
+        return {}
+    rows = conn.execute(SQL["drafts"], (numbers_json,)).fetchall()
+    return {row[0]: draft_of(row) for row in rows}
 
 
 def load_run_state(conn: sqlite3.Connection) -> RunState:
@@ -243,10 +248,21 @@ def _run_state(run: RunState) -> tuple[object, ...]:
     )
 
 
-def projections_are_current(conn: sqlite3.Connection, last_seq: int) -> bool:
-    """Return whether the projections are current and cover the whole log."""
+def applied_seq(conn: sqlite3.Connection) -> int | None:
+    """Return the last event that the projections hold.
+
+    None: they are of another siftlog version and must be rebuilt.
+    """
     row = conn.execute(SQL["projection"]).fetchone()
-    return row == (CODE_VERSION, last_seq) or (row is None and last_seq == 0)
+    if row is None:
+        return 0
+    code_version, seq = row
+    return int(seq) if code_version == CODE_VERSION else None
+
+
+def projections_are_current(conn: sqlite3.Connection) -> bool:
+    """Return whether the projections are current and cover the whole log."""
+    return applied_seq(conn) == last_seq(conn)
 
 
 def task_rows(
@@ -431,8 +447,18 @@ def payload(conn: sqlite3.Connection, seq: int) -> bytes | None:
 
 
 def last_seq(conn: sqlite3.Connection) -> int:
-    """Seq of the latest committed event."""
+    """Seq of the latest committed event; task states may be of a moment before."""
     (seq,) = conn.execute(SQL["last_seq"]).fetchone()
+    return int(seq)
+
+
+def visible_seq(conn: sqlite3.Connection) -> int:
+    """Seq of the last event that task states and counts show.
+
+    Who reads them together with events reads events up to this one. It is the log's
+    last event unless a process is writing, and else at most a quarter of a second old.
+    """
+    (seq,) = conn.execute(SQL["visible_seq"]).fetchone()
     return int(seq)
 
 

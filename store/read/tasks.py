@@ -39,7 +39,7 @@ from store.events import (
     UnknownEvent,
 )
 from store.query import Query, Term, like_pattern
-from store.tables import last_seq, planning, recorded, task_events, task_rows
+from store.tables import planning, recorded, task_events, task_rows, visible_seq
 from store.task import PICO_PER_USD, TaskRow
 
 #: Number of tasks shown in orders without an index.
@@ -102,7 +102,7 @@ def list_tasks(
         after: from the previous step; None for the first.
         limit: maximum rows of this step, except for the top orders.
     """
-    seq = last_seq(conn)
+    seq = visible_seq(conn)
     if order is TaskOrder.NUMBER and not query.terms:
         return TaskListStep(
             numbers=range(1, planning(conn).tasks + 1), after=None, seq=seq

@@ -16,7 +16,7 @@ from store.database import APPLICATION_ID, SQL, connect, open_reader
 from store.encoding import UPCASTERS, upcast
 from store.errors import NewerLog
 from store.events import KINDS, Entry, UnknownEvent
-from store.log.opening import rebuild
+from store.log.projections import rebuild
 from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.read.tasks import events, parts

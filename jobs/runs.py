@@ -37,7 +37,7 @@ from store.read.tasks import events
 from store.read.usage import dollars
 from store.runs import RunFolder, resolve
 from store.scoring import families
-from store.tables import last_seq
+from store.tables import visible_seq
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ class Run:
     def _answers(reader: LogReader, job: Job, settings: BaseModel) -> Iterator[Answer]:
         dataset = job.load(settings)
         stages = {stage.name: stage for stage in job.stages}
-        for row, stored in families(reader, last_seq(reader)):
+        for row, stored in families(reader, visible_seq(reader)):
             yield parsed_answer(stages, dataset, row, stored)
 
     def table(self, name: str = ANSWERS) -> pd.DataFrame:
@@ -144,9 +144,9 @@ class Run:
         with ExitStack() as leaving:
             reader = leaving.enter_context(open_reader(self._folder.log))
             if name == TASKS:
-                return frame(export.tasks(reader, last_seq(reader)))
+                return frame(export.tasks(reader, visible_seq(reader)))
             if name == REPLIES:
-                return frame(export.answers(reader, last_seq(reader)))
+                return frame(export.answers(reader, visible_seq(reader)))
             job = job_of(run_started(reader))
             settings = self._settings(reader, job)
             scoring = replayed(
@@ -154,7 +154,7 @@ class Run:
                 reader,
                 settings,
                 input_hashes(job.inputs(settings)),
-                through_seq=last_seq(reader),
+                through_seq=visible_seq(reader),
             )
             tables = {
                 table.name.removeprefix("/tables/").removeprefix("/"): table

@@ -23,7 +23,7 @@ from store.read.status import run_started, status
 from store.read.tasks import AttemptRow, attempts, event_times
 from store.scoring import task_families
 from store.served_by import SERVED_UNKNOWN
-from store.tables import last_seq, payload
+from store.tables import payload, visible_seq
 from store.task import TaskRow, TaskState
 
 VERSION: Final = "1.41.1"
@@ -312,7 +312,7 @@ class Tracing:
         self._reader = reader
         self._state = status(reader)
         #: the last event to read: not before that of the state
-        self.through_seq = last_seq(reader)
+        self.through_seq = visible_seq(reader)
         self.first: RunStarted = run_started(reader)
         self.start_us = event_times(reader, [1])[1]
         # an id may be reused after a folder was moved away

@@ -26,10 +26,10 @@ from typing import Final, Self
 
 import msgspec
 
+from store.encoding import Packer, unpack
 from store.errors import CacheUnusable
 from store.log.writer import WriterThread
 from store.statements import statements_by_name, text
-from store.tables import Packer, unpack
 
 _SQL: Final = statements_by_name(text("cache"))
 

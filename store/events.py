@@ -7,7 +7,8 @@ are stored with the event as the `payload` of its `Entry`.
 
 Sequence numbers, times and the writer are assigned by the log on commit; they are
 fields of `RecordedEvent`, not of events. Field names are stored, so renaming one needs
-a new version and an upcaster (`store/tables.py`); a new field with a default does not.
+a new version and an upcaster (`store/encoding.py`); a new field with a default does
+not. Defaults are not stored, so an existing one never changes.
 
 A batch is identified in the log by a key derived from its content; the provider
 receives the key and returns its own id. All batch events are indexed, so the batches of

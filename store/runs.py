@@ -18,7 +18,7 @@ import msgspec
 from store.database import LogReader, is_held, open_reader
 from store.errors import AmbiguousRun, CorruptLog, NoSuchRun, NotALog, StoreError
 from store.log.integrity import LogEnd, check_absent, compare_end
-from store.tables import created_us
+from store.tables import created_us, last_seq, visible_seq
 from store.union.source import UnionSource
 
 if TYPE_CHECKING:
@@ -214,7 +214,10 @@ class RunFolder:
     def refresh(
         self, notify: Callable[[str], None] | None = None
     ) -> RefreshResult | None:
-        """Update the union of a split run; do nothing for other runs.
+        """Bring what readers see of the run up to date, unless it is being written.
+
+        Projections that a killed process left behind are written, and the union of a
+        split run is updated.
 
         Args:
             notify: called for each unreadable file in another place.
@@ -222,6 +225,8 @@ class RunFolder:
         Raises:
             StoreError: its logs are not of one run, or cannot be read.
         """
+        for folder in self.shards() or (self,):
+            folder.catch_up()
         shards = [shard.log for shard in self.shards()]
         others = sources_in(self.places, notify)
         if not shards and not others:
@@ -230,6 +235,21 @@ class RunFolder:
         from store.union.merging import refresh  # noqa: PLC0415
 
         return refresh(self.log, shards, others)
+
+    def catch_up(self) -> None:
+        """Write the projections that a killed process left behind."""
+        try:
+            if is_held(self.lock):
+                return
+            with self.open_reader() as reader:
+                is_behind = visible_seq(reader) < last_seq(reader)
+        except (StoreError, OSError):
+            return  # whoever reads it next says what is wrong
+        if is_behind:
+            # only after a kill, and status is quick
+            from store.log.opening import catch_up  # noqa: PLC0415
+
+            catch_up(self.log)
 
     def open_reader(self) -> LogReader:
         """Open a read-only connection to its log.

@@ -27,10 +27,10 @@ from store.log.interface import StoredReply
 from store.statements import statements_by_name, text
 from store.tables import (
     last_planned_task,
-    last_seq,
     reply_of,
     task_rows,
     tasks_numbered,
+    visible_seq,
 )
 from store.task import TaskRow, TaskState
 
@@ -69,7 +69,7 @@ def _pages(
     conn: sqlite3.Connection, through_seq: int | None
 ) -> Iterator[list[TaskRow]]:
     """Some whole families at a time."""
-    end_seq = last_seq(conn) if through_seq is None else through_seq
+    end_seq = visible_seq(conn) if through_seq is None else through_seq
     last_task = last_planned_task(conn, end_seq)
     in_order = _placed if has_plan_positions(conn) else _numbered
     for roots in in_order(conn, last_task):

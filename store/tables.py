@@ -1,12 +1,6 @@
 """Converts rows of the log's tables to typed values and back.
 
-An event is stored under its kind and version as JSON of its fields. Bodies are kept
-byte for byte as they were received; `Encoding` says how a row holds them.
-
-A stored row is never rewritten. When a field is renamed, split or given a new meaning,
-the event class gets the next `VERSION` and a step is added here that converts the old
-fields to the new ones; `tests/replay` keeps a row of every version ever written. An
-added field with a default needs neither.
+`store.encoding` encodes events and bodies.
 
 Projections are derived: `store.log.opening` empties them and folds the whole log again
 with the code of this module, and the rows are equal.
@@ -14,22 +8,17 @@ with the code of this module, and the rows are equal.
 
 from __future__ import annotations
 
-import enum
 import json
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from functools import partial
-from typing import Any, TypeAlias
-
-import msgspec
-import zstandard
 
 from store.database import SQL
+from store.encoding import event_of, unpack
 from store.errors import CorruptLog
 from store.events import (
-    KINDS,
     AttemptAnswered,
     AttemptStarted,
     Event,
@@ -41,109 +30,6 @@ from store.fold import CODE_VERSION, MARKED, Fold, PlannedBlock, touched
 from store.fold_state import RunState, queue_sums
 from store.log.interface import Planning, StoredReply
 from store.task import TaskDraft, TaskRow, TaskState, planned_state, task_row
-
-Step: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
-"""Fields of version n -> fields of version n + 1; the input is not modified."""
-
-UPCASTERS: Mapping[tuple[str, int], Step] = {}
-"""By kind and the version that a step starts from."""
-
-
-def upcast(
-    kind: str,
-    version: int,
-    to: int,
-    fields: dict[str, Any],
-    steps: Mapping[tuple[str, int], Step],
-) -> dict[str, Any]:
-    """The fields of an old event as version *to* has them.
-
-    Raises:
-        KeyError: a step is missing; every version ever released must have one.
-    """
-    for step in range(version, to):
-        fields = steps[kind, step](fields)
-    return fields
-
-
-#: Shorter bodies gain nothing from zstd; level 3 halves 8 KB replies in 40 us.
-COMPRESS_FROM = 512
-ZSTD_LEVEL = 3
-
-
-class Encoding(enum.IntEnum):
-    """Encoding of a stored body or blob; the number is stored with it."""
-
-    NONE = 0  #: there is no body
-    AS_RECEIVED = 1
-    ZSTD = 2
-
-
-_ENCODER = msgspec.json.Encoder()
-_DECODERS: dict[tuple[str, int], msgspec.json.Decoder[Event]] = {
-    (kind, event.VERSION): msgspec.json.Decoder(event) for kind, event in KINDS.items()
-}
-
-
-def facts_of(event: Event) -> bytes:
-    """An event's fields as the log stores them."""
-    return _ENCODER.encode(event)
-
-
-def event_of(kind: str, version: int, facts: bytes) -> Event | UnknownEvent:
-    """The event in a row: brought up to date if old, `UnknownEvent` if too new.
-
-    Raises:
-        msgspec.DecodeError: the facts are not those of the kind.
-    """
-    decoder = _DECODERS.get((kind, version))
-    if decoder is not None:
-        return decoder.decode(facts)
-    event_class = KINDS.get(kind)
-    if event_class is None or version > event_class.VERSION:
-        return UnknownEvent(kind=kind, version=version, facts=facts)
-    fields = upcast(
-        kind, version, event_class.VERSION, msgspec.json.decode(facts), UPCASTERS
-    )
-    return msgspec.convert(fields, event_class)
-
-
-class Packer:
-    """Compresses bodies and blobs; belongs to one thread."""
-
-    def __init__(self) -> None:
-        self._zstd = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
-
-    def pack(self, data: bytes) -> tuple[Encoding, bytes]:
-        """Return how *data* is stored, and the bytes to store."""
-        if len(data) >= COMPRESS_FROM:
-            packed = self._zstd.compress(data)
-            if len(packed) < len(data):
-                return Encoding.ZSTD, packed
-        return Encoding.AS_RECEIVED, data
-
-
-_UNPACKER = zstandard.ZstdDecompressor()
-
-
-def unpack(encoding: int, data: bytes, length: int) -> bytes:
-    """The bytes as they were received.
-
-    Raises:
-        ValueError: they cannot be restored; the row is damaged.
-    """
-    if encoding == Encoding.AS_RECEIVED:
-        return data
-    try:
-        # a fresh context per call makes the shared object thread-safe
-        raw = _UNPACKER.decompress(data, max_output_size=length)
-    except (zstandard.ZstdError, TypeError, OverflowError) as error:
-        # a damaged record may hold values of any type
-        raise ValueError(f"body cannot be decompressed: {error}") from error
-    if len(raw) != length:
-        raise ValueError(f"body has {len(raw)} bytes where the row says {length}")
-    return raw
-
 
 _STATES = tuple(TaskState)
 #: Columns of the view `tasks` that make a draft; the ids behind them do not.
@@ -160,12 +46,17 @@ def draft_of(row: Sequence[object]) -> TaskDraft:
 
 def load_fold(conn: sqlite3.Connection, events: Iterable[Event]) -> Fold:
     """A fold that is ready to take *events* in."""
-    numbers = sorted({task for event in events for task in touched(event)})
-    tasks: dict[int, TaskDraft] = {}
-    if numbers:
-        for row in conn.execute(SQL["drafts"], (json.dumps(numbers),)).fetchall():
-            tasks[row[0]] = draft_of(row)
-    return Fold(run=load_run_state(conn), tasks=tasks)
+    numbers = {task for event in events for task in touched(event)}
+    return Fold(run=load_run_state(conn), tasks=drafts(conn, numbers))
+
+
+def drafts(conn: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, TaskDraft]:
+    """Return the stored tasks with these numbers, to be changed by a fold."""
+    numbers_json = json.dumps(sorted(numbers))
+    if numbers_json == "[]":
+        return {}
+    rows = conn.execute(SQL["drafts"], (numbers_json,)).fetchall()
+    return {row[0]: draft_of(row) for row in rows}
 
 
 def load_run_state(conn: sqlite3.Connection) -> RunState:
@@ -357,10 +248,21 @@ def _run_state(run: RunState) -> tuple[object, ...]:
     )
 
 
-def projections_are_current(conn: sqlite3.Connection, last_seq: int) -> bool:
-    """Return whether the projections are current and cover the whole log."""
+def applied_seq(conn: sqlite3.Connection) -> int | None:
+    """Return the last event that the projections hold.
+
+    None: they are of another siftlog version and must be rebuilt.
+    """
     row = conn.execute(SQL["projection"]).fetchone()
-    return row == (CODE_VERSION, last_seq) or (row is None and last_seq == 0)
+    if row is None:
+        return 0
+    code_version, seq = row
+    return int(seq) if code_version == CODE_VERSION else None
+
+
+def projections_are_current(conn: sqlite3.Connection) -> bool:
+    """Return whether the projections are current and cover the whole log."""
+    return applied_seq(conn) == last_seq(conn)
 
 
 def task_rows(
@@ -545,8 +447,18 @@ def payload(conn: sqlite3.Connection, seq: int) -> bytes | None:
 
 
 def last_seq(conn: sqlite3.Connection) -> int:
-    """Seq of the latest committed event."""
+    """Seq of the latest committed event; task states may be of a moment before."""
     (seq,) = conn.execute(SQL["last_seq"]).fetchone()
+    return int(seq)
+
+
+def visible_seq(conn: sqlite3.Connection) -> int:
+    """Seq of the last event that task states and counts show.
+
+    Who reads them together with events reads events up to this one. It is the log's
+    last event unless a process is writing, and else at most a quarter of a second old.
+    """
+    (seq,) = conn.execute(SQL["visible_seq"]).fetchone()
     return int(seq)
 
 

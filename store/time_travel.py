@@ -31,7 +31,7 @@ from typing import Self
 
 from store.database import SQL, LogReader, connect, open_reader, read_only
 from store.errors import NoSuchMoment, StoreError
-from store.log.opening import fold_between, fresh_tables
+from store.log.projections import fold_between, fresh_tables
 from store.statements import script
 from store.tables import last_seq
 

@@ -23,12 +23,13 @@ from itertools import zip_longest
 from pathlib import Path
 
 from store.database import DERIVED, SQL, UNION, is_union, read_only, unreadable
+from store.encoding import event_of, unpack
 from store.errors import CorruptLog, IllegalMove, ignore_progress
 from store.events import TasksPlanned, UnknownEvent
 from store.log.integrity import EventRow, genesis, link_of_stored
-from store.log.opening import refold
+from store.log.projections import fold_between, refold
 from store.statements import script
-from store.tables import event_of, unpack
+from store.tables import applied_seq, last_seq
 from store.task import planned_tasks
 
 PAGE = 200
@@ -69,7 +70,7 @@ class VerifyReport:
     commits: int
     blobs: int
     unknown: int  #: events of kinds or versions that this siftlog does not know
-    projections_compared: bool  #: False while the run is live
+    projections_compared: bool  #: False if the run continued meanwhile
     faults: tuple[LogFault, ...]
 
     @property
@@ -139,11 +140,11 @@ class _Check:
         head = genesis(run_id, config_sha256, created_us)
         # merged events keep their times, which ascend in their own log
         times: defaultdict[int, int] = defaultdict(int)
-        for last_seq, stored in self._links():
+        for end_seq, stored in self._links():
             rows = [
                 EventRow._make(row)
                 for row in self._conn.execute(
-                    SQL["link_rows"], (self.seq, last_seq)
+                    SQL["link_rows"], (self.seq, end_seq)
                 ).fetchall()
             ]
             for expected, row in enumerate(rows, self.seq + 1):
@@ -155,13 +156,13 @@ class _Check:
                 times[whose] = row.ts_us
                 self._readable(row)
             head = link_of_stored(head, rows)
-            if head != stored or not rows or rows[-1].seq != last_seq:
+            if head != stored or not rows or rows[-1].seq != end_seq:
                 raise _Fault(
                     "chain",
-                    f"events {self.seq + 1} to {last_seq}",
+                    f"events {self.seq + 1} to {end_seq}",
                     "changed since they were committed",
                 )
-            self.seq = last_seq
+            self.seq = end_seq
             self.commits += 1
             self._progress(f"{self.seq:,} events checked")
         (loose,) = self._conn.execute(SQL["unchained"]).fetchone()
@@ -208,16 +209,21 @@ class _Check:
             fresh.execute(SQL["begin"])
             for statement in script("schema"):
                 fresh.execute(statement)
+            applied = applied_seq(self._conn)
+            end_seq = last_seq(self._conn)
+            # a writer folds its last events later, and a killed one did not
+            visible = end_seq if applied is None else min(applied, end_seq)
             try:
-                refold(self._conn, fresh, self._folded)
+                refold(self._conn, fresh, self._folded, visible)
+                difference = self._difference(fresh)
+                is_compared = applied == visible == applied_seq(self._conn)
+                for seq in fold_between(self._conn, fresh, visible, end_seq):
+                    self._folded(seq)
             except (IllegalMove, CorruptLog) as error:
                 raise _Fault("projection", "fold", str(error)) from error
-            folded = fresh.execute(SQL["projection"]).fetchone()
-            difference = self._difference(fresh)
-            if self._conn.execute(SQL["projection"]).fetchone() != folded:
-                return  # the run continued, or an older siftlog wrote it
-            self.compared = True
-            self.faults += difference
+            if is_compared:  # else the run continued, or an older siftlog wrote it
+                self.compared = True
+                self.faults += difference
 
     def _folded(self, seq: int) -> None:
         self._progress(f"{seq:,} of {self.seq:,} events folded again")

@@ -19,7 +19,7 @@ from runner.table_files import ExportTable, Kind
 from store.database import open_reader
 from store.read.status import scorings
 from store.runs import resolve
-from store.tables import last_seq
+from store.tables import visible_seq
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ def tasks(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return frame(export.tasks(reader, last_seq(reader)))
+        return frame(export.tasks(reader, visible_seq(reader)))
 
 
 def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
@@ -50,7 +50,7 @@ def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return frame(export.answers(reader, last_seq(reader)))
+        return frame(export.answers(reader, visible_seq(reader)))
 
 
 def scores(

@@ -44,7 +44,7 @@ def explain(
     from store.database import open_reader
     from store.read.status import run_started, scorings
     from store.runs import resolve
-    from store.tables import last_seq
+    from store.tables import visible_seq
 
     job = None
     if is_job(what):
@@ -80,7 +80,7 @@ def explain(
         job = job_of(first)
         settings = scoring.effective_settings(job, folder, source.typed())
         dataset = job.load(settings)
-        answers = scoring.answers(reader, first, last_seq(reader))
+        answers = scoring.answers(reader, first, visible_seq(reader))
         print_text(job.explain(dataset, answers, tuple(items)))
         _baselines(folder, len(scorings(reader)))
     return DONE

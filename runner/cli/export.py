@@ -124,13 +124,13 @@ def _write(
     from store.clock import SystemClock
     from store.database import open_reader
     from store.read.status import scorings
-    from store.tables import last_seq
+    from store.tables import visible_seq
 
     if form == "parquet":
         table_files.require_parquet("--format parquet")
     with ExitStack() as stack:
         reader = stack.enter_context(open_reader(folder.log))
-        through_seq = last_seq(reader)
+        through_seq = visible_seq(reader)
         recorded = None
         if "scores" in subjects:
             recorded = chosen(folder.run_id, scorings(reader), scoring)

@@ -235,13 +235,13 @@ def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
     from store.events import ScoringRecorded
     from store.read.tasks import events
     from store.runs import resolve
-    from store.tables import last_seq
+    from store.tables import visible_seq
 
     folder = resolve(runs_dir, run_name)
     lines = []
     before: ScoringRecorded | None = None
     with open_reader(folder.log) as reader:
-        most = last_seq(reader)
+        most = visible_seq(reader)
         for recorded in events(reader, limit=most, kinds=["scoring_recorded"]):
             if not isinstance(recorded.event, ScoringRecorded):
                 print_note(

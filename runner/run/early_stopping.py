@@ -32,7 +32,7 @@ from store.read.status import run_started, status
 from store.results import ComparisonDecided, StoppingRule
 from store.runs import RunFolder
 from store.scoring import task_families
-from store.tables import last_seq
+from store.tables import visible_seq
 
 GROUP = "siftlog.decisions"
 NAME = "sequential"
@@ -98,7 +98,7 @@ def interim_scores(
     """Score the finished part of a run, without writing anything."""
     # in this order: tasks may still be planned in between, and none before
     is_planned = status(reader).planning_exhausted
-    through_seq = last_seq(reader)
+    through_seq = visible_seq(reader)
     keys, before = _finished(reader, through_seq)
     whole = answers(reader, run_started(reader), through_seq)
     card = job.score(dataset, whole if before is None else _Cut(whole, before))
@@ -262,6 +262,8 @@ class Decider:
         if looking is None or self.decided is not None:
             return
         loop = asyncio.get_running_loop()
+        # from here on a reader sees every answer recorded so far
+        await self._log.last_seq()
         try:
             decision = await loop.run_in_executor(self._thread, self._seen, looking)
         except UsageError as error:

@@ -60,7 +60,7 @@ from store.read.usage import usage_counts
 from store.results import Milestone, parts_payload
 from store.runs import RunFolder
 from store.scoring import StoredVerdict, families, write_verdicts
-from store.tables import last_seq
+from store.tables import visible_seq
 
 LIMIT = 8 << 20
 """Maximum bytes of a stored input: gold labels, rubrics and aliases are smaller, a
@@ -267,7 +267,7 @@ async def score_run(
     inputs = input_hashes(job.inputs(settings))
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
-        through_seq = last_seq(reader)
+        through_seq = visible_seq(reader)
         result = replayed(job, reader, settings, inputs, through_seq=through_seq)
         if not may_record:
             return result

@@ -6,8 +6,10 @@ It has two implementations: `store.log.sqlite.SqliteLog`, the real one, and
 
 An acknowledged append is durable: it survives kill -9 and power loss. Events are
 committed in the order of the calls to `append` and `append_nowait`, regardless of what
-is awaited later. Reading never needs a transaction: events are immutable, so a reader
-that wants a stable view takes `last_seq` once and stays below it.
+is awaited later. The log's own reads see everything appended before them; other readers
+see events at once and task states, counts and sums within a quarter of a second.
+Reading never needs a transaction: events are immutable, so a reader that wants a stable
+view takes `visible_seq` once and stays below it.
 """
 
 from __future__ import annotations
@@ -164,7 +166,10 @@ class Log(Protocol):
         ...
 
     async def last_seq(self) -> int:
-        """Return the seq of the latest committed event; 0 in an empty log."""
+        """Return the seq of the latest committed event; 0 in an empty log.
+
+        Readers of the log see all projections up to it from then on.
+        """
         ...
 
     def statistics(self) -> LogStatistics:

@@ -1,11 +1,7 @@
-"""Creates logs, opens them for writing, and rebuilds their projections.
+"""Creates logs, opens them for writing, and brings their projections up to date.
 
 Everything here runs on the writer's thread, under the writer's lock, and costs the
 same for a log of ten events and of ten million.
-
-A rebuild is needed when the fold has changed (`CODE_VERSION`), and `verify` uses it to
-prove that stored projections equal the fold of the events. It is a repair, never a part
-of resuming. `store.time_travel` folds a range of events in the same way.
 """
 
 from __future__ import annotations
@@ -13,16 +9,24 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from store import tables
-from store.database import SCHEMA_VERSION, SQL, is_union, no_wal, open_reader
+from store.database import (
+    SCHEMA_VERSION,
+    SQL,
+    WriterLock,
+    connect,
+    is_union,
+    no_wal,
+    open_reader,
+)
 from store.errors import CorruptLog, NewerLog, StoreError
-from store.events import KINDS, TasksPlanned, UnknownEvent
+from store.events import KINDS
 from store.log.integrity import (
     EventRow,
     HeadWriter,
@@ -33,132 +37,9 @@ from store.log.integrity import (
     heads_path,
     link_of_stored,
 )
+from store.log.projections import fold_between, rebuild
 from store.log.writer import Position
 from store.statements import script
-from store.tables import damaged, event_in, last_seq, unpack
-from store.task import PlannedTask, planned_tasks
-from store.union import folding
-from store.union.folding import FoldItem
-
-#: Events folded at a time: enough to combine changes, few enough for memory.
-BATCH = 5000
-
-
-class _Row(NamedTuple):
-    seq: int
-    ts_us: int
-    kind: str
-    ver: int
-    facts: bytes
-    enc: int
-    blen: int
-    body: bytes | None  #: of a manifest only
-    epoch: int
-
-
-def rebuild(conn: sqlite3.Connection) -> None:
-    """Rebuild the projections of a log in one transaction."""
-    conn.execute(SQL["begin"])
-    try:
-        refold(conn, conn, _no_progress)
-        conn.execute(SQL["commit"])
-    except BaseException:
-        conn.execute(SQL["rollback"])
-        raise
-
-
-def _no_progress(seq: int) -> None:
-    del seq
-
-
-def refold(
-    source: sqlite3.Connection,
-    target: sqlite3.Connection,
-    folded: Callable[[int], None],
-) -> None:
-    """Fold all events of *source* into fresh projection tables of *target*.
-
-    *folded* is called with the last event of each batch.
-
-    Raises:
-        CorruptLog: an event is damaged.
-        IllegalMove: an event does not fit earlier events.
-    """
-    fresh_tables(source, target)
-    for after in fold_between(source, target, 0, last_seq(source)):
-        folded(after)
-    for statement in script("indexes"):
-        target.execute(statement)
-
-
-def fresh_tables(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Create the projection tables of the log *source*, empty, in *target*."""
-    for statement in script("projections"):
-        target.execute(statement)
-    if is_union(source):
-        folding.create_tables(target)
-
-
-def fold_between(
-    source: sqlite3.Connection, target: sqlite3.Connection, after: int, through_seq: int
-) -> Iterator[int]:
-    """Fold a range of *source*'s events into the projections of *target*.
-
-    Events of unknown kinds and versions are skipped.
-
-    Args:
-        source: a log.
-        target: holds the projections of its events up to *after*.
-        after: the last event already folded; 0: none.
-        through_seq: the last event to fold.
-
-    Yields:
-        The last folded event, after every `BATCH` events.
-
-    Raises:
-        CorruptLog: an event is damaged.
-        IllegalMove: an event does not fit earlier events.
-    """
-    parts = folding.parts_by_epoch(source) if is_union(source) else None
-    while rows := source.execute(
-        SQL["events_for_fold"], (after, through_seq, BATCH)
-    ).fetchall():
-        event_rows = [_Row._make(row) for row in rows]
-        after = event_rows[-1].seq
-        if parts is None:
-            items = _items(event_rows)
-            fold = tables.load_fold(target, (item.event for item in items))
-            for item in items:
-                fold.apply(*item)
-            tables.write_fold(target, fold, after)
-        else:
-            for part, of_part in groupby(
-                event_rows, lambda row: parts.get(row.epoch, 0)
-            ):
-                part_rows = list(of_part)
-                last = part_rows[-1].seq
-                folding.fold_part(source, target, part, _items(part_rows), last)
-        yield after
-
-
-def _items(rows: Iterable[_Row]) -> list[FoldItem]:
-    """Return the events of known kinds, ready to fold."""
-    items: list[FoldItem] = []
-    for row in rows:
-        event = event_in(row.seq, row.kind, row.ver, row.facts)
-        if isinstance(event, TasksPlanned):
-            items.append(FoldItem(row.seq, row.ts_us, event, _manifest(row)))
-        elif not isinstance(event, UnknownEvent):
-            items.append(FoldItem(row.seq, row.ts_us, event))
-    return items
-
-
-def _manifest(row: _Row) -> list[PlannedTask]:
-    try:
-        return planned_tasks(unpack(row.enc, row.body or b"", row.blen))
-    except ValueError as error:
-        raise damaged(f"event {row.seq}", error) from error
-
 
 #: Set on every opening for writing. FULL: an acknowledged event survives power loss.
 #: No mmap: a stray write through it could damage the file.
@@ -176,8 +57,8 @@ _PRAGMAS = (
 
 
 #: Commits checked in a log whose writer died: more than a WAL holds, which is
-#: checkpointed at 8 MiB; a commit changes at least eight of its 8 KiB pages. A reader
-#: with an old snapshot may have let it grow further.
+#: checkpointed at 512 pages; a commit changes at least two, of its events and of the
+#: chain. A reader with an old snapshot may have let it grow further.
 TAIL_COMMITS = 1024
 TAIL_BYTES = 16 << 20
 
@@ -270,9 +151,38 @@ def ready(conn: sqlite3.Connection, path: Path) -> Position:
     _check_kinds(conn, path)
     run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
     position = _end_of(conn, path, genesis(run_id, config_sha256, created_us))
-    if not tables.projections_are_current(conn, position.seq):
-        rebuild(conn)
+    _update(conn, position.seq)
     return position
+
+
+def _update(conn: sqlite3.Connection, end_seq: int) -> None:
+    """Fold the events that a killed writer had not folded into its tables yet."""
+    applied = tables.applied_seq(conn)
+    if applied is None:
+        rebuild(conn)
+    elif applied < end_seq:
+        conn.execute(SQL["begin"])
+        try:
+            for _ in fold_between(conn, conn, applied, end_seq):
+                pass
+            conn.execute(SQL["commit"])
+        except BaseException:
+            conn.execute(SQL["rollback"])
+            raise
+
+
+def catch_up(path: Path) -> None:
+    """Write the projections that a killed writer left behind, unless one is at work.
+
+    Readers then see the run as of its last event. Whoever may not write the log, or
+    finds it damaged, leaves it as it is: it is read as of a moment before.
+    """
+    with suppress(StoreError, OSError, sqlite3.Error), ExitStack() as opened:
+        lock = WriterLock(path.with_suffix(".lock"))
+        lock.acquire()
+        opened.callback(lock.release)
+        check(path, accept_loss=False)
+        ready(opened.enter_context(closing(connect(path))), path)
 
 
 def _check_kinds(conn: sqlite3.Connection, path: Path) -> None:
@@ -307,21 +217,22 @@ def check_tail(conn: sqlite3.Connection, path: Path) -> None:
 
     A truncated WAL that was partly copied into the database leaves a mix of old and new
     pages. So the links of the last commits must hold, and the tasks must reflect their
-    events. Takes a fraction of a second for a log of any length.
+    events, as far as these were folded. Takes a fraction of a second for a log of any
+    length.
 
     Args:
         conn: a reader, so that a damaged WAL is not modified.
         path: the log, for the message.
 
     Raises:
-        CorruptLog: events have changed, or tasks are behind them.
+        CorruptLog: events have changed, or tasks do not fit them.
     """
     run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
     links = conn.execute(SQL["links_back"], (TAIL_COMMITS + 1,)).fetchall()
     if len(links) <= TAIL_COMMITS:
         links.append((0, genesis(run_id, config_sha256, created_us)))
-    latest: dict[int, int] = {}
     weight = 0
+    recent: list[EventRow] = []  #: from the end of the log on
     for (end_seq, head), (before_seq, before) in pairwise(links):
         if weight > TAIL_BYTES:
             break
@@ -329,14 +240,36 @@ def check_tail(conn: sqlite3.Connection, path: Path) -> None:
         rows = [EventRow._make(row) for row in link_rows]
         if link_of_stored(before, rows) != head:
             raise _changed(path, f"events {before_seq + 1} to {end_seq}")
-        for row in rows:
-            weight += len(row.facts) + len(row.body or b"")
-            if row.task is not None:
-                latest[row.task] = max(row.seq, latest.get(row.task, 0))
-    stored = conn.execute(SQL["latest_events"], (json.dumps(list(latest)),)).fetchall()
-    behind = dict(latest.items() - set(stored))
-    if behind:
-        raise _changed(path, f"task {min(behind)}")
+        weight += sum(len(row.facts) + len(row.body or b"") for row in rows)
+        recent += [row._replace(body=None) for row in reversed(rows)]
+    visible = _visible_events(conn, recent)
+    numbers = json.dumps(list(visible))
+    stored = dict(conn.execute(SQL["latest_events"], (numbers,)).fetchall())
+    wrong = [task for task, seq in visible.items() if stored.get(task) != seq]
+    if wrong:
+        raise _changed(path, f"task {min(wrong)}")
+
+
+def _visible_events(
+    conn: sqlite3.Connection, recent: Iterable[EventRow]
+) -> dict[int, int | None]:
+    """Return the last event that each task's row should show; None: none of its own.
+
+    Args:
+        conn: a reader.
+        recent: the last events of the log, the latest first.
+    """
+    applied = tables.applied_seq(conn)
+    if applied is None:
+        applied = tables.last_seq(conn)  # as every writer of that version kept it
+    visible: dict[int, int | None] = {}
+    for row in recent:
+        if row.task is not None and row.seq > applied:
+            visible[row.task] = row.prev
+        elif row.task is not None:
+            visible.setdefault(row.task, row.seq)
+    # an event that is not folded either: the one before it is not among these
+    return {task: seq for task, seq in visible.items() if (seq or 0) <= applied}
 
 
 def _changed(path: Path, subject: str) -> CorruptLog:

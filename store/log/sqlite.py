@@ -26,6 +26,7 @@ from store.filesystem import identity_of, network_problem
 from store.log import opening
 from store.log.integrity import OpenSlots, check_absent, open_slots
 from store.log.interface import LogStatistics, Planning, StoredReply
+from store.log.projections import WRITE_EVERY_S
 from store.log.writer import (
     Committer,
     PreparedEntry,
@@ -71,6 +72,7 @@ class SqliteLog:
         wal = path.with_name(f"{path.name}-wal")
         self._files = {file: identity_of(file) for file in (path, wal)}
         self._is_closed = False
+        self._write_due: asyncio.TimerHandle | None = None  #: of projections
         self.lost = 0  #: missing or changed events whose loss was accepted
 
     @classmethod
@@ -272,6 +274,14 @@ class SqliteLog:
         self._committer.put(
             tuple(PreparedEntry.of(e, now_us) for e in entries), durable
         )
+        if self._write_due is None:
+            self._write_due = asyncio.get_running_loop().call_later(
+                WRITE_EVERY_S, self._write_projections
+            )
+
+    def _write_projections(self) -> None:
+        self._write_due = None
+        self._committer.write_projections()
 
     def _check_open(self) -> None:
         if self._committer.failure is not None:
@@ -312,6 +322,32 @@ class SqliteLog:
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _T:
+        """Read projections, after all that was appended before."""
+
+        def read(conn: sqlite3.Connection) -> _T:
+            self._committer.show()
+            return function(conn, *args, **kwargs)
+
+        return await self._read_events(read)
+
+    async def _read_task(
+        self, function: Callable[[sqlite3.Connection, int], _T], task: int
+    ) -> _T:
+        """Read by the row of one task; cheaper than `_read` if it has not changed."""
+
+        def read(conn: sqlite3.Connection) -> _T:
+            self._committer.show(of=task)
+            return function(conn, task)
+
+        return await self._read_events(read)
+
+    async def _read_events(
+        self,
+        function: Callable[Concatenate[sqlite3.Connection, _P], _T],
+        *args: _P.args,
+        **kwargs: _P.kwargs,
+    ) -> _T:
+        """Read what needs no projections."""
         self._check_open()
         try:
             return await self._thread.run(function, *args, **kwargs)
@@ -373,15 +409,15 @@ class SqliteLog:
 
     async def reply(self, task: int) -> StoredReply | None:
         """Return the current reply of *task*."""
-        return await self._read(tables.reply, task)
+        return await self._read_task(tables.reply, task)
 
     async def task_events(self, task: int) -> list[RecordedEvent]:
         """Return the events about one task only, ascending."""
-        return await self._read(tables.task_events, task)
+        return await self._read_task(tables.task_events, task)
 
     async def started(self, task: int) -> str | None:
         """Return `request_sha256` of the task's latest started attempt."""
-        return await self._read(tables.started, task)
+        return await self._read_task(tables.started, task)
 
     async def events(
         self, *, after: int = 0, limit: int = 1000, kinds: Sequence[str] | None = None
@@ -391,10 +427,13 @@ class SqliteLog:
 
     async def payload(self, seq: int) -> bytes | None:
         """Return the payload of an event."""
-        return await self._read(tables.payload, seq)
+        return await self._read_events(tables.payload, seq)
 
     async def last_seq(self) -> int:
-        """Return the seq of the latest committed event; 0 in an empty log."""
+        """Return the seq of the latest committed event; 0 in an empty log.
+
+        Readers of the file then see the projections of it.
+        """
         return await self._read(tables.last_seq)
 
     def statistics(self) -> LogStatistics:
@@ -414,6 +453,8 @@ class SqliteLog:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._write_due is not None:
+            self._write_due.cancel()
         try:
             await self._committer.drain()
             if self._committer.failure is None:

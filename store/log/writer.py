@@ -1,9 +1,10 @@
 """Writes commits: many appenders share one transaction and one disk sync.
 
 A `Writer` belongs to one thread and one connection and knows no event loop. One
-transaction holds the events, their bodies and blobs, the changed projections and a link
-of the hash chain. The epoch is compared first, so a writer that was replaced while it
-was suspended can add nothing.
+transaction holds the events, their bodies and blobs and a link of the hash chain; the
+projections follow a moment later, in one of their own. Both compare the epoch first, so
+a writer that was replaced while it was suspended can add nothing. Events are folded,
+compressed and hashed before the transaction begins.
 
 The system text, the 60 KB paper and the question of a prompt are stored as separate
 parts: twenty questions about a paper store it once.
@@ -25,21 +26,19 @@ import os
 import socket
 import sqlite3
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import aiosqlite
-import msgspec
 
-from store import tables
 from store.database import SQL
+from store.encoding import Encoding, Packer, facts_of
 from store.errors import Fenced, IllegalMove, LogClosed, StoreError
 from store.events import NAMES, Blob, Entry, Event, TasksPlanned
 from store.log.integrity import EventRow, HeadWriter, link
-from store.tables import Encoding, Packer, facts_of
-from store.task import PlannedTask, planned_tasks
+from store.log.projections import AT_ONCE, PendingProjections, manifest_of
 
 
 class KindIds:
@@ -78,6 +77,15 @@ def insert_events(
 REMEMBERED = 8192
 
 
+class StoredBlob(NamedTuple):
+    """A blob as its table holds it."""
+
+    sha256: bytes
+    encoding: Encoding
+    size: int  #: before compression
+    data: bytes
+
+
 class BlobStore:
     """Writes blobs that are not stored yet; belongs to the writer's thread."""
 
@@ -86,31 +94,33 @@ class BlobStore:
         self._packer = packer
         self._stored_hashes: OrderedDict[bytes, None] = OrderedDict()
 
-    def write(self, blobs: Iterable[Blob]) -> tuple[list[bytes], int]:
-        """Store the new ones of *blobs* in the open transaction.
+    def prepare(self, blobs: Iterable[Blob]) -> dict[bytes, StoredBlob | None]:
+        """Compress the new ones of *blobs*.
 
         Returns:
-            The hashes now stored, to pass to `remember` after the commit, and the bytes
-            written.
+            By hash, the row to `write`, or None for one that was found stored; for
+            `remember` after the commit.
         """
-        fresh: dict[bytes, None] = {}
-        rows = []
-        size = 0
+        fresh: dict[bytes, StoredBlob | None] = {}
         for blob in blobs:
             if blob.sha256 in self._stored_hashes:
                 self._stored_hashes.move_to_end(blob.sha256)
-                continue
-            if blob.sha256 in fresh:
-                continue
-            fresh[blob.sha256] = None
-            if self._conn.execute(SQL["blob_known"], (blob.sha256,)).fetchone():
-                continue
-            encoding, data = self._packer.pack(blob.data)
-            rows.append((blob.sha256, encoding, len(blob.data), data))
-            size += len(data)
+            elif blob.sha256 not in fresh:
+                fresh[blob.sha256] = self._packed(blob)
+        return fresh
+
+    def _packed(self, blob: Blob) -> StoredBlob | None:
+        if self._conn.execute(SQL["blob_known"], (blob.sha256,)).fetchone():
+            return None
+        encoding, data = self._packer.pack(blob.data)
+        return StoredBlob(blob.sha256, encoding, len(blob.data), data)
+
+    def write(self, fresh: Mapping[bytes, StoredBlob | None]) -> int:
+        """Store what `prepare` found new in the open transaction; return its bytes."""
+        rows = [row for row in fresh.values() if row is not None]
         if rows:
             self._conn.executemany(SQL["insert_blob"], rows)
-        return list(fresh), size
+        return sum(len(row.data) for row in rows)
 
     def remember(self, hashes: Iterable[bytes]) -> None:
         """Skip the lookup of *hashes* from now on, because they are durable."""
@@ -158,13 +168,13 @@ class WriterStatistics:
     bytes: int = 0  #: bodies and blobs after compression
 
 
-def _manifest(payload: bytes | None) -> list[PlannedTask]:
-    try:
-        return planned_tasks(payload or b"")
-    except msgspec.DecodeError as error:
-        raise IllegalMove(
-            f"tasks cannot be planned by this payload: {error}"
-        ) from error
+class _Batch(NamedTuple):
+    """What a transaction writes."""
+
+    rows: list[EventRow]
+    end: Position
+    blobs: Mapping[bytes, StoredBlob | None]
+    shows_at_once: bool  #: its projections are written with it
 
 
 class Writer:
@@ -193,6 +203,7 @@ class Writer:
         self._packer = Packer()
         self._blobs = BlobStore(conn, self._packer)
         self._kinds = KindIds(conn)
+        self._pending = PendingProjections(conn, position.seq)
         self.written = WriterStatistics()
 
     def commit(
@@ -208,12 +219,46 @@ class Writer:
             Fenced: another writer has taken the log over; nothing was recorded.
             sqlite3.Error: the disk refused; the state of the file is unknown.
         """
+        if self._pending.is_discarded:
+            self.write_projections()
         try:
-            return list(self._transact(units))
+            batch = self._prepared([fact for unit in units for fact in unit])
         except IllegalMove as error:
+            self._pending.discard()
             if len(units) == 1:
                 return [error]
             return [outcome for unit in units for outcome in self.commit([unit])]
+        except BaseException:
+            self._pending.discard()
+            raise
+        self._write(batch)
+        seq = batch.end.seq - len(batch.rows)
+        last: list[int | IllegalMove] = []
+        for unit in units:
+            seq += len(unit)
+            last.append(seq)
+        return last
+
+    def write_projections(self, *, of: int | None = None) -> None:
+        """Write the projections of all committed events; waits for no disk.
+
+        They are derived: after a power cut the next writer folds them again.
+
+        Args:
+            of: only if the row of this task is behind; None: in any case.
+
+        Raises:
+            Fenced: another writer has taken the log over; nothing was written.
+            sqlite3.Error: the disk refused.
+        """
+        pending = self._pending
+        if not pending.has_any or (of is not None and not pending.has_task(of)):
+            return
+        self._conn.execute(SQL["synchronous_normal"])
+        with self._transaction():
+            pending.write(self._position.seq)
+        pending.written()
+        self._conn.execute(SQL["synchronous"])
 
     def write_heartbeat(self, now_us: int) -> None:
         """Record that the process is alive; a plain row, outside the events."""
@@ -221,7 +266,13 @@ class Writer:
         self._conn.execute(SQL["set_heartbeat"], sign)
 
     def end(self) -> None:
-        """Empty the WAL, and record in the sidecar that the log was closed properly."""
+        """Write the projections, empty the WAL, and record the end in the sidecar."""
+        try:
+            self.write_projections()
+        except Fenced:
+            return  # the end is the other writer's
+        except sqlite3.Error:
+            pass  # the next opening folds what is missing
         # helps people who copy the file; the next opening would do the same
         with contextlib.suppress(sqlite3.Error):
             self._conn.execute(SQL["checkpoint_truncate"]).fetchone()
@@ -233,31 +284,50 @@ class Writer:
         if self._head_writer is not None:
             self._head_writer.close()
 
-    def _transact(self, units: Sequence[Sequence[PreparedEntry]]) -> list[int]:
+    def _write(self, batch: _Batch) -> None:
+        """Commit a batch; it is durable afterwards."""
+        rows, end, pending = batch.rows, batch.end, self._pending
+        with_projections = batch.shows_at_once or pending.is_full
+        try:
+            with self._transaction():
+                insert_events(self._conn, rows, self._kinds)
+                size = self._blobs.write(batch.blobs)
+                self._conn.execute(SQL["insert_link"], (end.seq, end.link))
+                if with_projections:
+                    pending.write(end.seq)
+        except BaseException:
+            pending.discard()
+            raise
+        if self._head_writer is not None:
+            # not earlier: the record must never contain what a power cut can undo
+            self._head_writer.note(end.seq, end.link)
+        if with_projections:
+            pending.written()
+        self._blobs.remember(batch.blobs)
+        self._position = end
+        self.written.commits += 1
+        self.written.events += len(rows)
+        self.written.bytes += size + sum(
+            len(row.body) for row in rows if row.body is not None
+        )
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Run the block in one transaction of the log's writer.
+
+        Raises:
+            Fenced: another writer has taken the log over.
+        """
         conn = self._conn
         conn.execute(SQL["begin"])
         try:
             self._check_epoch()
-            rows, position, fresh, size = self._record(units)
+            yield
             conn.execute(SQL["commit"])
         except BaseException:
             if conn.in_transaction:
                 conn.execute(SQL["rollback"])
             raise
-        if self._head_writer is not None:
-            # not earlier: the record must never contain what a power cut can undo
-            self._head_writer.note(position.seq, position.link)
-        self._blobs.remember(fresh)
-        seq = self._position.seq
-        self._position = position
-        self.written.commits += 1
-        self.written.events += len(rows)
-        self.written.bytes += size
-        last = []
-        for unit in units:
-            seq += len(unit)
-            last.append(seq)
-        return last
 
     def _check_epoch(self) -> None:
         (epoch,) = self._conn.execute(SQL["epoch"]).fetchone()
@@ -267,22 +337,27 @@ class Writer:
                 "stop it and resume here"
             )
 
-    def _record(
-        self, units: Sequence[Sequence[PreparedEntry]]
-    ) -> tuple[list[EventRow], Position, list[bytes], int]:
-        conn = self._conn
-        facts = [fact for unit in units for fact in unit]
-        fold = tables.load_fold(conn, (fact.entry.event for fact in facts))
+    def _prepared(self, entries: Sequence[PreparedEntry]) -> _Batch:
+        """Fold, compress and hash *entries*, before the transaction begins.
+
+        Raises:
+            IllegalMove: an event does not fit earlier events.
+        """
+        fold = self._pending.load([fact.entry.event for fact in entries])
         seq, ts_us = self._position.seq, self._position.ts_us
         rows: list[EventRow] = []
-        for fact in facts:
+        planned, shows_at_once = 0, False
+        for fact in entries:
             seq += 1
             ts_us = max(fact.ts_us, ts_us + 1)
             event, payload = fact.entry.event, fact.entry.payload
             task: int | None = getattr(event, "task", None)
+            kind = NAMES[type(event)]
+            shows_at_once = shows_at_once or kind in AT_ONCE
             prev = fold.previous(task)
             if isinstance(event, TasksPlanned):
-                fold.apply(seq, ts_us, event, _manifest(payload))
+                fold.apply(seq, ts_us, event, manifest_of(payload))
+                planned += event.count
             else:
                 fold.apply(seq, ts_us, event)
             encoding, body = Encoding.NONE, None
@@ -293,7 +368,7 @@ class Writer:
                     seq,
                     ts_us,
                     self._epoch,
-                    NAMES[type(event)],
+                    kind,
                     event.VERSION,
                     task,
                     getattr(event, "attempt", None),
@@ -304,15 +379,12 @@ class Writer:
                     body,
                 )
             )
-        insert_events(conn, rows, self._kinds)
-        fresh, size = self._blobs.write(
-            blob for fact in facts for blob in fact.entry.blobs
+        self._pending.take(seq, planned)
+        blobs = self._blobs.prepare(
+            blob for fact in entries for blob in fact.entry.blobs
         )
-        tables.write_fold(conn, fold, seq)
-        head = link(self._position.link, rows)
-        conn.execute(SQL["insert_link"], (seq, head))
-        size += sum(len(row.body) for row in rows if row.body is not None)
-        return rows, Position(seq=seq, ts_us=ts_us, link=head), fresh, size
+        end = Position(seq=seq, ts_us=ts_us, link=link(self._position.link, rows))
+        return _Batch(rows, end, blobs, shows_at_once)
 
 
 #: Limits of one transaction, so that a commit takes a few milliseconds.
@@ -446,6 +518,31 @@ class Committer:
             )
             self.failure.__cause__ = error
             return self.failure
+
+    def write_projections(self) -> None:
+        """Write the projections of what is queued so far, in turn."""
+        self._thread.submit(self._write_projections)
+
+    def _write_projections(self) -> None:
+        """Write the projections; on the thread."""
+        with contextlib.suppress(StoreError):  # kept for the next append
+            if self.failure is None:
+                self.show()
+
+    def show(self, *, of: int | None = None) -> None:
+        """Write the projections, or only if one task needs it; on the thread.
+
+        Raises:
+            Fenced: another writer has taken the log over.
+            LogClosed: the disk refused.
+        """
+        try:
+            self._writer.write_projections(of=of)
+        except Fenced as error:
+            self.failure = error
+            raise
+        except sqlite3.Error as error:
+            raise self.fail(error) from error
 
     def fail(self, error: sqlite3.Error) -> LogClosed:
         """Stop writing because the disk refused; return the error to raise.

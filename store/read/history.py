@@ -22,12 +22,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from store.database import SQL
+from store.encoding import unpack
 from store.events import AttemptAnswered, AttemptFailed, LimitObserved, RecordedEvent
 from store.fold import MARKED
 from store.fold_state import US_PER_S
 from store.query import EventQuery
 from store.read.live import Traffic, traffic
-from store.tables import damaged, event_in, last_seq, recorded_rows, task_events, unpack
+from store.tables import damaged, event_in, recorded_rows, task_events, visible_seq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +173,7 @@ class AnswerTail:
 
     def read(self, conn: sqlite3.Connection) -> RecentAnswers:
         """Read new events and return the current statistics."""
-        last = last_seq(conn)
+        last = visible_seq(conn)  # later answers may be of tasks that have no row yet
         after = max(self._seq, last - (READ_STEP if self._seq else FIRST_READ))
         rows = conn.execute(SQL["outcomes"], (after, last)).fetchall()
         for seq, ts_us, model, kind, version, facts in rows:

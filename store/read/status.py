@@ -29,7 +29,7 @@ from store.read.usage import (
     spending,
 )
 from store.served_by import PREFIX
-from store.tables import event_in, last_seq, load_run_state, recorded_rows
+from store.tables import event_in, last_seq, load_run_state, recorded_rows, visible_seq
 from store.task import TaskState, usd
 
 #: Age limits of the heartbeat, which is recorded once a second.
@@ -348,7 +348,7 @@ def status(conn: sqlite3.Connection) -> Status:
         NotALog: the run never started.
     """
     first, started_us = _beginning(conn)
-    run_id, created_us, last_seq = conn.execute(SQL["run_header"]).fetchone()
+    run_id, created_us = conn.execute(SQL["run_header"]).fetchone()
     run = load_run_state(conn)
     active_pauses = pauses(conn, run)
     counters = dict(conn.execute(SQL["counters"]).fetchall())
@@ -389,7 +389,7 @@ def status(conn: sqlite3.Connection) -> Status:
         replicates=first.replicates,
         imported=first.imported,
         created_us=created_us,
-        last_seq=last_seq,
+        last_seq=visible_seq(conn),
         tasks=TaskCounts(
             planned=run.tasks,
             completed=states[TaskState.COMPLETED],

@@ -27,6 +27,7 @@ from operator import attrgetter
 from typing import Final, TypeAlias
 
 from store.database import SQL
+from store.encoding import event_of, unpack
 from store.errors import CorruptLog
 from store.events import (
     AttemptAnswered,
@@ -38,15 +39,7 @@ from store.events import (
     UnknownEvent,
 )
 from store.query import Query, Term, like_pattern
-from store.tables import (
-    event_of,
-    last_seq,
-    planning,
-    recorded,
-    task_events,
-    task_rows,
-    unpack,
-)
+from store.tables import planning, recorded, task_events, task_rows, visible_seq
 from store.task import PICO_PER_USD, TaskRow
 
 #: Number of tasks shown in orders without an index.
@@ -109,7 +102,7 @@ def list_tasks(
         after: from the previous step; None for the first.
         limit: maximum rows of this step, except for the top orders.
     """
-    seq = last_seq(conn)
+    seq = visible_seq(conn)
     if order is TaskOrder.NUMBER and not query.terms:
         return TaskListStep(
             numbers=range(1, planning(conn).tasks + 1), after=None, seq=seq

@@ -23,11 +23,11 @@ from typing import Final, NamedTuple
 import msgspec
 import zstandard
 
+from store.encoding import ZSTD_LEVEL
 from store.errors import CorruptLog, ignore_progress
 from store.log.integrity import link_of_stored
 from store.segments.place import Place
 from store.slices import Shard
-from store.tables import ZSTD_LEVEL
 from store.union.source import CommitRange, LogIdentity
 
 FOLDER = "seg"

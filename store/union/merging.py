@@ -29,9 +29,9 @@ from store.filesystem import network_problem
 from store.log import opening
 from store.log.integrity import EventRow, link, link_of_stored
 from store.log.interface import Heartbeat
-from store.log.opening import fold_between
+from store.log.projections import fold_between
 from store.log.writer import KindIds, Position, insert_events
-from store.tables import last_seq, load_run_state
+from store.tables import load_run_state
 from store.union import folding
 from store.union.numbering import TaskNumbers
 from store.union.parts import Graft, adopts
@@ -376,9 +376,7 @@ def _followed(log: Path, sources: Sequence[UnionSource]) -> int:
     except (NoSuchRun, NotALog):
         return 0  # it is still to be made, or just being made
     with union:
-        if not is_union(union) or not tables.projections_are_current(
-            union, last_seq(union)
-        ):
+        if not is_union(union) or not tables.projections_are_current(union):
             return 0
         marks = {log: mark for log, *mark in union.execute(UNION["marks"]).fetchall()}
         union_heartbeat = union.execute(SQL["heartbeat"]).fetchone()

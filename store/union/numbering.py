@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from store.database import UNION
+from store.encoding import Packer, event_of, facts_of, unpack
 from store.errors import CorruptLog
 from store.events import (
     AttemptAnswered,
@@ -31,15 +32,7 @@ from store.events import (
 )
 from store.fold import touched
 from store.log.integrity import EventRow
-from store.tables import (
-    Packer,
-    event_in,
-    event_of,
-    facts_of,
-    reply_of,
-    task_events,
-    unpack,
-)
+from store.tables import event_in, reply_of, task_events
 from store.task import PlannedTask, manifest_bytes, planned_tasks
 
 _ENCODER = msgspec.json.Encoder()

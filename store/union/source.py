@@ -171,9 +171,7 @@ class LocalLogSource:
     def snapshot(self) -> Iterator[LocalLogSource | None]:
         """Open the log at one moment, with projections of that moment."""
         with read_transaction(self.reader):
-            is_current = tables.projections_are_current(
-                self.reader, last_seq(self.reader)
-            )
+            is_current = tables.projections_are_current(self.reader)
             yield self if is_current else None
 
     def _fitting(self, after: int, ends: Sequence[int]) -> list[EventRow]:

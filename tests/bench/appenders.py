@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import aiosqlite
 
-from store import tables
+from store import encoding, tables
 from store.clock import SystemClock
 from store.database import SQL, connect
 from store.events import AttemptAnswered, Entry
@@ -138,11 +138,11 @@ _CORE |= {"set_run_state", "set_projection"}
 @contextmanager
 def without(*parts: str) -> Iterator[None]:
     """Leave parts of the log out while it is measured: what do they cost?"""
-    before = (tables.COMPRESS_FROM, writer.link, tables.write_fold)
+    before = (encoding.COMPRESS_FROM, writer.link, tables.write_fold)
     note = HeadWriter.note
     try:
         if "zstd" in parts:
-            tables.COMPRESS_FROM = 1 << 40
+            encoding.COMPRESS_FROM = 1 << 40
         if "chain" in parts:
             writer.link = lambda previous, _rows: previous
         if "monitor" in parts:
@@ -151,7 +151,7 @@ def without(*parts: str) -> Iterator[None]:
             HeadWriter.note = _note_nothing  # type: ignore[method-assign]
         yield
     finally:
-        tables.COMPRESS_FROM, writer.link, tables.write_fold = before
+        encoding.COMPRESS_FROM, writer.link, tables.write_fold = before
         HeadWriter.note = note  # type: ignore[method-assign]
 
 

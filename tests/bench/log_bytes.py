@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from store.clock import SystemClock
 from store.database import connect
@@ -19,6 +21,7 @@ from tests.store.samples import RUN_STARTED, blob, completed, plan, reply, start
 QUESTIONS = 20
 PAPER_BYTES = 60_000
 KB = 1024
+PAGE_BYTES = 16 * KB
 BATCH = 1000
 """Replies queued at a time; a log refuses more than 64 MiB."""
 
@@ -37,11 +40,24 @@ def measure(quick: bool) -> list[Row]:
         ]
         for size in (KB, 8 * KB):
             path = folder / f"{size}.db"
-            stored = asyncio.run(_replies(path, size, answers))
+            written = asyncio.run(_replies(path, size, answers))
             used = path.stat().st_size
-            what = f"file bytes / stored byte, {size // KB} KB replies"
-            rows.append(most("B2", what, used / stored, 1.2))
+            at = f"{size // KB} KB replies"
+            ratio = used / (written.bodies + written.facts)
+            beside = (used - written.before - written.bodies) / answers
+            what = f"file bytes / stored byte, {at}"
+            rows.append(most("B2", what, ratio, 1.2 if size == KB else 1.12))
+            what = f"file bytes an answer beside its body, {at}"
+            rows.append(most("B2", what, beside, 250 if size == KB else None))
     return rows
+
+
+class _Written(NamedTuple):
+    """What a log of replies was given to keep, in bytes."""
+
+    before: int  #: of the file with its plan, without any answer
+    bodies: int  #: as stored
+    facts: int
 
 
 def _messages(paper: int, question: int) -> list[bytes]:
@@ -77,10 +93,11 @@ async def _parts(path: Path, papers: int) -> None:
             await log.append(Entry(event=started(number), payload=payload, blobs=blobs))
 
 
-async def _replies(path: Path, size: int, count: int) -> int:
-    """Write a log of replies; the bytes it was given to keep: facts and bodies."""
+async def _replies(path: Path, size: int, count: int) -> _Written:
+    """Write a log of replies."""
     async with await _log(path) as log:
         await log.append(RUN_STARTED, plan([task(n) for n in range(1, count + 1)]))
+        before = await log._read(_pages)
         for number, body in enumerate(replies(size, count), 1):
             log.append_nowait(reply(number, body))
             if number % BATCH == 0:
@@ -89,7 +106,13 @@ async def _replies(path: Path, size: int, count: int) -> int:
         (facts,) = await log._read(
             lambda conn: conn.execute("SELECT sum(length(facts)) FROM event").fetchone()
         )
-        return log.statistics().bytes_written + int(facts)
+        bodies = log.statistics().bytes_written
+        return _Written(before * PAGE_BYTES, bodies, int(facts))
+
+
+def _pages(conn: sqlite3.Connection) -> int:
+    (pages,) = conn.execute("PRAGMA page_count").fetchone()
+    return int(pages)
 
 
 async def _log(path: Path) -> SqliteLog:

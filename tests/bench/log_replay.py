@@ -12,12 +12,12 @@ from pathlib import Path
 
 from store import tables
 from store.database import SQL, connect, open_reader
+from store.encoding import event_of, unpack
 from store.events import Entry, Event
 from store.log import opening
-from store.log.opening import rebuild
+from store.log.projections import rebuild
 from store.log.writer import PreparedEntry, Writer
 from store.scoring import families
-from store.tables import event_of, unpack
 from tests.bench.prose import replies
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
@@ -126,6 +126,7 @@ def _written(
             writer.commit(
                 [[PreparedEntry.of(e, 1) for n in numbers for e in _course(n, body)]]
             )
+        writer.write_projections()
         yield conn
 
 

@@ -73,6 +73,7 @@ def _build(path: Path, events: int) -> None:
             writer.commit(
                 [[PreparedEntry.of(_reply(n, text, cuts), 1) for n in numbers]]
             )
+        writer.write_projections()
 
 
 def _reply(number: int, text: bytes, cuts: list[int]) -> Entry:

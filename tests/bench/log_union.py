@@ -24,7 +24,7 @@ from pathlib import Path
 from store.database import SQL, connect
 from store.events import Entry, Event, RunStarted, TaskCompleted
 from store.log import opening
-from store.log.opening import rebuild
+from store.log.projections import rebuild
 from store.log.writer import PreparedEntry, Writer
 from store.runs import RunFolder
 from store.slices import Shard, Slices
@@ -203,6 +203,7 @@ def _work(
 ) -> None:
     for facts in _commits(numbers, course):
         writer.commit([facts])
+    writer.write_projections()
 
 
 def _commits(

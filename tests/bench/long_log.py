@@ -87,6 +87,7 @@ def build(folder: RunFolder, tasks: int) -> None:
                 facts = []
         if facts:
             writer.commit([facts])
+        writer.write_projections()
         conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 

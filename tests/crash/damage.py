@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-PAGE = 8192
+PAGE = 16384
 BLOCK = 4096
 """Of the disk."""
 

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from store import tables
+from store import encoding
 from store.database import APPLICATION_ID, SQL, connect, open_reader
+from store.encoding import UPCASTERS, upcast
 from store.errors import NewerLog
 from store.events import KINDS, Entry, UnknownEvent
-from store.log.opening import rebuild
+from store.log.projections import rebuild
 from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.read.tasks import events, parts
-from store.tables import UPCASTERS, last_seq, payload, task_events, upcast
+from store.tables import last_seq, payload, task_events
 from store.time_travel import LogPrefix, moment_of
 from store.verify import TABLES, verify
 from tests.replay.every_kind import ENTRIES, PART
@@ -43,7 +44,7 @@ def attempt_failed_0(fields: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def upcaster(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = {**UPCASTERS, ("attempt_failed", 0): attempt_failed_0}
-    monkeypatch.setattr(tables, "UPCASTERS", steps)
+    monkeypatch.setattr(encoding, "UPCASTERS", steps)
 
 
 @pytest.fixture(params=LOGS, ids=lambda path: path.stem)

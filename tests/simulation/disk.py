@@ -173,6 +173,7 @@ class SqliteDisk:
         self._folder = folder
         self._clock = clock
         self._epoch = 0
+        self._is_open = False
         self._path = folder / "0" / "log.db"
         self._path.parent.mkdir()
         self._lock = WriterLock(self._path.with_suffix(".lock"))
@@ -200,6 +201,7 @@ class SqliteDisk:
             conn, self._path, owner="simulated", now_us=now_us
         )
         self._epoch = opened.epoch
+        self._is_open = True
         self._writer = Writer(conn, epoch=opened.epoch, position=opened.position)
         return SqliteLog(
             self._path,
@@ -227,6 +229,9 @@ class SqliteDisk:
             self._path.parent.mkdir()
             for name in ("log.db", "log.db-wal"):
                 shutil.copy2(path.with_name(name), self._path.with_name(name))
+        else:
+            self._writer.write_projections()
+        self._is_open = False
         self._thread.leave()
         self._lock.release()
 
@@ -234,6 +239,10 @@ class SqliteDisk:
         """What `siftlog status` shows; of a run that never began, nothing."""
         if not self.seq:
             return standing((), ())
+        if self._is_open:
+            self._writer.write_projections()  # as a quarter of a second later
+        else:
+            opening.catch_up(self._path)
         with open_reader(self._path) as reader:
             seen = status(reader)
             return Standing(

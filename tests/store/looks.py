@@ -35,7 +35,7 @@ def _views(reader: sqlite3.Connection) -> Seen:
         "seq": stand.last_seq,
         "status": without_pulse(stand),
         "families": list(families(reader)),
-        "events": events(reader),
+        "events": [row for row in events(reader) if row.seq <= stand.last_seq],
         "errors": error_counts(reader),
         "latencies": latencies(reader),
         "minutes": minutes(reader, 0),

@@ -57,6 +57,7 @@ def test_a_log_is_copied_while_it_is_written(tmp_path: Path) -> None:
             copy_log(source, first, ignore_progress)
             await log.append(*COPYING_COURSE[3:])
             await log.heartbeat()
+            await log.last_seq()  # its projections are written then
             copy_log(source, second, ignore_progress)
 
     asyncio.run(write())

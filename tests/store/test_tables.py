@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.encoding import Encoding, Packer, event_of, facts_of, unpack
 from store.events import KINDS, NAMES, Event, UnknownEvent, kind_of
-from store.tables import Encoding, Packer, event_of, facts_of, unpack
 from store.task import PlannedTask, manifest_bytes, planned_tasks
 
 _TEXT = st.text(max_size=20)

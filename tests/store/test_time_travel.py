@@ -240,7 +240,8 @@ def lived(
                 while start < len(entries):
                     end = start + next(sizes)
                     await log.append(*entries[start:end])
-                    looks[await log.last_seq()] = seen(reader)
+                    seq = await log.last_seq()
+                    looks[seq] = seen(reader)
                     start = end
 
     asyncio.run(live())

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from store.database import SQL, open_reader
 from store.events import Entry
-from store.log.opening import rebuild
+from store.log.projections import rebuild
 from store.log.sqlite import SqliteLog
 from store.verify import TABLES, VerifyReport, verify
 from tests.store.memory_log import FakeClock

@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from store.database import open_reader
 from store.runs import RunFolder
-from store.tables import last_seq
+from store.tables import visible_seq
 
 T = TypeVar("T")
 
@@ -255,5 +255,5 @@ def log_at(folder: RunFolder) -> LogAt:
         return LogAt(
             run_id=folder.run_id,
             file=(file_stat.st_dev, file_stat.st_ino),
-            seq=last_seq(reader),
+            seq=visible_seq(reader),
         )

@@ -25,7 +25,7 @@ from store.read.tasks import (
 from store.read.usage import error_counts
 from store.runs import RunFolder
 from store.scoring import Score, StoredVerdict, read_scores, read_verdicts
-from store.tables import last_seq, planned_seq, task_events, tasks_numbered
+from store.tables import planned_seq, task_events, tasks_numbered, visible_seq
 from store.task import TaskRow, TaskState
 from tui.render.event_text import event_line
 from tui.sources.connection import LogConnection
@@ -296,7 +296,7 @@ class LogTasks:
 
     async def last_seq(self) -> int:
         """Return the log's last event."""
-        return await self._quick.ask(last_seq)
+        return await self._quick.ask(visible_seq)
 
     async def names(self) -> Names:
         """Return the names for filters."""

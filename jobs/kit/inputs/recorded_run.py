@@ -19,7 +19,7 @@ from store.database import open_reader
 from store.errors import StoreError
 from store.read.status import run_started
 from store.runs import RunFolder, resolve
-from store.tables import last_seq
+from store.tables import visible_seq
 
 RUNS_DIR = "SIFTLOG_RUNS_DIR"
 """Names the folder of runs, where it is not `runs`."""
@@ -68,7 +68,7 @@ def open_run(folder: RunFolder) -> Iterator[InputRun]:
             job=job,
             settings=effective_settings(job, folder, {}),
             inputs=tuple(started.inputs),
-            answers=answers(reader, started, last_seq(reader)),
+            answers=answers(reader, started, visible_seq(reader)),
         )
 
 

@@ -20,7 +20,7 @@ from runner.messages import (
     RerankRequest,
     TextPart,
 )
-from store.tables import unpack
+from store.encoding import unpack
 from tests.processes import siftlog
 
 DOCS = Path(__file__).parents[3] / "docs" / "file-formats.md"

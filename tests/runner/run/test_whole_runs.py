@@ -109,9 +109,12 @@ def test_a_run_that_was_given_more_to_do_as_it_ended_is_not_called_finished(
 ) -> None:
     run = Run(tmp_path)
 
+    def is_reopened() -> bool:
+        with open_reader(run.folder.log) as reader:
+            return bool(events(reader, kinds=["tasks_reopened"]))
+
     watch = late(
-        lambda: _ask(run, "retry", {"filter": "stage:sum"}),
-        is_seen=lambda: bool(run.status().tasks.open),
+        lambda: _ask(run, "retry", {"filter": "stage:sum"}), is_seen=is_reopened
     )
     run.shell = replace(run.shell, watch=watch)
     ended = run.start()

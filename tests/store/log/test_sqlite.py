@@ -299,7 +299,7 @@ async def test_a_file_system_without_wal_is_refused_in_a_sentence(path: Path) ->
 async def test_everybody_in_a_failed_batch_is_told(path: Path) -> None:
     async with await create(path) as log:
         await log.append(RUN_STARTED, plan_first(20))
-        edit(path, "DROP TABLE counter")
+        edit(path, "DROP TABLE chain")
         async with asyncio.TaskGroup() as group:
             for number in range(1, 21):
                 group.create_task(refused(log, number))
@@ -365,7 +365,7 @@ async def test_a_batch_is_bounded_and_the_rest_follows(
 async def test_too_much_waiting_is_refused_without_waiting(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_log, "QUEUE_BYTES", 100)
+    monkeypatch.setattr(sqlite_log, "QUEUE_BYTES", 80)
     limit = LimitObserved(model="m", concurrency=1, in_flight=1)
     async with await create(path) as log:
         log.append_nowait(limit, limit)

@@ -16,7 +16,8 @@ import pytest
 from store.database import connect, open_reader
 from store.errors import CorruptLog
 from store.events import RunPaused
-from store.log import opening
+from store.log import projections
+from store.log.projections import rebuild
 from store.log.sqlite import SqliteLog
 from store.read.status import Pause, liveness, paused_by, status
 from store.read.tasks import mean_costs, model_calls
@@ -162,9 +163,9 @@ def test_a_rebuild_that_fails_changes_nothing(
         target.execute("DELETE FROM task")
         raise CorruptLog("event 3 is damaged")
 
-    monkeypatch.setattr(opening, "refold", fail)
+    monkeypatch.setattr(projections, "refold", fail)
     with closing(connect(path)) as conn:
         with pytest.raises(CorruptLog, match="event 3"):
-            opening.rebuild(conn)
+            rebuild(conn)
         assert not conn.in_transaction
         assert _sums(path) == before

@@ -225,8 +225,11 @@ def _form_of(counted: dict[str, Any]) -> UsageForm:
 def _first(counted: dict[str, Any], fields: tuple[str, ...]) -> int | None:
     """Return the first of *fields* that contains a count."""
     for field in fields:
-        node: Any = counted
-        for name in _PATHS[field]:
+        first, *inner = _PATHS[field]
+        node: Any = counted.get(first)
+        if node is None:
+            continue
+        for name in inner:
             node = node.get(name) if type(node) is dict else None
         if node is not None:
             count = count_of(node)

@@ -261,7 +261,7 @@ class Message:
     @property
     def images(self) -> tuple[ImagePart, ...]:
         """Its images, in order."""
-        return tuple(part for part in self.parts if isinstance(part, ImagePart))
+        return tuple([part for part in self.parts if isinstance(part, ImagePart)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

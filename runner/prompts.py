@@ -74,7 +74,10 @@ class PromptBook:
 
     def text(self, name: str, /, **values: str | TextPart) -> str:
         """Return one text with its placeholders replaced."""
-        return "".join(part.text for part in self.parts(name, **values))
+        pieces = _pieces(self.texts[name])
+        if len(pieces) == 1:
+            return pieces[0][0]
+        return "".join([part.text for part in self.parts(name, **values)])
 
     def parts(self, name: str, /, **values: str | TextPart) -> tuple[TextPart, ...]:
         """Return one text as parts of a message; each `TextPart` value ends one.

@@ -75,14 +75,20 @@ def served_in(body: Mapping[str, Any]) -> ServedBy | None:
     inner = original if isinstance(original, dict) else {}
     usage = body.get("usage")
     counted = usage if isinstance(usage, dict) else {}
-    served = ServedBy(
-        model=_word(inner.get("model")) or _word(body.get("model")),
-        fingerprint=_word(body.get("system_fingerprint")),
-        provider=_word(inner.get("provider")) or _word(body.get("provider")),
-        tier=_word(body.get("service_tier")) or _word(counted.get("service_tier")),
-        request_id=_word(inner.get("id")) or _word(body.get("id")),
+    model = _word(inner.get("model")) or _word(body.get("model"))
+    fingerprint = _word(body.get("system_fingerprint"))
+    provider = _word(inner.get("provider")) or _word(body.get("provider"))
+    tier = _word(body.get("service_tier")) or _word(counted.get("service_tier"))
+    request_id = _word(inner.get("id")) or _word(body.get("id"))
+    if not (model or fingerprint or provider or tier or request_id):
+        return None
+    return ServedBy(
+        model=model,
+        fingerprint=fingerprint,
+        provider=provider,
+        tier=tier,
+        request_id=request_id,
     )
-    return None if served == SERVED_UNKNOWN else served
 
 
 def with_headers(
@@ -93,6 +99,8 @@ def with_headers(
     A request id in a header takes precedence over the reply's id in the body, because a
     provider's support needs it.
     """
+    if not headers:
+        return served
     region = next((headers[name] for name in REGIONS if name in headers), None)
     request = next((headers[name] for name in REQUEST_IDS if name in headers), None)
     if region is None and request is None:

@@ -112,7 +112,7 @@ USAGE_FORMS: Final = (
 """The first matching row decides; the last one always matches."""
 
 _PATHS: Final = {
-    field: tuple(field.split("."))
+    field: (field.split(".")[0], tuple(field.split(".")[1:]))
     for form in USAGE_FORMS
     for fields in (
         form.prompt,
@@ -126,6 +126,7 @@ _PATHS: Final = {
     )
     for field in fields
 }
+"""Name in the usage, and names below it, by field."""
 
 
 def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
@@ -214,19 +215,21 @@ def _number(value: object) -> float | None:
 
 
 def _form_of(counted: dict[str, Any]) -> UsageForm:
-    return next(
-        form
-        for form in USAGE_FORMS
-        if (not form.marks or not counted.keys().isdisjoint(form.marks))
-        and form.without not in counted
-    )
+    *special, usual = USAGE_FORMS
+    for form in special:
+        if not counted.keys().isdisjoint(form.marks) and form.without not in counted:
+            return form
+    return usual
 
 
 def _first(counted: dict[str, Any], fields: tuple[str, ...]) -> int | None:
     """Return the first of *fields* that contains a count."""
     for field in fields:
-        node: Any = counted
-        for name in _PATHS[field]:
+        name, below = _PATHS[field]
+        node: Any = counted.get(name)
+        if node is None:
+            continue
+        for name in below:
             node = node.get(name) if type(node) is dict else None
         if node is not None:
             count = count_of(node)

@@ -22,6 +22,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, assert_never
 import msgspec
 
 from runner.messages import (
+    NOTHING_SET,
     ChatRequest,
     EmbedRequest,
     ImagePart,
@@ -247,7 +248,9 @@ def skeleton(request: Request, model: str) -> Skeleton:
         return part_blob.sha256.hex()
 
     facts = {"model": model, **_facts(request, reference)}
-    if parameters := request.parameters.facts():
+    if request.parameters is not NOTHING_SET and (
+        parameters := request.parameters.facts()
+    ):
         # only if any are set, so that older logs stay valid
         facts["parameters"] = parameters
     body = msgspec.json.encode(facts)

@@ -117,6 +117,11 @@ class Attempts:
         self._services = services
         self._endpoints = endpoints
         self._prices = costs.prices
+        self._paid = {
+            model
+            for model, price in costs.prices.items()
+            if price is not None and not price.is_free
+        }
         self._retries = retries
         self._cache = cache
         self._log = services.log
@@ -181,8 +186,7 @@ class Attempts:
     def _weigh(self, item: _Item) -> None:
         """Estimate the tokens and the cost of the next attempt, in the worst case."""
         work = item.work
-        price = self._price(work)
-        is_paid = price is not None and not price.is_free
+        is_paid = work.model in self._paid
         if not is_paid and not self._scheduler.counts_tokens(work.model):
             return
         try:
@@ -193,6 +197,7 @@ class Attempts:
         prompt_tokens = usual_prompt(request)
         self._hold(item, request, prompt_tokens)
         work.tokens = prompt_tokens + worst_output(request, unlimited)
+        price = self._price(work)
         if price is not None:
             bounds = self._bounds[work.model]
             prompt, item.most_out = bounds.worst(request, unlimited)

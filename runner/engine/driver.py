@@ -229,14 +229,15 @@ class Driver:
     ) -> None:
         running: set[asyncio.Task[None]] = set()
 
-        def forget(call: asyncio.Task[None]) -> None:
-            running.discard(call)
-            self._wake.set()
+        async def run(attempt: Callable[[], Coroutine[Any, Any, None]]) -> None:
+            # a callback of the task would cost a further turn of the loop per call
+            try:
+                await self.guard(attempt)
+            finally:
+                running.difference_update({asyncio.current_task()})
 
         def send(attempt: Callable[[], Coroutine[Any, Any, None]]) -> None:
-            call = calls.create_task(self.guard(attempt))
-            running.add(call)
-            call.add_done_callback(forget)
+            running.add(calls.create_task(run(attempt)))
 
         await self._go_on(send)
         while True:
@@ -382,8 +383,10 @@ class Driver:
         fresh = [row for row in rows if not self._attempts.holds(row.task)]
         free = [row for row in fresh if not row.is_held or self._takeover.frees_held]
         taken = await self._hits.take(free)
+        now_us = 0
+        if any(row.not_before_us is not None for row in free):
+            now_us = await self._log_now_us()
         # in this order: the time of the read must not advance retries
-        now_us = await self._log_now_us()
         now = self._clock.monotonic()
         works: list[tuple[QueuedTask, float]] = []
         for row in free:

@@ -363,7 +363,8 @@ class FutilityMonitor:
         seen = self._flaws.get(model)
         if seen is None or not self._rules:
             return None
-        seen.update(flaws)
+        for flaw in flaws:
+            seen[flaw] += 1
         seen[Flaw.UNUSABLE] += not flaws.isdisjoint(_WASTE)
         self._outcomes[model] += 1
         n = self._outcomes[model]

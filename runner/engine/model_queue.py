@@ -6,9 +6,10 @@ State and queries only; decisions are in `runner.engine.scheduler`.
 from __future__ import annotations
 
 import heapq
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from runner import errors as e
 from runner.engine.failure_policy import Refusals
@@ -47,7 +48,9 @@ class QueuedTask:
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
     among: int = 0  #: other calls in flight when it was sent
     due: float = float("inf")  #: monotonic time from which a retry may be sent
-    failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
+    failures: defaultdict[type[e.AttemptError], int] = field(
+        default_factory=partial(defaultdict, int)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,28 +257,26 @@ class ModelQueue:
         """Number of outcomes that may wait for the disk before starts must wait."""
         return 2 * self.limits.concurrency + 64
 
-    def ready_at(self, now: float) -> tuple[StageQueue | None, float | None]:
-        """Return the next task's queue and start time; None: it waits for an event."""
-        queue = self.next_queue(now)
-        if queue is None or not self.limiter.has_slot:
-            return None, None
-        if self.unsettled >= self.most_unsettled:
-            return None, None
+    def ready_at(self, queue: StageQueue, now: float) -> float | None:
+        """Return when the next task of *queue* may start; None: after an event."""
+        if not self.limiter.has_slot or self.unsettled >= self.most_unsettled:
+            return None
         ends_at = self.probe_ends_at(queue)
         if ends_at is not None and now < ends_at:
-            return queue, None if self.limits.batched else ends_at
+            return None if self.limits.batched else ends_at
         work = queue.head
         if not work.tokens and self.limiter.counts_tokens:
             # loaded before the endpoint reported a token limit
             work.tokens = round(self.usual_tokens)
-        return queue, self.limiter.ready_at(now, work.tokens)
+        return self.limiter.ready_at(now, work.tokens)
 
     def is_able(self, now: float) -> bool:
         """Return whether its next task may be sent now, turns aside."""
+        queue = self.next_queue(now)
         is_out = self.is_draining or self.stop is not None
-        if is_out or not self.budget.has_room(self.next_worst_pico(now)):
+        if is_out or queue is None or not self.budget.has_room(queue.head.worst_pico):
             return False
-        _, when = self.ready_at(now)
+        when = self.ready_at(queue, now)
         return when is not None and when <= now
 
     def next_queue(self, now: float) -> StageQueue | None:
@@ -284,6 +285,8 @@ class ModelQueue:
         Later stages first, unless a retry has waited for long.
         """
         able = [q for q in self.queues.values() if q and not q.is_paused]
+        if len(able) <= 1:
+            return able[0] if able else None
         # a stage that waits for its probe does not block others
         able = [q for q in able if not self._is_probed(q, now)] or able
         oldest = min(able, key=lambda queue: queue.head.due, default=None)
@@ -299,11 +302,6 @@ class ModelQueue:
         """Return when a waiting retry will take precedence."""
         ends = (q.head.due + OVERDUE_S for q in self.queues.values() if q)
         return min((end for end in ends if now < end < float("inf")), default=None)
-
-    def next_worst_pico(self, now: float) -> int:
-        """Return the maximum cost of the next task; 0 if there is none."""
-        queue = self.next_queue(now)
-        return 0 if queue is None else queue.head.worst_pico
 
     def give_up(self, error: e.AttemptError, deadline_s: float) -> str | None:
         """Stop an endpoint that requests a longer wait than a task's deadline.

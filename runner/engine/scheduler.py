@@ -390,14 +390,15 @@ class Scheduler:
         ]
         while able:
             model_queue = min(able, key=endpoint.turn_order)
-            model_queue.is_broke = not self.budget.has_room(
-                model_queue.next_worst_pico(now)
+            queue = model_queue.next_queue(now)
+            model_queue.is_broke = queue is not None and not self.budget.has_room(
+                queue.head.worst_pico
             )
-            if model_queue.is_broke:
+            if queue is None or model_queue.is_broke:
                 able.remove(model_queue)
                 continue
-            queue, when = model_queue.ready_at(now)
-            if queue is None or when is None or when > now:
+            when = model_queue.ready_at(queue, now)
+            if when is None or when > now:
                 able.remove(model_queue)
                 if when is not None:
                     yield when

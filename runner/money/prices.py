@@ -156,19 +156,26 @@ def worst_pico(
         tier: the requested service tier; the plain one may be served instead. "auto"
             leaves the choice to the provider, so the most expensive tier counts.
     """
+    if not price.tiers and not price.longer:  # nearly always
+        return _worst_step(price, tokens_in, tokens_out)
     tiers = (
         [tier_price for _, tier_price in price.tiers]
         if tier == AUTO
         else [price.at(tier)]
     )
     return max(
-        tokens_in * pico(_dearest_input(step))
-        + tokens_out * pico(_dearest_output(step))
+        _worst_step(step, tokens_in, tokens_out)
         for served in (price, *tiers)
         for step in (
             served,
             *(step for tokens, step in served.longer if tokens_in > tokens),
         )
+    )
+
+
+def _worst_step(step: Price, tokens_in: int, tokens_out: int) -> int:
+    return tokens_in * pico(_dearest_input(step)) + tokens_out * pico(
+        _dearest_output(step)
     )
 
 

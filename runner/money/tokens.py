@@ -248,7 +248,9 @@ def images_read(request: Request) -> Iterator[ImagePart]:
     """Yield the images of a request."""
     if isinstance(request, ChatRequest):
         for message in request.messages:
-            yield from message.images
+            for part in message.parts:
+                if isinstance(part, ImagePart):
+                    yield part
 
 
 def schema_read(request: Request) -> str:
@@ -325,6 +327,8 @@ class TokenBounds:
 
     def reservation_reason(self, request: Request) -> str:
         """Return why a call reserves more output than its limit; empty: it does not."""
+        if not self.is_unproven and self.most_output is None:
+            return ""
         most = worst_output(request, self.most_output)
         if self.is_unproven and most < worst_output(request, LEAST_LEARNED):
             return (

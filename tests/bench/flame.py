@@ -81,9 +81,13 @@ def sampling() -> Iterator[Seconds]:
     used = _cpu_s()
     owed: dict[int, float] = defaultdict(float)
     names: dict[CodeType, str] = {}
+    is_sampling = False
 
     def sample(_number: int, here: FrameType | None) -> None:
-        nonlocal used
+        nonlocal used, is_sampling
+        if is_sampling:  # the signal came again while it was handled
+            return
+        is_sampling = True
         tops = {**sys._current_frames(), threading.get_ident(): here}
         before, used = used, _cpu_s()
         recent = {thread: used[thread] - before.get(thread, 0.0) for thread in used}
@@ -92,6 +96,7 @@ def sampling() -> Iterator[Seconds]:
             owed[thread] += seconds
             if seconds > BUSY * busy_s and thread in tops:
                 stacks[_stack(tops[thread], names)] += owed.pop(thread)
+        is_sampling = False
 
     before = signal.signal(signal.SIGPROF, sample)
     signal.setitimer(signal.ITIMER_PROF, EVERY_S, EVERY_S)

@@ -30,6 +30,7 @@ class OpenFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._is_packed = path.suffix == ".gz"
 
     def read(self, start: int, size: int) -> bytes:
         """Return *size* bytes from offset *start*, fewer at the end of the file.
@@ -37,7 +38,7 @@ class OpenFile:
         Raises:
             DatasetError: the file is not to be read.
         """
-        if self._path.suffix == ".gz":
+        if self._is_packed:
             with opened(self._path) as file:
                 file.seek(start)
                 return file.read(size)

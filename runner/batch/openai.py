@@ -25,7 +25,6 @@ from runner.clients.client import ClientOptions, Received
 from runner.clients.fallbacks import Fallbacks
 from runner.clients.http_client import (
     CHATS,
-    COMPRESSIONS,
     OPENAI_URL,
     PATHS,
     HttpSender,
@@ -33,6 +32,7 @@ from runner.clients.http_client import (
     endpoint_url,
 )
 from runner.clients.refusals import refusal
+from runner.clients.unpacking import COMPRESSIONS
 from runner.clients.wire import decode_reply
 from runner.clients.wire_openai import OPENAI_CHAT, OPENAI_RESPONSES
 from runner.clients.wire_shared import UNREADABLE, Shape

@@ -159,7 +159,8 @@ def _keys() -> Iterator[DoctorCheck]:
 def _endpoint(url: str, api_key_env: str | None) -> DoctorCheck:
     import httpx
 
-    from runner.clients.http_client import OPENAI_URL, endpoint_url, proxy_for
+    from runner.clients.http_client import OPENAI_URL, endpoint_url
+    from runner.clients.transport import proxy_for
 
     address = endpoint_url(url)
     variable = api_key_env or ("OPENAI_API_KEY" if address == OPENAI_URL else None)

@@ -37,6 +37,7 @@ from runner.cli.request import (
     TypedOptions,
 )
 from runner.cli.status import closing_lines, status_json
+from runner.clients.client import HTTP
 from runner.clients.fallbacks import IGNORED
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
@@ -83,7 +84,7 @@ def warn_of_idle_variables(job: Job) -> None:
 
 def _sentences(job: Job) -> Iterator[str]:
     settings = {ENVIRONMENT + name.upper() for name in job.Settings.model_fields}
-    known = variables() | settings | DEVELOPERS | {VARIABLE}
+    known = variables() | settings | DEVELOPERS | {VARIABLE, HTTP}
     for name in sorted(environment()):
         if not name.startswith(PREFIX):
             continue
@@ -93,7 +94,7 @@ def _sentences(job: Job) -> Iterator[str]:
             )
             hint = f"did you mean {near[0]}?" if near else "see siftlog run --help."
             yield (f"warn: {name} in the environment is unknown and ignored; {hint}")
-        elif name not in os.environ:
+        elif name not in os.environ and name != HTTP:
             yield (f"warn: {name} in .env is ignored: that file is for keys only.")
 
 

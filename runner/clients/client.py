@@ -234,6 +234,10 @@ class Keyring:
         return data
 
 
+HTTP: Final = "SIFTLOG_HTTP"
+"""Variable that names the library for HTTP, `aiohttp` (the default) or `httpx`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
     """Time limits for one attempt, in seconds.

@@ -3,9 +3,9 @@
 A chat is sent in one of two forms, as a chat completion or as a response; which one is
 fixed when the client is opened (`design/clients.md`).
 
-Requests are built once and handed to the transport directly: cookies, redirects,
-retries and the pool of `httpx.AsyncClient` cost more CPU than the whole engine and
-are of no use here (`design/clients.md` has the figures).
+Requests are built once and handed to the transport directly (`transport.py`): cookies,
+redirects, retries and the pool of `httpx.AsyncClient` cost more CPU than the whole
+engine and are of no use here.
 
 Every client that uses HTTP sends through here, so that timeouts, proxies, broken
 connections, endless replies and echoed keys are handled in one place. This module
@@ -16,16 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import errno
-import ipaddress
-import urllib.request
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple, assert_never
 
-import aiohttp
 import httpx
-from httpx_aiohttp import AiohttpTransport
 
 from runner.clients.client import (
     Call,
@@ -38,6 +33,15 @@ from runner.clients.client import (
 )
 from runner.clients.fallbacks import Fallbacks
 from runner.clients.refusals import SentFields, logged_headers, one_line, refusal
+from runner.clients.transport import (
+    FAILURES,
+    UNSENT,
+    SilentEndpoint,
+    meaning_of,
+    open_transport,
+    proxy_for,
+)
+from runner.clients.unpacking import COMPRESSIONS, KNOWN, PLAIN, Unpacked
 from runner.clients.wire import (
     OPENAI_EMBEDDINGS,
     RERANK,
@@ -51,44 +55,11 @@ from runner.clients.wire_openai import (
     encode_chat,
     encode_responses,
 )
-from runner.errors import (
-    AttemptError,
-    ConnectionLost,
-    MalformedReply,
-    OutOfFiles,
-    Timeout,
-    UsageError,
-)
+from runner.errors import AttemptError, MalformedReply, UsageError
 from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest
 
-KEEPALIVE_S: Final = 4.0
-"""Idle connections are closed before the server does it: uvicorn, under vLLM and most
-other servers, closes after 5 s, and a request sent at that moment is lost."""
-
-COMPRESSIONS: Final = "gzip, deflate"
-"""Accepted compressions: both can be unpacked piece by piece. Nested ones, or zstd, can
-expand a few kilobytes to gigabytes before they are counted."""
-
-_UNPACKED: Final = {"", "identity", *COMPRESSIONS.split(", ")}
-
-TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], ...]] = (
-    (aiohttp.ConnectionTimeoutError, Timeout, "no connection in time"),
-    (aiohttp.ServerTimeoutError, Timeout, "no byte in time"),
-    (TimeoutError, Timeout, "the reply was not whole in time"),
-    (aiohttp.ClientConnectorError, ConnectionLost, "no connection"),
-    (aiohttp.ClientConnectionError, ConnectionLost, "the connection broke"),
-    (aiohttp.ClientPayloadError, ConnectionLost, "the connection broke in the reply"),
-    (httpx.DecodingError, MalformedReply, "the reply's compression is damaged"),
-    (aiohttp.ClientError, MalformedReply, "the reply is not HTTP"),
-)
-"""Maps errors of the transport, without httpx's wrapping, to attempt errors; the first
-match decides."""
-
-UNSENT: Final = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
-"""Errors after which the endpoint has not seen the request."""
-
-
-_NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
+UPLOAD_BYTES_PER_S: Final = 64 << 10
+"""How slowly a request may be sent before its reply counts as late."""
 
 
 class StreamRefused(Exception):
@@ -108,17 +79,10 @@ class HttpSender:
         """Send to *endpoint*, which messages name; mask *keys* in replies."""
         self._endpoint = endpoint
         self._options = options
+        self._timeouts = options.timeouts
         proxy = proxy_for(httpx.URL(endpoint))
         self._keys = keys.with_also(*_secrets_of(proxy))
-        timeouts = options.timeouts
-        self._extensions = {
-            "timeout": {"connect": timeouts.connect_s, "read": timeouts.silence_s}
-        }
-        # The engine bounds what is in flight; a second bound here could only disagree.
-        self._transport = AiohttpTransport(
-            limits=httpx.Limits(max_connections=0, keepalive_expiry=KEEPALIVE_S),
-            proxy=proxy,
-        )
+        self._transport = open_transport(proxy, options.timeouts, options.environment)
 
     async def send(self, request: httpx.Request) -> tuple[int, dict[str, str], bytes]:
         """Return status, relevant headers and body of the reply, keys masked.
@@ -126,15 +90,32 @@ class HttpSender:
         Raises:
             AttemptError: The reply is missing or incomplete.
         """
-        request.extensions = self._extensions
-        with self._translated():
-            async with asyncio.timeout(self._options.timeouts.total_s):
+        total_s = self._timeouts.total_s
+        head_s = self._head_s(request)
+        response: httpx.Response | None = None
+        try:
+            begun = asyncio.get_running_loop().time()
+            async with asyncio.timeout(min(head_s, total_s)) as limit:
                 response = await self._transport.handle_async_request(request)
+                limit.reschedule(begun + total_s)
+                stream = _stream_of(response)
                 try:
                     headers, body = await self._whole(response)
                 finally:
-                    await response.aclose()
+                    await stream.aclose()
+        except FAILURES as error:
+            if response is None and type(error) is TimeoutError and head_s < total_s:
+                raise self._failure(SilentEndpoint()) from None
+            raise self._failure(error) from None
         return response.status_code, headers, body
+
+    def _head_s(self, request: httpx.Request) -> float:
+        """Return how long the head of a reply may take.
+
+        The libraries measure silence, which a server breaks with interim replies.
+        """
+        upload_s = len(request.content) / UPLOAD_BYTES_PER_S
+        return self._timeouts.connect_s + upload_s + self._timeouts.silence_s
 
     async def lines(self, request: httpx.Request) -> AsyncGenerator[bytes]:
         """Yield the lines of a reply of any length as they arrive, keys masked.
@@ -145,25 +126,32 @@ class HttpSender:
             AttemptError: The reply broke off; lines before that are complete.
                 StreamRefused: Its status is not 200.
         """
-        request.extensions = self._extensions
-        with self._translated():
-            response = await self._transport.handle_async_request(request)
+        try:
+            try:
+                async with asyncio.timeout(self._head_s(request)):
+                    response = await self._transport.handle_async_request(request)
+            except TimeoutError as error:
+                raise (
+                    SilentEndpoint() if type(error) is TimeoutError else error
+                ) from None
+            stream = _stream_of(response)
             try:
                 if response.status_code != httpx.codes.OK:
                     headers, body = await self._whole(response)
                     raise StreamRefused(response.status_code, headers, body)
                 rest = b""
-                async with aclosing(self._pieces(response)) as pieces:
-                    async for piece in pieces:
-                        *whole, rest = (rest + piece).split(b"\n")
-                        for line in whole:
-                            self._check_length(response, len(line))
-                            yield self._keys.mask_bytes(line)
-                        self._check_length(response, len(rest))
+                async for piece in self._pieces(response):
+                    *whole, rest = (rest + piece).split(b"\n")
+                    for line in whole:
+                        self._check_length(response, len(line))
+                        yield self._keys.mask_bytes(line)
+                    self._check_length(response, len(rest))
                 if rest:
                     yield self._keys.mask_bytes(rest)
             finally:
-                await response.aclose()
+                await stream.aclose()
+        except FAILURES as error:
+            raise self._failure(error) from None
 
     async def _whole(self, response: httpx.Response) -> tuple[dict[str, str], bytes]:
         """Return the relevant headers and the body of a reply, keys masked."""
@@ -179,23 +167,24 @@ class HttpSender:
     async def _read(self, response: httpx.Response) -> bytes:
         pieces: list[bytes] = []
         length = 0
-        async with aclosing(self._pieces(response)) as coming:
-            async for piece in coming:
-                length += len(piece)
-                self._check_length(response, length)
-                pieces.append(piece)
+        async for piece in self._pieces(response):
+            length += len(piece)
+            self._check_length(response, length)
+            pieces.append(piece)
         return b"".join(pieces)
 
-    async def _pieces(self, response: httpx.Response) -> AsyncGenerator[bytes]:
+    def _pieces(self, response: httpx.Response) -> AsyncIterable[bytes]:
+        """Return the body in pieces, unpacked."""
         compression = response.headers.get("content-encoding", "").strip().lower()
-        if compression not in _UNPACKED:
+        if compression in PLAIN:
+            return _stream_of(response)
+        if compression not in KNOWN:
             raise MalformedReply(
                 f"{self._endpoint} compressed its reply as "
                 f"{one_line(compression)!r}, which was not requested.",
                 status=response.status_code,
             )
-        async for piece in response.aiter_bytes():
-            yield piece
+        return Unpacked(_stream_of(response), compression)
 
     def _check_length(self, response: httpx.Response, length: int) -> None:
         if length > self._options.max_reply_bytes:
@@ -205,42 +194,26 @@ class HttpSender:
                 status=response.status_code,
             )
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (httpx.HTTPError, aiohttp.ClientError, TimeoutError) as error:
-            is_wrapped = isinstance(error, httpx.TransportError)
-            cause = (is_wrapped and error.__cause__) or error
-            meaning, description = next(
-                (meaning, description)
-                for kind, meaning, description in TRANSPORT_ERRORS
-                if isinstance(cause, kind)
-            )
-            if isinstance(cause, OSError) and cause.errno in _NO_FILES:
-                meaning, description = OutOfFiles, "too many files are open here"
-            detail = one_line(self._keys.mask(str(cause)))
-            message = f"{self._endpoint}: {description}" + (
-                f" ({detail})" if detail else ""
-            )
-            # The cause is dropped: aiohttp's errors carry the request with its key.
-            raise meaning(message, was_sent=not isinstance(cause, UNSENT)) from None
+    def _failure(self, error: Exception) -> AttemptError:
+        """Return what *error* of the transport means, keys masked.
+
+        The cause is to be dropped: the libraries' errors carry the request and its key.
+        """
+        meaning, description = meaning_of(error)
+        detail = one_line(self._keys.mask(str(error)))
+        message = f"{self._endpoint}: {description}" + (
+            f" ({detail})" if detail else ""
+        )
+        return meaning(message, was_sent=not isinstance(error, UNSENT))
 
     async def close(self) -> None:
         """Close all connections."""
         await self._transport.aclose()
 
 
-def proxy_for(url: httpx.URL) -> httpx.Proxy | None:
-    """Return the proxy that the environment names for *url*; never for loopback."""
-    try:
-        is_loopback = ipaddress.ip_address(url.host).is_loopback
-    except ValueError:
-        is_loopback = url.host == "localhost"
-    proxy = urllib.request.getproxies().get(url.scheme)
-    if proxy is None or is_loopback or urllib.request.proxy_bypass(url.host):
-        return None
-    return httpx.Proxy(proxy)
+def _stream_of(response: httpx.Response) -> httpx.AsyncByteStream:
+    assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - for mypy
+    return response.stream
 
 
 def _secrets_of(proxy: httpx.Proxy | None) -> Iterator[Secret]:
@@ -297,8 +270,8 @@ class OpenAICompatibleClient:
         )
         if self._endpoint == OPENAI_URL:
             self._ladder.begin_with("max_completion_tokens")
-        self._headers = _headers(httpx.URL(self._endpoint), options.api_key)
-        self._headers |= options.headers
+        headers = _headers(httpx.URL(self._endpoint), options.api_key)
+        self._headers = httpx.Headers(headers | dict(options.headers)).raw
         self._sender = HttpSender(self._endpoint, options, options.keys)
         self._tally = ClientTally()
 
@@ -310,9 +283,15 @@ class OpenAICompatibleClient:
                 the key.
         """
         written = self._written(call.request, call.task.number)
+        length = b"%d" % len(written.content)
+        # with bytes and a stream httpx has nothing to derive, which saves 10 us
         request = httpx.Request(
-            "POST", written.url, headers=self._headers, content=written.content
+            "POST",
+            written.url,
+            headers=[*self._headers, (b"content-length", length)],
+            stream=httpx.ByteStream(written.content),
         )
+        request.read()
         with self._tally.attempt():
             self._tally.bytes_sent += len(written.content)
             status, headers, body = await self._sender.send(request)

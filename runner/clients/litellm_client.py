@@ -41,8 +41,9 @@ from runner.clients.client import (
     Secret,
 )
 from runner.clients.fallbacks import Fallbacks
-from runner.clients.http_client import COMPRESSIONS, HttpSender
+from runner.clients.http_client import HttpSender
 from runner.clients.refusals import SentFields, one_line, refusal
+from runner.clients.unpacking import COMPRESSIONS
 from runner.clients.wire import OPENAI_EMBEDDINGS, RERANK, decode_reply, encode_answer
 from runner.clients.wire_openai import OPENAI_CHAT, response_format
 from runner.clients.wire_shared import (

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from runner.clients.client import HTTP
 from runner.engine.background import obey_signals, run_alongside
 from runner.engine.failure_policy import GO_ON
 from runner.errors import RunnerError, UsageError
@@ -110,6 +111,11 @@ async def wait_for_orphans(
         )
 
 
+def _inherited(context: RunContext) -> dict[str, str]:
+    """Return the variables beside the token that a shard needs as this process does."""
+    return {n: v for n, v in context.environment.items() if n == HTTP}
+
+
 def open_engine(
     name: EngineName,
     environment: Mapping[str, str],
@@ -184,7 +190,7 @@ async def drive(
         engine = await asyncio.to_thread(
             open_engine,
             placement.engine,
-            {VARIABLE: token},
+            {VARIABLE: token} | _inherited(context),
             shards=placement.shards,
             address=placement.address,
         )
@@ -315,7 +321,7 @@ class _Drive:
                 count=placement.shards,
                 words=(*words, f"--shard={index}/{placement.shards}"),
                 config=config,
-                environment=(VARIABLE,),
+                environment=(VARIABLE, *_inherited(self.context)),
                 runs_dir=here,
                 local_dir=placement.local_dir,
             )

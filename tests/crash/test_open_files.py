@@ -87,8 +87,8 @@ def test_what_this_process_cannot_open_is_no_fault_of_the_endpoint(code: int) ->
     error = aiohttp.ClientConnectorError(key, OSError(code, "Too many open files"))
 
     class Full:
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            raise httpx.ConnectError(str(request.url)) from error
+        async def handle_async_request(self, _: httpx.Request) -> httpx.Response:
+            raise error
 
         async def aclose(self) -> None:
             """Nothing is open."""

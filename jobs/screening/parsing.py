@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from jobs.kit.inputs.cells import kind_of
 from jobs.kit.replies import (
@@ -80,7 +81,8 @@ def decision_of(value: object) -> Decision | None:
         return "include" if value else "exclude"
     if not isinstance(value, str):
         return None
-    return WORDS.get(" ".join(value.split()).strip(" .").casefold())
+    # nearly always one of the words as it stands
+    return WORDS.get(value) or WORDS.get(" ".join(value.split()).strip(" .").casefold())
 
 
 def stated(text: str) -> Decision | None:
@@ -114,6 +116,11 @@ PERCENT = 100
 _NUMBER = re.compile(r"([0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(%?)")
 
 
+REPEATED = 200
+"""The longest reply, in characters, that is looked up among those read before: of
+decisions without reasons a few hundred differ, however many there are."""
+
+
 @guarded
 def parse_screen(reply: Reply) -> ScreeningJudgement | ParseFailure:
     """The judgement in a reply.
@@ -121,6 +128,17 @@ def parse_screen(reply: Reply) -> ScreeningJudgement | ParseFailure:
     Failures: `empty`, `refusal`, `ambiguous`, `bad_decision`, `no_decision`,
     `score_only`, `truncated`.
     """
+    if len(reply.text) > REPEATED:
+        return _parse(reply)
+    return _parse_repeated(reply.text, reply.finish_reason)
+
+
+@lru_cache(maxsize=4096)
+def _parse_repeated(text: str, finish_reason: str) -> ScreeningJudgement | ParseFailure:
+    return _parse(Reply(text=text, finish_reason=finish_reason))
+
+
+def _parse(reply: Reply) -> ScreeningJudgement | ParseFailure:
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text

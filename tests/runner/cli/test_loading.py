@@ -49,7 +49,7 @@ def test_help_loads_neither_store_nor_libraries(tmp_path: Path) -> None:
 def test_status_loads_no_engine_and_no_job(generated: tuple[Path, set[str]]) -> None:
     modules = loaded("status", "r", cwd=generated[0])
     unused = CALLS | SCIENCE | SCREEN | DATA | METADATA
-    assert not modules & (unused | {"runner.job", "runner.engine.driver"})
+    assert not modules & (unused | {"asyncio", "runner.job", "runner.engine.driver"})
     assert not {name for name in modules if name.startswith("jobs.")}
 
 

@@ -75,6 +75,7 @@ prove: $(READY) golden
 		tests/jobs/kit/metrics/test_significance.py tests/jobs/kit/metrics/test_coverage.py \
 		tests/jobs/evidence_retrieval/predictions/test_rankings.py \
 		tests/jobs/evidence_retrieval/test_queries_against_any.py
+	SIFTLOG_PROVE=1 $(BIN)/python -m pytest -m hypothesis tests
 
 clean:
 	rm -rf $(VENV) build *.egg-info

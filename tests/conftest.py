@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +15,20 @@ from tests.processes import end_started
 
 # a busy machine is slow, which is no property of the code
 settings.register_profile(
-    "siftlog", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "siftlog",
+    deadline=None,
+    max_examples=100 if "SIFTLOG_PROVE" in os.environ else 25,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("siftlog")
+
+# each interpreter that a test starts would compile again what it imports
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# what pytest and the libraries keep is never garbage: looking through it costs a tenth
+# of a test that makes many objects
+gc.set_threshold(50_000, 20, 50)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,6 +42,12 @@ def realdata() -> Path:
     if not folder.is_dir():
         pytest.skip("real data is absent: set SIFTLOG_REALDATA to its folder")
     return folder
+
+
+def pytest_collection_finish() -> None:
+    """Leave everything imported and collected out of each collection to come."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

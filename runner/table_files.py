@@ -410,6 +410,12 @@ def _file_path(folder: Path, table: ExportTable, form: str) -> Path:
 FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
 """First characters of cells that spreadsheets execute (OWASP, "CSV Injection")."""
 
+_SUSPECT = frozenset((*FORMULA, "'"))
+"""First characters of texts that `harmless` may change."""
+
+_AS_CSV = frozenset((int, float, type(None)))
+"""Types that the csv module writes as `_cell` does."""
+
 
 def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
     """Format rows as CSV; an undefined cell is blank."""
@@ -426,9 +432,17 @@ def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
     quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
 
     def write(row: tuple[Cell, ...]) -> None:
-        cells = [*map(_cell, row)]
+        cells = [
+            cell
+            if cell.__class__ in _AS_CSV
+            or (cell.__class__ is str and cell[:1] not in _SUSPECT)
+            else _cell(cell)
+            for cell in row
+        ]
+        texts = "".join([cell for cell in cells if cell.__class__ is str])
         # Python before 3.13 does not quote it, and readers end the row there
-        (quoted if any("\r" in cell for cell in cells) else plain)(cells)
+        returns = "\r" in texts
+        (quoted if returns else plain)(cells)
 
     return write
 

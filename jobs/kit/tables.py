@@ -41,8 +41,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from typing import Generic, Literal, TypeAlias, TypeVar
+from itertools import chain, groupby
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from runner.scorecard import Cell, Metric, StreamedRow, Table
 from runner.table_rendering import Kind as PrintKind
@@ -63,6 +63,15 @@ class DeclaredColumn(Generic[Row]):
     cell: Callable[[Row], Cell]
     kind: ColumnKind
     meaning: str = ""  #: for a data dictionary, with the unit; empty: the name says it
+    part: _PartCell[Row] | None = None  #: how `cell` reads it, in a `group`
+
+
+@dataclass(frozen=True, slots=True)
+class _PartCell(Generic[Row]):
+    """A cell that is read from a part of the row."""
+
+    of: Callable[[Row], Any]  #: the part, the same function for a whole group
+    cell: Callable[[Any], Cell]
 
 
 Columns: TypeAlias = tuple[DeclaredColumn[Row], ...]
@@ -139,7 +148,11 @@ def group(
             return None if value is None else inner.cell(value)
 
         return DeclaredColumn(
-            name=prefix + inner.name, cell=cell, kind=inner.kind, meaning=inner.meaning
+            name=prefix + inner.name,
+            cell=cell,
+            kind=inner.kind,
+            meaning=inner.meaning,
+            part=_PartCell(part, inner.cell),
         )
 
     return tuple(map(of_row, chain(*columns)))
@@ -165,6 +178,12 @@ METRIC_VALUE: tuple[Columns[Metric], ...] = (
     number(".hi", lambda metric: metric.hi, "upper end of the interval"),
 )
 """A metric with the ends of its interval; the prefix is its path."""
+
+
+_Reader: TypeAlias = tuple[
+    Callable[[Row], Any] | None, tuple[Callable[[Any], Cell], ...]
+]
+"""Where a part comes from, or None for the row itself, and the cells from it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +215,23 @@ class TableOf(Generic[Row]):
 
     def cells(self, row: Row) -> tuple[Cell, ...]:
         """The cells of a row, in the order of the columns."""
-        return tuple([inner.cell(row) for inner in self.flat_columns])
+        cells: list[Cell] = []
+        for part_of, getters in self._readers:
+            part = row if part_of is None else part_of(row)
+            if part_of is not None and part is None:
+                cells += [None] * len(getters)
+            else:
+                cells += [cell(part) for cell in getters]
+        return tuple(cells)
+
+    @cached_property
+    def _readers(self) -> tuple[_Reader[Row], ...]:
+        """Neighbouring columns of one part together, so that it is got once a row."""
+        by_part = groupby(self.flat_columns, lambda inner: inner.part and inner.part.of)
+        return tuple(
+            (part_of, tuple(c.part.cell if c.part else c.cell for c in columns))
+            for part_of, columns in by_part
+        )
 
     def fields(self, row: Row) -> dict[str, Cell]:
         """The cells of a row by the names of their columns."""

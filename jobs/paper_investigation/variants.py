@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
@@ -70,8 +69,10 @@ _ACTIVITY = re.compile(
 # Typesetters' signs for one and the same character: hyphens, en and em dashes, the
 # minus sign and the full-width hyphen; the asterisk operator, the full-width asterisk,
 # the black star and the low asterisk.
-_DASHES = re.compile("[\u2010-\u2014\u2212\uff0d]")
-_STARS = re.compile("[\u2217\uff0a\u2605\u204e]")
+_SIGNS = {
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2212\uff0d",
+    "*": "\u2217\uff0a\u2605\u204e",
+}
 _STAR = re.compile(r"\s*\*\s*")
 
 
@@ -83,16 +84,27 @@ def normalize(text: str, case: Case) -> str:
     changes nothing.
     """
     if case == "keep":
-        return _STAR.sub("*", text.strip())
-    text = _STAR.sub("*", " ".join(plain_signs(text).split()))
+        text = text.strip()
+        return _STAR.sub("*", text) if "*" in text else text
+    text = " ".join(plain_signs(text).split())
+    if "*" in text:
+        text = text.replace(" *", "*").replace("* ", "*")
+    if text.isascii():
+        return text.lower()
     # Folding the case of a ligature can leave a letter that composes with its mark.
     return unicodedata.normalize("NFC", text.casefold())
 
 
 def plain_signs(text: str) -> str:
     """*text* with Unicode composed, and every dash as "-", every star as "*"."""
+    if text.isascii():
+        return text
     text = unicodedata.normalize("NFC", text)
-    return _STARS.sub("*", _DASHES.sub("-", text))
+    # a search for one sign is faster than a pattern of all of them
+    for plain, signs in _SIGNS.items():
+        for sign in signs:
+            text = text.replace(sign, plain)
+    return text
 
 
 def variant_class(text: str) -> VariantClass:
@@ -140,23 +152,18 @@ def distinct(variants: Iterable[str], case: Case) -> dict[str, str]:
 JUDGED: frozenset[VariantClass] = frozenset({"rsID", "HLA", "star_allele"})
 """Classes whose names can be looked up; a phenotype has too many wordings."""
 
-_WORD = re.compile(r"[^\W_]+")
-
-# Folding joins a star to the word before it, as in "CYP2C9 *2". A gene is written in
-# capitals, so a star behind a lower-case word ("and *3") starts a name of its own.
-_SEPARATE_STAR = re.compile(r"(?<=[a-z])\s+(?=\*)")
+_LETTER = re.compile(r"[^\W_]")
 
 
 def ground(text: str, variants: Iterable[str]) -> dict[str, bool | None]:
     """Whether each of *variants* occurs in *text*; None where that is not judged.
 
-    The text is folded and read once, whatever the number of variants.
+    The text is folded once, whatever the number of variants.
     """
     ways = {variant: tuple(_ways(variant)) for variant in variants}
     names = {name for either in ways.values() for way in either for name in way}
-    present = _occurring(
-        normalize(_SEPARATE_STAR.sub(",", plain_signs(text)), "fold"), names
-    )
+    folded = normalize(_with_separate_stars(plain_signs(text)), "fold")
+    present = {name for name in names if _occurs(folded, name)}
     return {
         variant: any(present.issuperset(way) for way in either) if either else None
         for variant, either in ways.items()
@@ -174,23 +181,30 @@ def _ways(variant: str) -> Iterator[tuple[str, ...]]:
         yield (gene.removeprefix("hla-"), star + rest)
 
 
-def _occurring(text: str, names: Iterable[str]) -> set[str]:
-    """Those of *names* that occur in the folded *text* as whole words.
+def _with_separate_stars(text: str) -> str:
+    """*text* with a comma for the white space between a lower-case word and a star.
 
-    Each is filed under its first run of letters and digits, so that it is compared only
-    where that very run stands in the text.
+    Folding joins a star to the word before it, as in "CYP2C9 *2". A gene is written in
+    capitals, so a star behind a lower-case word ("and *3") starts a name of its own.
     """
-    by_word: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for name in names:
-        if word := _WORD.search(name):
-            by_word[word[0]].append((name, word.start()))
-    present = set()
-    for word in _WORD.finditer(text):
-        for name, offset in by_word.get(word[0], ()):
-            start = word.start() - offset
-            if text.startswith(name, start) and _is_whole_word(text, start, len(name)):
-                present.add(name)
-    return present
+    before = text.split("*")
+    for index, part in enumerate(before[:-1]):
+        word = part.rstrip()
+        if len(word) < len(part) and "a" <= word[-1:] <= "z":
+            before[index] = f"{word},"
+    return "*".join(before)
+
+
+def _occurs(text: str, name: str) -> bool:
+    """Whether *name*, which has a letter or digit, is a whole word of the folded text.
+
+    A search for each name is faster than one pass over all words of the text: there are
+    few names, and most stand nowhere in it.
+    """
+    start = text.find(name) if _LETTER.search(name) else -1
+    while start >= 0 and not _is_whole_word(text, start, len(name)):
+        start = text.find(name, start + 1)
+    return start >= 0
 
 
 def _is_whole_word(text: str, start: int, length: int) -> bool:

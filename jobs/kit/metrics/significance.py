@@ -21,15 +21,15 @@ not, and is to be shuffled before.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeAlias
+from functools import cached_property, lru_cache
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from jobs.kit.metrics.cluster_statistics import Ratio
-from jobs.kit.metrics.columns import Bools, Floats, Ints, mean, quotient, ratio
+from jobs.kit.metrics.columns import Bools, Floats, mean, quotient, ratio
 from jobs.kit.metrics.intervals import Interval, round12
 
 #: Differences no larger than this are rounding, not effects.
@@ -40,9 +40,11 @@ _EXACT_CLUSTERS = 16
 _DRAWS = 10_000
 _BLOCK_SIGNS = 1 << 18
 """Signs drawn at a time; larger blocks fall out of the processor's cache."""
+_KEPT_SIGNS = 1 << 27
+"""Signs that are kept at most, in 16 MB: enough for 13,421 clusters."""
 
 
-Signs: TypeAlias = Ints
+Signs: TypeAlias = Floats
 """1 or -1 for each cluster, a pattern a row."""
 
 
@@ -100,7 +102,7 @@ def sign_flip(
     observed = abs(math.fsum(nonzero)) - NEGLIGIBLE
 
     def extreme(signs: Signs) -> Bools:
-        is_extreme: Bools = np.abs((signs * nonzero).sum(axis=1)) >= observed
+        is_extreme: Bools = np.abs(_weighed(signs, nonzero)) >= observed
         return is_extreme
 
     return _permuted(extreme, m, seed)
@@ -139,18 +141,24 @@ def swap_sides(first: Ratio, second: Ratio, seed: int = 20260118) -> float | Non
     tops, bottoms = (math.fsum(column) for column in middles)
 
     def gaps(signs: Signs) -> Floats:
-        up, down = ((signs * half).sum(axis=1) for half in halves)
+        up, down = (_weighed(signs, half) for half in halves)
         return np.abs(
             quotient(tops + up, bottoms + down) - quotient(tops - up, bottoms - down)
         )
 
-    observed = float(gaps(np.ones((1, m), dtype=np.int64))[0])
+    observed = float(gaps(np.ones((1, m)))[0])
     if math.isnan(observed):
         return None
     if not m:
         return 1.0
 
     return _permuted(lambda signs: ~(gaps(signs) < observed - NEGLIGIBLE), m, seed)
+
+
+def _weighed(signs: Signs, values: Floats) -> Floats:
+    """The sum of *values* under each pattern."""
+    sums: Floats = np.einsum("ij,j->i", signs, values)
+    return sums
 
 
 def bootstrap_p(differences: Floats) -> float | None:
@@ -174,15 +182,53 @@ def _permuted(extreme: Callable[[Signs], Bools], m: int, seed: int) -> float:
     """
     if m <= _EXACT_CLUSTERS:
         every = 1 - 2 * (np.arange(2**m)[:, None] >> np.arange(m) & 1)
-        return float(np.mean(extreme(every)))
-    rng = np.random.default_rng(seed)
-    # many draws at a time: the generator's stream is the same as one by one
-    rows = max(1, _BLOCK_SIGNS // m)
-    sizes = (min(rows, _DRAWS - start) for start in range(0, _DRAWS, rows))
-    count = sum(
-        int(np.sum(extreme(2 * rng.integers(0, 2, (size, m)) - 1))) for size in sizes
-    )
-    return (1 + count) / (_DRAWS + 1)
+        return float(np.mean(extreme(every.astype(np.float64))))
+    drawn = _stream_of(seed).patterns(m)
+    return (1 + sum(int(np.sum(extreme(signs))) for signs in drawn)) / (_DRAWS + 1)
+
+
+class _SignStream:
+    """Signs drawn from one seed; their beginning is kept for the next test.
+
+    Tests of any number of clusters read the same stream, since a pattern is so many
+    signs in a row.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._rng = np.random.default_rng(seed)
+        self._kept = np.empty(_KEPT_SIGNS // 8, dtype=np.uint8)  # eight signs a byte
+        self._drawn = 0  # bytes
+
+    def patterns(self, m: int) -> Iterator[Signs]:
+        """Draw patterns of *m* signs, many at a time."""
+        rows = max(1, _BLOCK_SIGNS // m)
+        sizes = (min(rows, _DRAWS - start) for start in range(0, _DRAWS, rows))
+        if _DRAWS * m > _KEPT_SIGNS:
+            rng = np.random.default_rng(self._seed)
+            for size in sizes:
+                yield (2 * rng.integers(0, 2, (size, m)) - 1).astype(np.float64)
+            return
+        start = 0
+        for size in sizes:
+            end = start + size * m
+            yield self._signs(start, end).reshape(size, m)
+            start = end
+
+    def _signs(self, start: int, end: int) -> Floats:
+        first, last = start // 8, -(-end // 8)
+        while self._drawn < last:
+            block = np.packbits(self._rng.integers(0, 2, _BLOCK_SIGNS) != 0)
+            self._kept[self._drawn : self._drawn + len(block)] = block
+            self._drawn += len(block)
+        signs: Floats = _SIGNS_OF_BYTE[self._kept[first:last]].reshape(-1)
+        return signs[start - 8 * first : end - 8 * first]
+
+
+_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)).reshape(256, 8)
+_SIGNS_OF_BYTE: Final[Floats] = 2 * _BITS_OF_BYTE.astype(np.float64) - 1
+
+_stream_of = lru_cache(maxsize=1)(_SignStream)
 
 
 def holm(p: Sequence[float | None]) -> tuple[float | None, ...]:

@@ -17,8 +17,9 @@ a recalled variant v:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 
 from jobs.kit.metrics import mean, ratio
 from jobs.paper_investigation import plan
@@ -151,17 +152,20 @@ class ExtractionReading:
 
     record: PaperRecord
     parsed_list: VariantList | ParseFailure | None  #: None: no reply to read
+    keys: tuple[str, ...]  #: of the record's questions, in their order
     answers: Mapping[str, GradedAnswer]  #: those that were asked, by their keys
 
 
 def read_extraction_reply(record: PaperRecord, rules: RuleChoice) -> ExtractionReading:
     """Read all replies of a record."""
+    keys = tuple([item.question.key for item in record.items])
     return ExtractionReading(
         record=record,
         parsed_list=_parsed_list(record, rules),
+        keys=keys,
         answers={
-            item.question.key: GradedAnswer(item=item, judgement=judge(item, rules))
-            for item in record.items
+            key: GradedAnswer(item=item, judgement=judge(item, rules))
+            for key, item in zip(keys, record.items, strict=True)
             if item.task is not None
         },
     )
@@ -200,67 +204,52 @@ def _marked_paper(
 ) -> GradedPaper:
     record = reading.record
     predicted = distinct(variant_list.entries, lens.settings.variant_case)
-    extracted = GradedPaper(
-        record=record,
-        parsed_list=variant_list,
-        truth=truth,
-        predicted=predicted,
-        recalled=tuple(variant for variant in truth if variant in predicted),
-    )
+    recalled = tuple([variant for variant in truth if variant in predicted])
     if record.mode == "extract":
-        return extracted
-    return _with_questions(extracted, reading.answers, lens)
-
-
-def _with_questions(
-    paper: GradedPaper, read: Mapping[str, GradedAnswer], lens: ScoringVariant
-) -> GradedPaper:
-    record, recalled = paper.record, paper.recalled
+        return GradedPaper(
+            record=record,
+            parsed_list=variant_list,
+            truth=truth,
+            predicted=predicted,
+            recalled=recalled,
+        )
     settings = lens.stored if record.fixed_links else lens.settings
-    variants: Iterable[str] = paper.truth if settings.ask == "all" else recalled
-    groups = plan.links((i.question for i in record.items), variants, settings)
-    keys = {question.key for group in groups.values() for question in group}
-    linked_answers = {
-        key: graded_answer for key, graded_answer in read.items() if key in keys
-    }
+    variants: Iterable[str] = truth if settings.ask == "all" else recalled
+    questions = (item.question for item in record.items)
+    groups = plan.link(zip(reading.keys, questions, strict=True), variants, settings)
+    read = reading.answers
     links = {
         variant: answers
         for variant in recalled
-        if (
-            answers := tuple(
-                linked_answers[q.key]
-                for q in groups[variant]
-                if q.key in linked_answers
-            )
-        )
+        if (answers := tuple([read[key] for key in groups[variant] if key in read]))
     }
+    keys = frozenset(chain.from_iterable(groups.values()))
+    counted = frozenset(chain.from_iterable(groups[name] for name in links))
+    missed = keys - counted
     accuracies = dict(_accuracies(links))
-    counted = {answer.item.question.key for group in links.values() for answer in group}
-    unlinked = tuple(variant for variant in recalled if not groups[variant])
-    left_out = (graded_answer for key, graded_answer in read.items() if key not in keys)
-    return replace(
-        paper,
-        skip=None
-        if accuracies
-        else _questions_skip(
-            links, is_complete=len(links) + len(unlinked) == len(recalled)
-        ),
+    unlinked = tuple([variant for variant in recalled if not groups[variant]])
+    is_complete = len(links) + len(unlinked) == len(recalled)
+    left_out = [answer for key, answer in read.items() if key not in keys]
+    return GradedPaper(
+        record=record,
+        skip=None if accuracies else _questions_skip(links, is_complete=is_complete),
+        parsed_list=variant_list,
+        truth=truth,
+        predicted=predicted,
+        recalled=recalled,
         links=links,
         accuracies=accuracies,
-        answers=tuple(
-            answer for key, answer in linked_answers.items() if key in counted
-        ),
-        missed_variant_answers=tuple(
-            answer for key, answer in linked_answers.items() if key not in counted
-        ),
+        answers=tuple([answer for key, answer in read.items() if key in counted]),
+        missed_variant_answers=tuple([read[key] for key in read if key in missed]),
         unlinked=unlinked,
         unasked=tuple(
-            item
-            for item in record.items
-            if item.task is None and item.question.key in keys
+            [
+                item
+                for key, item in zip(reading.keys, record.items, strict=True)
+                if item.task is None and key in keys
+            ]
         ),
-        stale=record.strays
-        + sum(graded_answer.judgement is not None for graded_answer in left_out),
+        stale=record.strays + sum(a.judgement is not None for a in left_out),
     )
 
 
@@ -328,6 +317,7 @@ class PaperScore:
         """The numbers of *paper*."""
         accuracies = tuple(paper.accuracies.values())
         answered = [q for q in paper.answers if q.judgement]
+        is_answered, score = len(answered) == len(paper.answers), paper.score
         return cls(
             skip=paper.skip,
             is_parsed=paper.is_parsed,
@@ -339,8 +329,10 @@ class PaperScore:
             f1=paper.f1,
             accuracies=accuracies,
             question_accuracy=mean(accuracies),
-            score=paper.score,
-            score_with_missing_as_wrong=paper.score_with_missing_as_wrong,
+            score=score,
+            score_with_missing_as_wrong=score
+            if is_answered and paper.is_parsed
+            else paper.score_with_missing_as_wrong,
             right=sum(q.is_right for q in answered),
             answered=len(answered),
             missing=len(paper.answers) - len(answered),
@@ -368,11 +360,13 @@ class PaperScores:
 
     def __init__(self) -> None:
         self._figures: dict[str, tuple[PaperScore, ...]] = {}  #: by replicate
+        self._scored: tuple[str, ...] | None = None  #: None: not known since `add`
 
     def add(self, paper: GradedPaper) -> None:
         """Take one paper of one replicate in."""
         pmcid = paper.record.pmcid
         self._figures[pmcid] = (*self._figures.get(pmcid, ()), PaperScore.of(paper))
+        self._scored = None
 
     def __len__(self) -> int:
         return len(self._figures)
@@ -381,11 +375,14 @@ class PaperScores:
         return iter(self._figures)
 
     @property
-    def scored(self) -> list[str]:
+    def scored(self) -> Sequence[str]:
         """Papers with a score in some replicate, ascending as text."""
-        return sorted(
-            p for p, replicates in self._figures.items() if _skip(replicates) is None
-        )
+        if self._scored is None:
+            papers = self._figures.items()
+            self._scored = tuple(
+                sorted(p for p, figures in papers if not _skip(figures))
+            )
+        return self._scored
 
     @property
     def skips(self) -> dict[str, str]:
@@ -397,12 +394,11 @@ class PaperScores:
 
     def value(self, pmcid: str, of: Value) -> float | None:
         """A paper's value: its mean over the replicates that have one."""
-        values = [
-            of(replicate)
-            for replicate in self._figures[pmcid]
-            if replicate.skip is None
-        ]
+        figures = self._figures[pmcid]
         # most runs have one replicate, and large ones are asked this a million times
+        if len(figures) == 1:
+            return of(figures[0]) if figures[0].skip is None else None
+        values = [of(replicate) for replicate in figures if replicate.skip is None]
         return values[0] if len(values) == 1 else mean(values)
 
     def values(self, of: Value) -> list[float | None]:
@@ -446,5 +442,7 @@ class PaperScores:
 
 def _skip(replicates: Sequence[PaperScore]) -> str | None:
     """Why a paper has no score in any replicate; None where one has."""
+    if len(replicates) == 1:
+        return replicates[0].skip
     reasons = [replicate.skip for replicate in replicates]
     return None if None in reasons else reasons[0]

@@ -9,7 +9,7 @@ each `ScoringVariant` changes one point, so that a reader sees what the choice i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -89,6 +89,19 @@ def judge(item: QuestionItem, rules: RuleChoice) -> AnswerJudgement | None:
     if item.reply is None:
         return None
     question = item.question
+    if item.batch is None:
+        judged = _judge_by(rules)(
+            item.reply.text,
+            item.reply.finish_reason,
+            question.is_mcq,
+            (
+                question.correct,
+                question.expected_p_value,
+                question.expected_significance,
+            ),
+        )
+        if judged is not None:
+            return judged
     return _compared(
         _parsed(item, item.reply, rules),
         question.correct,
@@ -96,6 +109,37 @@ def judge(item: QuestionItem, rules: RuleChoice) -> AnswerJudgement | None:
         question.expected_significance,
         rules,
     )
+
+
+_Expected: TypeAlias = tuple[str | None, str, str]
+"""The right letter, the p-value and the significance."""
+
+_JudgeText: TypeAlias = Callable[[str, str, bool, _Expected], AnswerJudgement | None]
+"""By text, finish reason, whether it is a letter, and what is expected."""
+
+
+@lru_cache(maxsize=8)
+def _judge_by(rules: RuleChoice) -> _JudgeText:
+    """The judge of what one reply to one question says without a look at options.
+
+    It remembers judgements by a few texts, which is faster than by what was read. It
+    gives None where the options are needed.
+    """
+
+    @lru_cache(maxsize=1 << 14)
+    def of_text(
+        text: str, finish_reason: str, is_mcq: bool, expected: _Expected
+    ) -> AnswerJudgement | None:
+        parsed: Parsed
+        if is_mcq:
+            parsed = read = _letter(text, finish_reason, None, rules.letters)
+            if needs_options(read, rules.letters):
+                return None
+        else:
+            parsed = _study(text, finish_reason, rules.p_values)
+        return _compared(parsed, *expected, rules)
+
+    return of_text
 
 
 def _parsed(item: QuestionItem, reply: Reply, rules: RuleChoice) -> Parsed:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
@@ -38,6 +39,8 @@ from jobs.paper_investigation.rule_sets import (
 from jobs.paper_investigation.settings import Case, InvestigationSettings, Link
 from runner.job import Answer, Stage, Task, TaskSpec
 from runner.messages import ParseFailure, Reply
+
+Entry = TypeVar("Entry")
 
 
 def question_variants(
@@ -80,11 +83,21 @@ def links(
     Every variant has an entry, in the order given; an empty one where no question
     names it.
     """
-    by_variant: dict[str, list[PaperQuestion]] = {variant: [] for variant in variants}
-    for question in questions:
-        for variant in question_variants(question, settings):
+    return link(((question, question) for question in questions), variants, settings)
+
+
+def link(
+    entries: Iterable[tuple[Entry, PaperQuestion]],
+    variants: Iterable[str],
+    settings: InvestigationSettings,
+) -> dict[str, tuple[Entry, ...]]:
+    """Like `links`, of what stands for each question, such as its key."""
+    by_variant: dict[str, list[Entry]] = {variant: [] for variant in variants}
+    spelling, case = settings.variant_link, settings.variant_case
+    for entry, question in entries:
+        for variant in _members(question.variant, spelling, case):
             if variant in by_variant:
-                by_variant[variant].append(question)
+                by_variant[variant].append(entry)
     cap = settings.max_questions_per_variant or None
     return {variant: tuple(linked[:cap]) for variant, linked in by_variant.items()}
 

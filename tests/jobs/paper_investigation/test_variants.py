@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -254,6 +255,23 @@ def test_names_in_a_list_are_found_and_only_they(
     for variant, found in ground(text, asked).items():
         if variant.startswith("rs"):
             assert found is (variant in present), variant
+
+
+@given(st.text("a1- _", max_size=4), st.text("a1*rs- _", max_size=12))
+@example("", "rs12 rs1")
+@example("", "_rs1_")
+def test_a_name_is_grounded_where_its_letters_stand_alone(rest: str, text: str) -> None:
+    # by the plainest rule: some place has the name and no letter or digit beside it
+    name, text = (
+        normalize(f"rs1{rest}", "fold"),
+        normalize(f"{text} rs1{rest}x", "fold"),
+    )
+    places = [place.span() for place in re.finditer(re.escape(name), text)]
+    alone = any(
+        not text[max(0, start - 1) : start].isalnum() and not text[end:][:1].isalnum()
+        for start, end in places
+    )
+    assert is_grounded(name, text) is alone
 
 
 @pytest.mark.realdata

@@ -28,6 +28,7 @@ from jobs.kit.metrics import (
     mcnemar,
     noninferiority,
     sign_flip,
+    significance,
     swap_sides,
 )
 from jobs.kit.metrics.columns import Floats
@@ -409,3 +410,19 @@ def _is_naively_decided(values: Sequence[float] | Floats) -> bool:
     means = np.cumsum(xs) / n
     spread = np.sqrt(np.maximum(np.cumsum(xs**2) / n - means**2, 0) / n)
     return bool((np.abs(means) > 1.96 * spread)[19:].any())
+
+
+@pytest.mark.parametrize("m", [17, 20, 1, 14_000])
+def test_kept_signs_are_those_that_the_seed_draws(m: int) -> None:
+    patterns = next(significance._SignStream(5).patterns(m))
+    rows = len(patterns)
+    drawn = 2 * np.random.default_rng(5).integers(0, 2, (rows, m)) - 1
+    assert np.array_equal(patterns, drawn)
+
+
+def test_a_second_test_reads_the_signs_of_the_first() -> None:
+    stream = significance._SignStream(5)
+    first = np.concatenate(list(stream.patterns(18)))
+    longer = np.concatenate(list(stream.patterns(20)))
+    assert np.array_equal(first.ravel(), longer.ravel()[: first.size])
+    assert np.array_equal(first, np.concatenate(list(stream.patterns(18))))

@@ -261,7 +261,7 @@ class _Request(aiohttp.ClientRequest):
     """A request that is sent only over a connection on which nothing has arrived.
 
     aiohttp reads from idle connections and gives a reply that nobody asked for to the
-    next request. A server's end that is still unread is noticed here too.
+    next request. An end of the connection that is still unread is noticed here too.
     """
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
@@ -273,7 +273,9 @@ class _Request(aiohttp.ClientRequest):
         protocol = conn.protocol
         if protocol is not None:
             if protocol in _used:
-                if protocol.should_close or _is_readable(conn.transport):
+                # the timer runs once bytes have arrived, complete reply or not
+                has_heard = protocol._read_timeout_handle is not None  # noqa: SLF001
+                if has_heard or protocol.should_close or _is_readable(conn.transport):
                     raise StaleConnection
             else:
                 _used.add(protocol)
@@ -290,7 +292,11 @@ def _is_readable(transport: asyncio.Transport | None) -> bool:
 
 
 class PoolTransport(httpx.AsyncBaseTransport):
-    """Connections of httpx."""
+    """Connections of httpx.
+
+    It takes a reply that follows the asked one in the same segment for the next one's;
+    connections on which something arrives later are not used again.
+    """
 
     def __init__(self, proxy: httpx.Proxy | None, timeouts: Timeouts) -> None:
         self._timeouts = {

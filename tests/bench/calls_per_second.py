@@ -59,10 +59,14 @@ def measure(quick: bool) -> list[Row]:
 
 
 @contextmanager
-def serving(latency_ms: int) -> Iterator[str]:
-    """The bare server, for as long as the context is open; yields its base URL."""
+def serving(latency_ms: int, certificate: Path | None = None) -> Iterator[str]:
+    """The bare server, for as long as the context is open; yields its base URL.
+
+    With *certificate*, the folder of `trusted.pem` and `key.pem`, it encrypts.
+    """
+    words = [sys.executable, "-m", "tests.bench.floor_server", str(latency_ms)]
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.floor_server", str(latency_ms)],
+        words if certificate is None else [*words, str(certificate)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -3,8 +3,9 @@
 A bare protocol with one fixed reply, so that the server's own cost stays as small and
 as equal as it can be; faults and ledgers belong to `siftlog simulate`. Usage:
 
-    python floor_server.py LATENCY_MS
+    python floor_server.py LATENCY_MS [FOLDER]
 
+With a folder, it encrypts with `trusted.pem` and `key.pem` in there.
 It prints its base URL in one line and serves until its standard input closes.
 """
 
@@ -12,7 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import sys
+from pathlib import Path
 
 REPLY = json.dumps(
     {
@@ -77,16 +80,24 @@ def request_length(buffer: bytes) -> int | None:
     return length if len(buffer) >= length else None
 
 
-async def serve(latency_s: float) -> None:
+async def serve(latency_s: float, certificate: Path | None) -> None:
     """Serve until standard input closes."""
     loop = asyncio.get_running_loop()
+    context = None
+    if certificate is not None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate / "trusted.pem", certificate / "key.pem")
     server = await loop.create_server(
-        lambda: Replier(latency_s), "127.0.0.1", 0, backlog=2048
+        lambda: Replier(latency_s), "127.0.0.1", 0, backlog=2048, ssl=context
     )
     async with server:
-        print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
+        scheme = "https" if context else "http"
+        print(
+            f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True
+        )
         await asyncio.to_thread(sys.stdin.read)
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(float(sys.argv[1]) / 1000))
+    _, latency_ms, *folder = sys.argv
+    asyncio.run(serve(float(latency_ms) / 1000, Path(folder[0]) if folder else None))

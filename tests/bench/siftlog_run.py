@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,10 +32,15 @@ class Figures:
     steady_per_s: float = 0.0  #: calls, see `steady`; 0: not measured
 
 
-def siftlog(base_url: str, calls: int, concurrency: int) -> Figures:
-    """Everything on: durable log, projections, limiter, parsing."""
-    few_cpu_s, _ = _run(base_url, concurrency, concurrency)
-    cpu_s, times = _run(base_url, calls, concurrency)
+def siftlog(
+    base_url: str, calls: int, concurrency: int, *, over: str | None = None
+) -> Figures:
+    """Everything on: durable log, projections, limiter, parsing.
+
+    *over* names another transport than the usual one (`transports.py`).
+    """
+    few_cpu_s, _ = _run(base_url, concurrency, concurrency, over)
+    cpu_s, times = _run(base_url, calls, concurrency, over)
     return Figures(
         calls_per_s=calls / times.seconds,
         cpu_ms=(cpu_s - few_cpu_s) / (calls - concurrency) * 1000,
@@ -50,12 +56,16 @@ class _Times:
     answered_s: list[float]
 
 
-def _run(base_url: str, calls: int, concurrency: int) -> tuple[float, _Times]:
+def _run(
+    base_url: str, calls: int, concurrency: int, over: str | None
+) -> tuple[float, _Times]:
     """CPU seconds of the process, and the times in its log."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         made = papers(folder, calls)
         words = command("generate", folder, base_url, made, concurrency)
+        if over is not None:
+            words = [sys.executable, "-m", "tests.bench.transports", over, *words[1:]]
         with subprocess.Popen(
             words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as process:

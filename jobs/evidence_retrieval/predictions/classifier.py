@@ -9,9 +9,11 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
 
 from jobs.evidence_retrieval.pipeline import Calibration
 from jobs.evidence_retrieval.predictions.fitted_gate import (
@@ -193,6 +195,15 @@ class CannotFitError(ValueError):
     """The rows cannot teach what is asked of them; the message says why."""
 
 
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The pools of all numeric libraries, looked for once: a search takes 3 ms.
+
+    Only after scikit-learn is imported: pools of libraries loaded later are missed.
+    """
+    return ThreadpoolController()
+
+
 def fit_classifier(values: Floats, y: Bools, c: float = C) -> Classifier:
     """The classifier of some rows.
 
@@ -201,7 +212,6 @@ def fit_classifier(values: Floats, y: Bools, c: float = C) -> Classifier:
     """
     # a second to import, which reading a stored gate has no use for
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - see above
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with it
 
     refuse_one_class(y)
     # a feature that never changes has a deviation of rounding errors, not of 0
@@ -210,7 +220,7 @@ def fit_classifier(values: Floats, y: Bools, c: float = C) -> Classifier:
     scale = np.where(changes, values.std(axis=0), 1.0)
     rows = (values - mean) / scale
     model = LogisticRegression(C=c, tol=TOLERANCE, max_iter=_MOST_ROUNDS)
-    with threadpool_limits(limits=1):
+    with _thread_pools().limit(limits=1):
         model.fit(rows, y)
         coefficients, intercept = _settled(
             rows, y, c, np.append(model.coef_[0], model.intercept_)

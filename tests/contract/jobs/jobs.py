@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -94,22 +96,38 @@ def run(folder: Path, *words: object, name: str = "r") -> SampleRun:
     return SampleRun(runs=runs, name=name, done=done)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRuns:
-    """Runs of the samples by their recorded models, made when they are asked for."""
+    """Runs of the samples by their recorded models, made when they are asked for.
 
-    folder: Path
+    The first worker that asks for a run makes it; each works on a copy of its own.
+    """
+
+    shared: Path  #: of all workers of a session
+    folder: Path  #: of this worker
     made: dict[str, SampleRun] = field(default_factory=dict)
 
     def of(self, case: JobCase) -> SampleRun:
-        """The run of a job: scored once, with report and figures; not to be changed."""
+        """The run of a job: scored once, with report and figures."""
         if case.name not in self.made:
-            folder = self.folder / case.name
-            folder.mkdir()
-            words = (*case.words(folder), *case.models())
-            made = self.made[case.name] = run(folder, *words)
-            assert (made.scoring() / "report.html").exists(), made.done.err
+            done = self._done(case)
+            runs = self.folder / case.name / "runs"
+            shutil.copytree(self.shared / case.name / "runs", runs)
+            self.made[case.name] = made = SampleRun(runs=runs, name="r", done=done)
+            assert (made.scoring() / "report.html").exists(), done.err
         return self.made[case.name]
+
+    def _done(self, case: JobCase) -> Done:
+        """What the run said; it is made unless another worker has."""
+        folder = self.shared / case.name
+        folder.mkdir(parents=True, exist_ok=True)
+        said = folder / "said.json"
+        with (folder / "making.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not said.exists():
+                done = run(folder, *case.words(folder), *case.models()).done
+                said.write_text(json.dumps(asdict(done)))
+        return Done(**json.loads(said.read_text()))
 
 
 def recorded(job: str) -> list[str]:

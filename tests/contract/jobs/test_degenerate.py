@@ -173,6 +173,7 @@ def scored(folder: Path, name: str, *words: object) -> SampleRun:
     return made
 
 
+@pytest.mark.usefixtures("one_format")
 @pytest.mark.parametrize("case", DATA)
 def test_degenerate_data_are_scored_whole(case: str, tmp_path: Path) -> None:
     words = DATA[case](tmp_path)

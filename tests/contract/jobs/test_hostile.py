@@ -65,6 +65,7 @@ def assert_harmless(text: str, where: str) -> None:
     assert commands == set(), where
 
 
+@pytest.mark.usefixtures("one_format")
 def test_nothing_from_outside_is_more_than_text(
     case: JobCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

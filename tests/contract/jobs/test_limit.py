@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.jobs.jobs import QUIET, JobCase, run
+from tests.contract.jobs.jobs import JobCase, run
 
 
 def drawn(
@@ -14,7 +14,7 @@ def drawn(
 ) -> set[tuple[str, ...]]:
     """The tasks of a run under a limit, of all stages."""
     words = () if limit is None else ("--limit", limit)
-    made = run(folder, *case.words(folder), *words, *QUIET, name=name)
+    made = run(folder, *case.words(folder), *words, "--no-score", name=name)
     assert made.done.code == 0, made.done.err
     names = ("stage", "key", "model", "replicate", "state")
     return {tuple(str(task[each]) for each in names) for task in made.tasks()}

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.contract.jobs.conftest import draw_one_format
 from tests.contract.jobs.data import (
     Row,
     Words,
@@ -22,7 +23,7 @@ from tests.contract.jobs.data import (
     screening,
     treatments,
 )
-from tests.contract.jobs.jobs import JOBS, QUIET, SampleRun, recorded, run
+from tests.contract.jobs.jobs import FAST, JOBS, QUIET, SampleRun, recorded, run
 from tests.contract.jobs.test_truth import sent
 from tests.processes import siftlog
 
@@ -206,9 +207,14 @@ def runs(
         patch.syspath_prepend(installed)
         patch.setenv("SIFTLOG_STOP_IF", "off")
         patch.setenv("SIFTLOG_ALLOW_UNKNOWN_PRICE", "1")
-        for name, build in (("blind", case.without), ("told", case.given)):
+        draw_one_format(patch)
+        for name, build, said in (
+            ("blind", case.without, ()),
+            ("told", case.given, QUIET),
+        ):
             (folder / name).mkdir()
-            made.append(run(folder, *build(folder / name), *models, name=name))
+            words = (*build(folder / name), *models, *said)
+            made.append(run(folder, *words, name=name))
     for each in made:
         assert each.done.code == 0, each.done.err
     blind, told = made
@@ -279,7 +285,8 @@ def test_a_truth_given_later_gives_the_metrics_of_one_given_at_the_run(
 ) -> None:
     later = runs.folder / "later"
     later.mkdir(exist_ok=True)
-    done = runs.blind.command("score", *runs.case.later(later), "--set", "boot_b=50")
+    words = (*runs.case.later(later), *FAST, *QUIET)
+    done = runs.blind.command("score", *words)
     assert done.code == 0, done.err
     assert runs.blind.card(2)["models"] == runs.told.card()["models"]
 

@@ -16,9 +16,10 @@ from runner.cli.main import exit_code
 from store.database import open_reader
 from store.read.status import status as read_status
 from store.runs import RunFolder
+from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.gates import gated
-from tests.processes import SIFTLOG, siftlog, simulated, start, status
+from tests.processes import SIFTLOG, simulated, start, status
 from tests.refusing import serve
 
 JOB = "paper-investigation"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.processes import siftlog, simulated, status
+from tests.commands import siftlog
+from tests.processes import simulated, status
 
 
 def test_a_refused_parameter_costs_one_item_and_not_a_batch(tmp_path: Path) -> None:

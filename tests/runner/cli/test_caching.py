@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.gates import Gate, gated
-from tests.processes import siftlog, simulated, start, status
+from tests.processes import simulated, start, status
 
 JOB = "paper-investigation"
 PAPERS = 6

@@ -11,17 +11,16 @@ import pytest
 from store.database import open_reader
 from store.events import ScoringRecorded
 from store.read.tasks import events
+from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.plugging import plugged
-from tests.processes import siftlog
 
 
 @pytest.fixture
 def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a run of the job `checked`, of three items."""
-    installed = plugged(tmp_path / "plugins", checked="tests.runner.cli.checked:job")
-    for name, value in installed.items():
-        monkeypatch.setenv(name, value)
+    plugged(tmp_path / "plugins", checked="tests.runner.cli.checked:job")
+    monkeypatch.syspath_prepend(tmp_path / "plugins")
     (tmp_path / "right").write_text("3")
     (tmp_path / "wrong").write_text("4")
     siftlog("run", "checked", "--run-id=r", cwd=tmp_path)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.commands import siftlog
 from tests.corpus import write_corpus
-from tests.processes import siftlog, simulated, status
+from tests.processes import simulated, status
 
 JOB = "paper-investigation"
 PRICED = ("--model=openai/m", "--price=1,4")

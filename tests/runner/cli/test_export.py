@@ -18,8 +18,8 @@ from store.database import open_reader
 from store.events import RunFinished
 from store.read.status import scorings
 from store.runs import RunFolder
+from tests.commands import siftlog
 from tests.corpus import write_corpus
-from tests.processes import siftlog
 from tests.runner.collector import attributes, collecting
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED, completed, plan_first, reply

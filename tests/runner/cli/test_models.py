@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from runner.money.prices import listed_models
-from tests.processes import siftlog, status
+from tests.commands import siftlog
+from tests.processes import status
 
 JOB = "paper-investigation"
 

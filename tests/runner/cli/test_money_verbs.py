@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.answering import answering
+from tests.commands import siftlog
 from tests.corpus import write_corpus
-from tests.processes import siftlog, simulated, status
+from tests.processes import simulated, status
 
 JOB = "paper-investigation"
 PRICES = {"SIFTLOG_ALLOW_UNKNOWN_PRICE": ""}

@@ -22,10 +22,11 @@ from runner.simulate.options import RequestOutcome
 from store.database import open_reader
 from store.read.tasks import events
 from store.tables import payload
+from tests.commands import siftlog
 from tests.gates import gated
 from tests.ledgers import read_ledger
 from tests.plugging import plugged
-from tests.processes import siftlog, simulated, start, status
+from tests.processes import simulated, start, status
 from tests.wire_forms import DEEPSEEK
 from tests.wire_server import Heard, Said, WireServer, saying
 
@@ -213,6 +214,7 @@ def panel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     installed = plugged(tmp_path / "plugins", panel="tests.crash.panel.job:job")
     for name, value in installed.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.syspath_prepend(tmp_path / "plugins")
     return tmp_path
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import siftlog
 from tests.plugging import plugged
-from tests.processes import siftlog
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which the job `building` is installed."""
     target = "tests.runner.cli.building:job"
-    for name, value in plugged(tmp_path / "plugins", building=target).items():
-        monkeypatch.setenv(name, value)
+    plugged(tmp_path / "plugins", building=target)
+    monkeypatch.syspath_prepend(tmp_path / "plugins")
     return tmp_path
 
 

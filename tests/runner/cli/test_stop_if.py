@@ -19,8 +19,8 @@ from runner.options import options_from
 from store.database import open_reader
 from store.events import RunDrained
 from store.read.tasks import events
+from tests.commands import siftlog as command
 from tests.plugging import plugged
-from tests.processes import siftlog as command
 from tests.processes import simulated, status
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.wire_server import Said, Speech, saying
@@ -152,10 +152,13 @@ def test_a_schema_that_is_ignored_is_noticed_and_prose_stops_the_run(
     assert "no JSON object" in line
 
 
-def test_a_parser_that_raises_is_counted_and_told_once(tmp_path: Path) -> None:
-    env = plugged(tmp_path / "plugged", raising=f"{__name__}:raising")
+def test_a_parser_that_raises_is_counted_and_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugged(tmp_path / "plugged", raising=f"{__name__}:raising")
+    monkeypatch.syspath_prepend(tmp_path / "plugged")
     words = ("run", "raising", "--items", 5, "--run-id", "r", "--no-report")
-    done = siftlog(*words, cwd=tmp_path, env=env, exits=0)
+    done = siftlog(*words, cwd=tmp_path, exits=0)
     assert done.stderr.count("Traceback (most recent call last)") == 1
     assert "IndexError at tests/runner/cli/test_stop_if.py:" in done.stderr
     assert str(Path(__file__).parent) in done.stderr  # the traceback is whole
@@ -168,7 +171,7 @@ def test_a_parser_that_raises_is_counted_and_told_once(tmp_path: Path) -> None:
     assert len(faults) == 1
     assert str(Path(__file__).parent) not in str(faults)
     # nothing is sent, and nothing dies on the same replies
-    assert siftlog("score", "r", cwd=tmp_path, env=env, exits=0)
+    assert siftlog("score", "r", cwd=tmp_path, exits=0)
 
 
 def test_an_offline_model_is_judged_only_by_rules_that_were_typed() -> None:

@@ -16,9 +16,10 @@ from runner.options import options_from
 from store.database import open_reader
 from store.read.tasks import events
 from store.results import StoppingRule
+from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.gates import gated
-from tests.processes import siftlog, simulated, start, status
+from tests.processes import simulated, start, status
 
 JOB = "paper-investigation"
 KEY = {"OPENAI_API_KEY": "k"}

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.gates import gated
-from tests.processes import siftlog, simulated, start, status, until, until_said
+from tests.processes import simulated, start, status, until, until_said
 
 JOB = "paper-investigation"
 

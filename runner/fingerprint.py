@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 from runner.clients.wire_shared import skeleton
 from runner.errors import DatasetError
@@ -21,6 +22,7 @@ __all__ = [
     "input_hashes",
     "manifest",
     "request_hash",
+    "source_hash",
 ]
 
 _CHUNK = 1 << 20
@@ -52,15 +54,30 @@ def code_hash(job: Job) -> str:
     is_package = source.name == "__init__.py"
     root = source.parents[len(inner) + is_package]
     is_alone = not inner and not is_package
-    files = {source} if is_alone else set(source.parent.rglob("*.py"))
+    if is_alone:
+        return _tree_hash(root, [source])
+    files = _with_imports(source.parent.rglob("*.py"), root, house)
+    files |= set(source.parent.glob("prompts*.toml"))
+    return _tree_hash(root, sorted(files))
+
+
+def source_hash(module: ModuleType) -> str:
+    """Hash a module's source file and the files of its package that it imports."""
+    source = Path(inspect.getfile(module)).resolve()
+    house, *inner = module.__name__.split(".")
+    root = source.parents[len(inner) + (source.name == "__init__.py")]
+    return _tree_hash(root, sorted(_with_imports([source], root, house)))
+
+
+def _with_imports(sources: Iterable[Path], root: Path, house: str) -> set[Path]:
+    """Return source files and those that they import, also indirectly."""
+    files = set(sources)
     waiting = list(files)
     while waiting:
         imported = set(_imports(waiting.pop(), root, house)) - files
         files |= imported
         waiting += imported
-    if not is_alone:
-        files |= set(source.parent.glob("prompts*.toml"))
-    return _tree_hash(root, sorted(files))
+    return files
 
 
 def _imports(file: Path, root: Path, house: str) -> Iterator[Path]:

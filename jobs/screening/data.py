@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -41,8 +42,7 @@ ReasonCode: TypeAlias = Literal[
 REASON_CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScreeningJudgement:
+class ScreeningJudgement(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A parsed reply."""
 
     decision: Decision

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from os.path import isfile
 from pathlib import Path
+from types import ModuleType
 
 from runner.clients.wire_shared import skeleton
 from runner.errors import DatasetError
@@ -23,6 +24,7 @@ __all__ = [
     "input_hashes",
     "manifest",
     "request_hash",
+    "source_hash",
 ]
 
 _CHUNK = 1 << 20
@@ -54,7 +56,24 @@ def code_hash(job: Job) -> str:
     is_package = source.name == "__init__.py"
     root = source.parents[len(inner) + is_package]
     is_alone = not inner and not is_package
-    files = {source} if is_alone else set(source.parent.rglob("*.py"))
+    if is_alone:
+        return _tree_hash(root, [source])
+    files = _with_imports(source.parent.rglob("*.py"), root, house)
+    files |= set(source.parent.glob("prompts*.toml"))
+    return _tree_hash(root, sorted(files))
+
+
+def source_hash(module: ModuleType) -> str:
+    """Hash a module's source file and the files of its package that it imports."""
+    source = Path(inspect.getfile(module)).resolve()
+    house, *inner = module.__name__.split(".")
+    root = source.parents[len(inner) + (source.name == "__init__.py")]
+    return _tree_hash(root, sorted(_with_imports([source], root, house)))
+
+
+def _with_imports(sources: Iterable[Path], root: Path, house: str) -> set[Path]:
+    """Return source files and those that they import, also indirectly."""
+    files = set(sources)
     is_file = cache(isfile)  # most files import the same modules
     waiting = list(files)
     while waiting:
@@ -65,9 +84,7 @@ def code_hash(job: Job) -> str:
         } - files
         files |= imported
         waiting += imported
-    if not is_alone:
-        files |= set(source.parent.glob("prompts*.toml"))
-    return _tree_hash(root, sorted(files))
+    return files
 
 
 def _imports(file: Path, root: str, house: str) -> Iterator[str]:

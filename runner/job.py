@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import (
     Any,
+    Generic,
     Literal,
     Protocol,
     TypeAlias,
+    TypeVar,
     runtime_checkable,
 )
 
+import msgspec
 from pydantic import BaseModel
 
 from runner.errors import UsageError
@@ -39,8 +42,7 @@ class TaskSpec:
     group: str | None = None  #: key under which a gathering stage collects it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A planned task, identified by job, stage, key, model and replicate."""
 
     number: int  #: dense in its run, from 1; not part of the identity
@@ -51,9 +53,10 @@ class Task:
     context: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """A task with its outcome: a reply, an error, a skip, or none yet.
+
+    `msgspec.structs.replace` makes a changed copy of it, or of its task.
 
     For `Job.follow_up`, `parsed` is the parser's result; scoring gets unparsed replies
     and parses them with the requested rules.
@@ -162,6 +165,55 @@ class Answers(Protocol):
     def families(self) -> Iterator[tuple[Answer, ...]]:
         """Yield each first-stage answer with all its descendants."""
         ...
+
+
+Parsed = TypeVar("Parsed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyParser(Generic[Parsed]):
+    """A parser of chat replies whose results a scoring may keep for the next one.
+
+    The result may depend on the reply, the stage, and on *reads*, and on nothing else.
+    """
+
+    name: str  #: of the file of results; letters, digits and "_"
+    result: type[Parsed]  #: a type that msgspec encodes and decodes without loss
+    parse: Callable[[str, Reply], Parsed]  #: gets the stage's name; never raises
+    reads: str = ""  #: content, or hash, of the part of the data set that it reads
+
+
+@runtime_checkable
+class ParsingAnswers(Protocol):
+    """Answers that may know the parsed replies already."""
+
+    def parsed_families(self, parser: ReplyParser[Any]) -> Iterator[tuple[Answer, ...]]:
+        """Yield families as `parsed_families` does."""
+        ...
+
+
+def parsed_families(
+    answers: Answers, parser: ReplyParser[Any]
+) -> Iterator[tuple[Answer, ...]]:
+    """Yield the families with parsed chat replies; None where there is no such reply.
+
+    Results of an earlier scoring are used where they are known. Then no reply is read,
+    and `Answer.reply` is None.
+    """
+    if isinstance(answers, ParsingAnswers):
+        yield from answers.parsed_families(parser)
+        return
+    for family in answers.families():
+        yield tuple([parsed_by(parser, answer) for answer in family])
+
+
+def parsed_by(parser: ReplyParser[Any], answer: Answer) -> Answer:
+    """Return the answer with its chat reply parsed; itself without such a reply."""
+    reply = answer.chat
+    if reply is None:
+        return answer
+    parsed = parser.parse(answer.task.stage, reply)
+    return msgspec.structs.replace(answer, parsed=parsed)
 
 
 class Prepared(Protocol):

@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import structs
 
 from runner.clients.wire import decode_reply
 from runner.job import Answer, Dataset, Job, Stage, Task, TaskSpec
 from runner.job_faults import JobFaults, read_reply
 from runner.messages import AnyReply
 from store.log.interface import StoredReply
-from store.task import PlannedTask, TaskRow, TaskState
+from store.outcomes import Outcome
+from store.task import PlannedTask, TaskRow, TaskState, usd
 
 _SEED = 20260118
 
@@ -252,15 +255,48 @@ def _planned(spec: TaskSpec, model: str, replicate: int, *, root: int) -> Planne
     )
 
 
+def outcome_answer(
+    row: Outcome, reply: AnyReply | None, parsed: object = None
+) -> Answer:
+    """Convert a row, and its decoded reply or what was parsed from it, to an answer."""
+    task = Task(
+        number=row.task,
+        stage=row.stage,
+        key=row.key,
+        model=row.model,
+        replicate=row.replicate,
+        context=row.context,
+    )
+    if has_answer(row):
+        cost = None if row.cost_pico is None else usd(row.cost_pico)
+        return Answer(task=task, reply=reply, parsed=parsed, cost_usd=cost)
+    return _without_reply(task, row.state, row.error, row.reason)
+
+
+def has_answer(row: Outcome) -> bool:
+    """Return whether the stored reply of a task counts."""
+    return row.reply_seq is not None and row.state in ANSWERED
+
+
 def answer_of(row: TaskRow, stored: StoredReply | None) -> Answer:
     """Convert a task's row and stored reply to an answer; the reply is not parsed."""
     task = task_of(row)
-    if stored is not None and row.state in {TaskState.COMPLETED, TaskState.RUNNING}:
+    if stored is not None and row.state in ANSWERED:
         return Answer(task=task, reply=reply_of(stored), cost_usd=row.cost_usd)
-    if row.state is TaskState.FAILED:
-        return Answer(task=task, error=row.error or "unknown")
-    if row.state is TaskState.SKIPPED:
-        return Answer(task=task, skip=row.reason or "unknown")
+    return _without_reply(task, row.state, row.error, row.reason)
+
+
+ANSWERED: Final = frozenset({TaskState.COMPLETED, TaskState.RUNNING})
+"""States in which a stored reply counts."""
+
+
+def _without_reply(
+    task: Task, state: TaskState, error: str | None, reason: str | None
+) -> Answer:
+    if state is TaskState.FAILED:
+        return Answer(task=task, error=error or "unknown")
+    if state is TaskState.SKIPPED:
+        return Answer(task=task, skip=reason or "unknown")
     return Answer(task=task, is_open=True)
 
 
@@ -276,7 +312,7 @@ def parsed_answer(
     if answer.reply is None:
         return answer
     parsed = read_reply(stages[row.stage], dataset, answer.task, answer.reply, faults)
-    return replace(answer, parsed=parsed)
+    return structs.replace(answer, parsed=parsed)
 
 
 def reply_of(stored: StoredReply) -> AnyReply:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from store.results import ItemParts, Milestone
 
 Number: TypeAlias = float | int | None
@@ -298,8 +300,7 @@ class Finding:
         return f"{self.where}: {self.message}{occurrences}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Result of scoring one task, for the monitor and for explain."""
 
     task: int
@@ -325,8 +326,7 @@ class Artifact:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamedRow:
+class StreamedRow(msgspec.Struct, frozen=True, kw_only=True):
     """The next row of a declared table."""
 
     table: str

@@ -159,8 +159,11 @@ class Score:
     right: int
 
 
-def write_verdicts(path: Path, verdicts: Iterable[StoredVerdict]) -> None:
-    """Write *verdicts* to a new database at *path*, in flat memory."""
+def write_verdicts(path: Path, verdicts: Iterable[object]) -> None:
+    """Write *verdicts* to a new database at *path*, in flat memory.
+
+    They have the fields of a `StoredVerdict`, and maybe others.
+    """
     columns = attrgetter("task", "value", "expected", "correct", "rule")
     rows = map(columns, verdicts)
     with closing(sqlite3.connect(path)) as db:

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from functools import partial
 
+import msgspec
+
 from store.database import SQL
 from store.encoding import event_of, unpack
 from store.errors import CorruptLog
@@ -347,6 +349,32 @@ def reply_of(
             "or see 'siftlog verify'"
         )
     return StoredReply(seq=seq, answered=answered, body=_body(seq, *body))
+
+
+class _Form(msgspec.Struct):
+    form: str
+
+
+_FORM = msgspec.json.Decoder(_Form)
+
+
+def form_and_body(
+    seq: int, version: int, facts: bytes, *body: *tuple[int, int, bytes | None]
+) -> tuple[str, bytes]:
+    """Return a reply's wire form and body from the columns that `reply_of` reads.
+
+    It reads no other field of the event, which takes a fifth of the time.
+
+    Raises:
+        CorruptLog: the row is damaged, or of a later version.
+    """
+    if version == AttemptAnswered.VERSION:
+        try:
+            return _FORM.decode(facts).form, _body(seq, *body)
+        except msgspec.DecodeError:
+            pass  # the other decoder says what is wrong
+    stored = reply_of(seq, version, facts, *body)
+    return stored.answered.form, stored.body
 
 
 def _body(seq: int, encoding: int, length: int, data: bytes | None) -> bytes:

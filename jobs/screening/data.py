@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+import msgspec
+
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 
@@ -41,8 +43,7 @@ ReasonCode: TypeAlias = Literal[
 REASON_CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScreeningJudgement:
+class ScreeningJudgement(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A parsed reply."""
 
     decision: Decision

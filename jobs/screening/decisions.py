@@ -24,8 +24,8 @@ import numpy as np
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.screening.data import KINDS, UNLABELLED, RecordKind, ScreeningRecord
 from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.replies import AnswerColumns
 from jobs.screening.settings import Outside, ScreeningSettings, StageName
-from runner.job import Answers
 from runner.scorecard import Finding
 
 INCLUDE, EXCLUDE, UNCLEAR, UNPARSED, FAILED, SKIPPED, MISSING = range(7)
@@ -187,24 +187,24 @@ class ScreenedRecords:
     stages: tuple[str, ...]  #: that judged it, in their order
 
 
-def screened_records(dataset: ScreeningDataset, answers: Answers) -> ScreenedRecords:
+def screened_records(
+    dataset: ScreeningDataset, answers: AnswerColumns
+) -> ScreenedRecords:
     """The records that a run is about, and the stages: set, or imported."""
     validation_set = dataset.validation_set
     if not answers.imported and validation_set is not None:
         return _records_table(validation_set.records, dataset.settings.stages)
-    stated: dict[str, ScreeningRecord] = {}
-    stages: set[str] = set()
-    for family in answers.families():
-        task = family[0].task
-        stages.add(task.stage)
-        if task.context is not None and task.key not in stated:
-            stated[task.key] = _imported_record(task.key, decode_label(task.context))
-    records = (
-        _in_set_order(stated.values())
-        if validation_set is None
-        else validation_set.records
-    )
-    return _records_table(records, tuple(stage for stage in STAGES if stage in stages))
+    records: Sequence[ScreeningRecord]
+    if validation_set is None:
+        records = _in_set_order(
+            _imported_record(key, decode_label(context))
+            for key, context in zip(answers.keys, answers.contexts, strict=True)
+            if context is not None
+        )
+    else:
+        records = validation_set.records
+    stages = tuple(stage for stage in STAGES if stage in answers.first_stages)
+    return _records_table(records, stages)
 
 
 def _imported_record(key: str, truth: ImportedLabel) -> ScreeningRecord:

@@ -44,6 +44,7 @@ from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.negatives_trace import UNTITLED
 from jobs.screening.parsing import parse_criteria, parse_screen
 from jobs.screening.ranking import RankedReview
+from jobs.screening.replies import read_answers
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from store.document import (
@@ -378,7 +379,7 @@ def explain(dataset: ScreeningDataset, answers: Answers, items: tuple[str, ...])
     Raises:
         UsageError: an item names nothing in the run.
     """
-    screened = screened_records(dataset, answers)
+    screened = screened_records(dataset, read_answers(answers))
     chosen = select(items, screened)
     run = ExplainedScreening.about(
         dataset, answers, screened, {selected.review for selected in chosen}

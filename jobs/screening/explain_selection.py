@@ -28,6 +28,7 @@ from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.predictions import collect_predictions
 from jobs.screening.prompts import CriteriaSource, ReviewDescription, describe_review
 from jobs.screening.ranking import RankedReview, rank_reviews
+from jobs.screening.replies import read_answers
 from runner.job import Answer, Answers, Task
 from store.document import Block, Fact, Quote
 from store.printable import one_line
@@ -135,7 +136,8 @@ class ExplainedScreening:
 
     @cached_property
     def _predictions(self) -> ScreeningPredictions:
-        return collect_predictions(self.dataset, self.answers, self.screened)
+        columns = read_answers(self.answers)
+        return collect_predictions(self.dataset, columns, self.screened)
 
     @cached_property
     def views(self) -> Mapping[str, DecisionView]:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+import msgspec
+
 from jobs.kit.inputs.cells import kind_of
 from jobs.kit.replies import (
     Object,
@@ -31,7 +33,7 @@ from jobs.screening.data import (
 )
 from jobs.screening.input_tables import PICO
 from jobs.screening.inputs import ScreeningDataset
-from runner.job import Stage, Task
+from runner.job import ReplyParser, Stage, Task
 from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 
@@ -286,6 +288,35 @@ def read_screen(
     if dataset.validation_set is not None and dataset.find(task.key) is None:
         return ParseFailure(reason="unknown_record")
     return parse_screen(reply)
+
+
+class ScreeningReading(msgspec.Struct, frozen=True, array_like=True):
+    """What a scoring keeps of a reply of any stage.
+
+    Neither a judgement nor a failure: the reply states criteria.
+    """
+
+    judgement: ScreeningJudgement | None = None
+    failure: ParseFailure | None = None
+    p: float | None = None  #: of a reply that states a score and no decision
+
+
+def read_stage(stage: str, reply: Reply) -> ScreeningReading:
+    """Read a reply of a stage by the present rules, whatever it is about."""
+    if stage == "criteria":
+        criteria = parse_criteria(reply)
+        if isinstance(criteria, ParseFailure):
+            return ScreeningReading(failure=criteria)
+        return ScreeningReading()
+    parsed = parse_screen(reply)
+    if isinstance(parsed, ScreeningJudgement):
+        return ScreeningReading(judgement=parsed)
+    p = score_alone(reply.text) if parsed.reason == "score_only" else None
+    return ScreeningReading(failure=parsed, p=p)
+
+
+PARSER = ReplyParser(name="screening", result=ScreeningReading, parse=read_stage)
+"""The parser of scorings; it reads no data."""
 
 
 STAGES = (

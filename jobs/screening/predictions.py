@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+from msgspec import structs
 
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics.columns import Floats, Ints, quotient
-from jobs.screening.data import Criteria, Decision, ScreeningJudgement
+from jobs.screening.data import Decision, ScreeningJudgement
 from jobs.screening.decisions import (
     EXCLUDE,
     FAILED,
@@ -33,9 +34,8 @@ from jobs.screening.decisions import (
     ScreeningPredictions,
 )
 from jobs.screening.inputs import ScreeningDataset
-from jobs.screening.parsing import parse_criteria, parse_screen, score_alone
 from jobs.screening.plan import ends_early
-from runner.job import Answer, Answers
+from jobs.screening.replies import AnswerColumns, Said
 from runner.messages import ParseFailure
 
 OUTCOME_OF: Mapping[Decision, int] = {
@@ -75,21 +75,6 @@ class RecordOutcome:
     skip: str = ""
     replies: int = 0
     issues: tuple[str, ...] = field(default=())
-
-
-def read_stage(answer: Answer, stage: int) -> StageAnswer:
-    """One answer, read by the present rules."""
-    reply = answer.chat
-    parsed = None if reply is None else parse_screen(reply)
-    has_score = isinstance(parsed, ParseFailure) and parsed.reason == "score_only"
-    return StageAnswer(
-        stage=stage,
-        parsed=parsed,
-        p=score_alone(reply.text) if reply is not None and has_score else None,
-        error=answer.error,
-        skip=answer.skip,
-        is_open=answer.is_open,
-    )
 
 
 def combine_stages(
@@ -168,6 +153,20 @@ def _issues(parsed: ScreeningJudgement | ParseFailure | None) -> tuple[str, ...]
     if isinstance(parsed, ParseFailure):
         return (f"parse.{parsed.reason}",)
     return () if parsed is None else parsed.issues
+
+
+def record_places(answers: AnswerColumns, screened: ScreenedRecords) -> Ints:
+    """The place of the record that each answer is about; -1: none of them."""
+    place = screened.index_by_key
+    of_keys = [place.get(key, -1) for key in answers.keys]
+    places: Ints = np.array(of_keys, dtype=np.int64)[np.array(answers.key, np.int64)]
+    return places
+
+
+def _of_lanes(answers: AnswerColumns, values: Sequence[int]) -> Ints:
+    """The value of the lane of each answer."""
+    column: Ints = np.array(values, dtype=np.int64)[np.array(answers.lane, np.int64)]
+    return column
 
 
 EnsembleRule = Literal["any", "majority", "all"]
@@ -264,12 +263,10 @@ def _reasons(
 
 
 def collect_predictions(
-    dataset: ScreeningDataset, answers: Answers, screened: ScreenedRecords
+    dataset: ScreeningDataset, answers: AnswerColumns, screened: ScreenedRecords
 ) -> ScreeningPredictions:
     """What the answers say of the *screened* records, by the present rules."""
     collector = _Collector(dataset, answers, screened)
-    for family in answers.families():
-        collector.add(family)
     replicates = collector.columns()
     joined = [
         join_replicates(
@@ -293,80 +290,171 @@ def collect_predictions(
 
 
 class _Collector:
-    """One pass, with what it has found so far."""
+    """The answers about records, by model and replicate, and what was found so far."""
 
     def __init__(
-        self, dataset: ScreeningDataset, answers: Answers, screened: ScreenedRecords
+        self,
+        dataset: ScreeningDataset,
+        answers: AnswerColumns,
+        screened: ScreenedRecords,
     ) -> None:
         self._screened = screened
-        self._imported = answers.imported
-        self._stage_indices = {name: at for at, name in enumerate(screened.stages)}
-        self._stages = tuple(self._stage_indices)
+        self._answers = answers
+        self._stages = screened.stages
         self._dataset = dataset
-        self._steps: dict[tuple[str, int], dict[int, list[StageAnswer]]] = {
-            (model, replicate): {}
-            for model in answers.models
-            for replicate in range(1, answers.replicates + 1)
-        }
         self.findings = InputFindings()
         self._open = 0
-        self.stale = 0
+        self._said = np.array(answers.said, dtype=np.int64)
+        self._at = record_places(answers, screened)
+        place = {name: at for at, name in enumerate(screened.stages)}
+        lanes = answers.lanes
+        self._stage = _of_lanes(answers, [place.get(lane.stage, -1) for lane in lanes])
+        asked = {
+            (model, replicate): index
+            for index, (model, replicate) in enumerate(
+                (model, replicate)
+                for model in answers.models
+                for replicate in range(1, answers.replicates + 1)
+            )
+        }
+        own = [asked.get((lane.model, lane.replicate), -1) for lane in lanes]
+        column = _of_lanes(answers, own)
+        is_criteria = _of_lanes(
+            answers, [at.stage == "criteria" for at in answers.lanes]
+        )
+        for row in np.flatnonzero(is_criteria).tolist():
+            self._note(row)
+        is_due = (self._at >= 0) & (self._stage >= 0) & (column >= 0)
+        has_reply = np.array([said.parsed is not None for said in answers.forms], bool)
+        left_out = self._said[~is_due & (is_criteria == 0)]
+        self.stale = int(has_reply[left_out].sum())
+        self._rows = {
+            key: np.flatnonzero(is_due & (column == index))
+            for key, index in asked.items()
+        }
 
-    def add(self, family: Sequence[Answer]) -> None:
-        """Take in a first-stage answer with what descends from it."""
-        for answer in family:
-            task = answer.task
-            if task.stage == "criteria":
-                self._note(answer)
-                continue
-            stage = self._stage_indices.get(task.stage)
-            at = self._screened.index_by_key.get(task.key)
-            by_record = self._steps.get((task.model, task.replicate))
-            if stage is None or at is None or by_record is None:
-                self.stale += answer.reply is not None
-            else:
-                by_record.setdefault(at, []).append(read_stage(answer, stage))
-
-    def _note(self, answer: Answer) -> None:
+    def _note(self, row: int) -> None:
         """Flag criteria that no model stated: the review's abstract was told."""
-        reply = answer.chat
-        is_stated = reply is not None and isinstance(parse_criteria(reply), Criteria)
-        if not (is_stated or answer.is_open):
-            task = answer.task
+        answers = self._answers
+        said = answers.forms[answers.said[row]]
+        if not (said.is_stated or said.is_open):
             self.findings.add(
                 "criteria_not_stated",
                 "warn",
-                f"criteria of {task.model}",
+                f"criteria of {answers.lanes[answers.lane[row]].model}",
                 "The model that states a review's criteria gave none that "
                 "could be parsed: prompts used the review's abstract or "
                 "title.",
-                example=task.key,
+                example=answers.keys[answers.key[row]],
             )
 
     @property
     def missing(self) -> int:
         """Tasks that are due and not there; known when all columns were made."""
-        if self._imported:
+        if self._answers.imported:
             return 0
         n = len(self._screened.records)
         return self._open + sum(
-            n - len(by_record) for by_record in self._steps.values()
+            n - len(np.unique(self._at[rows])) for rows in self._rows.values()
         )
 
     def columns(self) -> list[Decisions]:
         """Every model and replicate, in the run's order."""
+        column = self._column if len(self._stages) > 1 else self._single_stage
         return [
-            self._column(model, replicate, steps)
-            for (model, replicate), steps in self._steps.items()
+            column(model, replicate, rows)
+            for (model, replicate), rows in self._rows.items()
         ]
 
-    def _column(
-        self, model: str, replicate: int, steps: Mapping[int, Sequence[StageAnswer]]
-    ) -> Decisions:
+    def _single_stage(self, model: str, replicate: int, rows: Ints) -> Decisions:
+        """The same as `_column` where no record has a second stage."""
+        answers, n = self._answers, len(self._screened.records)
+        forms = [
+            combine_stages([self._step(said, 0)], 0, has_ended=False)
+            for said in answers.forms
+        ]
+        at, said = self._at[rows], self._said[rows]
+
+        def placed(values: Sequence[int], missing: int) -> Ints:
+            column = np.full(n, missing, dtype=np.int64)
+            column[at] = np.array(values, dtype=np.int64)[said]
+            return column
+
+        def words(values: Sequence[str]) -> list[str]:
+            column = [""] * n
+            for place, form in zip(at.tolist(), said.tolist(), strict=True):
+                column[place] = values[form]
+            return column
+
+        p = np.full(n, np.nan)
+        p[at] = np.array(answers.p)[rows]
+        reason = [""] * n
+        if answers.reasons:
+            for place, row in zip(at.tolist(), rows.tolist(), strict=True):
+                reason[place] = answers.reasons.get(row, "")
+        times = np.bincount(said, minlength=len(forms)).tolist()
+        skips, counts = Counter[str](), Counter[str]()
+        for form, own, n_own in zip(forms, answers.forms, times, strict=True):
+            skips[form.skip] += n_own
+            for word in form.issues:
+                counts[word] += n_own
+            self._open += n_own * (own.skip == EXCLUDED_EARLIER)
+        del skips[""]
+        return Decisions(
+            model=model,
+            replicate=replicate,
+            outcome=placed([form.outcome for form in forms], MISSING),
+            p=p,
+            stage=placed([form.stage for form in forms], -1),
+            ended=np.zeros(n, dtype=np.int64),
+            latest=placed([form.latest for form in forms], MISSING),
+            stages=self._stages,
+            reason_code=words([form.reason_code for form in forms]),
+            reason=reason,
+            issues=words([NOTED.join(form.issues) for form in forms]),
+            replies=sum(
+                form.replies * n_own for form, n_own in zip(forms, times, strict=True)
+            ),
+            skip=dict(+skips),
+            counts=dict(+counts),
+        )
+
+    def _step(
+        self, said: Said, stage: int, p: float | None = None, reason: str = ""
+    ) -> StageAnswer:
+        parsed, own = said.parsed, p
+        if isinstance(parsed, ScreeningJudgement):
+            parsed = structs.replace(parsed, p_include=p, reason=reason)
+            own = None
+        return StageAnswer(
+            stage=stage,
+            parsed=parsed,
+            p=own,
+            error=said.error,
+            skip=said.skip,
+            is_open=said.is_open,
+        )
+
+    def _steps(self, rows: Ints) -> Mapping[int, Sequence[StageAnswer]]:
+        """The steps of each record that has any."""
+        answers = self._answers
+        steps: dict[int, list[StageAnswer]] = {}
+        for row in rows.tolist():
+            p = answers.p[row]
+            step = self._step(
+                answers.forms[answers.said[row]],
+                int(self._stage[row]),
+                None if math.isnan(p) else p,
+                answers.reasons.get(row, ""),
+            )
+            steps.setdefault(int(self._at[row]), []).append(step)
+        return steps
+
+    def _column(self, model: str, replicate: int, rows: Ints) -> Decisions:
         last, n = len(self._stages) - 1, len(self._screened.records)
         unasked = RecordOutcome(outcome=MISSING, ended=last, latest=MISSING)
         outcomes, skips = [unasked] * n, Counter[str]()
-        for at, record_steps in steps.items():
+        for at, record_steps in self._steps(rows).items():
             due, has_ended = self._due(record_steps)
             outcomes[at] = combine_stages(due, last, has_ended=has_ended)
             skips.update(filter(None, [outcomes[at].skip]))
@@ -392,7 +480,7 @@ class _Collector:
     def _due(self, steps: Sequence[StageAnswer]) -> tuple[Sequence[StageAnswer], bool]:
         """The steps up to the one that ends the record, and whether one does."""
         in_order = sorted(steps, key=lambda step: step.stage)
-        if self._imported:
+        if self._answers.imported:
             # what the settings were is not known: nothing after an exclusion is an end
             return in_order, is_exclusion(in_order[-1])
         due: list[StageAnswer] = []

@@ -1,23 +1,21 @@
 """Scores a run: metrics, tables, files, figures, verdicts and a summary.
 
-Verdicts are read in a second pass over the answers, made while they are written, so
-that none is held. Each reply is judged by itself, as the model said it: no stage,
+Answers are read once, into columns. Verdicts are made of them while they are written,
+so that none is held. Each reply is judged by itself, as the model said it: no stage,
 threshold or replicate changes it. Unclear is neither right nor wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from jobs.kit.metrics.columns import Bools
 from jobs.kit.score import (
     ItemFrame,
     ItemMetric,
-    Judged,
     ModelScores,
-    TaskVerdicts,
     comparable,
     with_models,
 )
@@ -33,7 +31,8 @@ from jobs.screening.decisions import CALLS, STAGES, ScreenedRecords, screened_re
 from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.measures import MEASURES
-from jobs.screening.predictions import collect_predictions, read_stage
+from jobs.screening.predictions import collect_predictions, record_places
+from jobs.screening.replies import AnswerColumns, Said, read_answers
 from jobs.screening.results import (
     ACCURACY,
     SENSITIVITY,
@@ -48,34 +47,67 @@ from jobs.screening.settings import FILE_LISTS, INPUTS
 from jobs.screening.summary import run_text
 from jobs.screening.tables import record_tables, short_tables
 from jobs.screening.worklist import RisFiles
-from runner.job import Answer, Answers
+from runner.job import Answers
 from runner.messages import ParseFailure
-from runner.scorecard import Comparable, Finding, Labels, Scorecard, StreamedDetails
+from runner.scorecard import (
+    Comparable,
+    Finding,
+    Labels,
+    Scorecard,
+    StreamedDetails,
+    Verdict,
+)
 
 
-def judged(screened: ScreenedRecords, answer: Answer) -> Judged | None:
-    """The verdict on an answer about a record.
+@dataclass(frozen=True, slots=True)
+class RecordVerdicts:
+    """Streams the verdicts on replies about records; may be read again.
 
-    None of a record that is not asked for any more, and without a reply.
+    There is none on a record that is not asked for any more, and without a reply.
     """
-    at = screened.index_by_key.get(answer.task.key)
-    if at is None or answer.task.stage not in STAGES:
-        return None
-    label = int(screened.records.label[at])
-    expected = "" if label == UNLABELLED else CALLS[label]
-    match read_stage(answer, 0).parsed:
-        case ScreeningJudgement() as judgement:
-            p = "" if judgement.p_include is None else f" {judgement.p_include:.2f}"
-            return Judged(
-                value=f"{judgement.decision}{p}",
+
+    answers: AnswerColumns
+    screened: ScreenedRecords
+
+    def __iter__(self) -> Iterator[Verdict]:
+        answers, labels = self.answers, self.screened.records.label.tolist()
+        of_forms = [*map(_read_as, answers.forms)]
+        for number, key, at, lane, said, p in zip(
+            answers.task,
+            answers.key,
+            record_places(answers, self.screened).tolist(),
+            answers.lane,
+            answers.said,
+            answers.p,
+            strict=True,
+        ):
+            form, (stage, model, _) = of_forms[said], answers.lanes[lane]
+            if form is None or at < 0 or stage not in STAGES:
+                continue
+            decision, rule = form
+            label = labels[at]
+            expected = "" if label == UNLABELLED else CALLS[label]
+            is_open = decision in {"", "unclear"} or not expected
+            has_p = decision and p == p  # noqa: PLR0124 - NaN is not itself
+            yield Verdict(
+                task=number,
+                model=model,
+                stage=stage,
+                key=answers.keys[key],
+                value=f"{decision} {p:.2f}" if has_p else decision,
                 expected=expected,
-                correct=None
-                if judgement.decision == "unclear" or not expected
-                else judgement.decision == expected,
-                rule=", ".join((judgement.rule, *judgement.issues)),
+                correct=None if is_open else decision == expected,
+                rule=rule,
             )
+
+
+def _read_as(said: Said) -> tuple[str, str] | None:
+    """The decision, if any, and the rule that read it or why none could be read."""
+    match said.parsed:
+        case ScreeningJudgement() as judgement:
+            return judgement.decision, ", ".join((judgement.rule, *judgement.issues))
         case ParseFailure(reason=reason):
-            return Judged(expected=expected, rule=reason)
+            return "", reason
         case None:
             return None
 
@@ -158,8 +190,9 @@ def compared(column: ScreeningModelResults) -> Comparable:
 
 def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
-    screened = screened_records(dataset, answers)
-    predictions = collect_predictions(dataset, answers, screened)
+    columns = read_answers(answers)
+    screened = screened_records(dataset, columns)
+    predictions = collect_predictions(dataset, columns, screened)
     results = measure_decisions(dataset, predictions)
     has_truth = results.has_truth
     comparables = {
@@ -183,7 +216,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         figures=figures(results),
         details=StreamedDetails(
             files=(*long_tables, ris),
-            verdicts=TaskVerdicts(answers, partial(judged, screened)),
+            verdicts=RecordVerdicts(columns, screened),
         ),
         settings=dataset.settings.model_dump(
             mode="json", exclude={*INPUTS, *FILE_LISTS, "question"}

@@ -40,7 +40,7 @@ from runner.errors import (
     ServerError,
 )
 from runner.messages import ChatRequest, ImagePart, Message, Reply, Schema, Usage
-from store.served_by import served_in
+from store.served_by import ServedBy, served_in
 
 OPENAI_CHAT: Final = "openai.chat"
 """OpenAI's chat completions form."""
@@ -150,6 +150,43 @@ class _Completion(msgspec.Struct):
 _completion: Final = msgspec.json.Decoder(_Completion)
 
 
+class _PlainMessage(msgspec.Struct, forbid_unknown_fields=True):
+    """A message whose answer and reasoning are texts, and that has no refusal."""
+
+    content: str
+    role: Any = None
+    refusal: None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    annotations: Any = None
+    audio: Any = None
+    function_call: Any = None
+    tool_calls: Any = None
+
+
+class _PlainChoice(msgspec.Struct, forbid_unknown_fields=True):
+    message: _PlainMessage
+    finish_reason: str
+    index: Any = None
+    logprobs: Any = None
+
+
+class _PlainCompletion(msgspec.Struct):
+    """The usual form of a body, which needs no inspection of types."""
+
+    choices: tuple[_PlainChoice]
+    model: str | None = None
+    id: str | None = None
+    system_fingerprint: str | None = None
+    provider: str | None = None
+    service_tier: str | None = None
+    usage: Any = None
+    received: None = None
+
+
+_plain_completion: Final = msgspec.json.Decoder(_PlainCompletion)
+
+
 FINISH_REASONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("max_tokens", "model_length", "max_length"), "length"),
     **dict.fromkeys(
@@ -186,6 +223,47 @@ def decode_chat(body: bytes) -> Reply:
     A choice with a message is a reply: neither an invalid usage nor invalid server
     names make it unreadable.
     """
+    try:
+        plain = _plain_completion.decode(body)
+    except (*UNREADABLE, UnicodeDecodeError):
+        return decode_any_chat(body)
+    choice = plain.choices[0]
+    text, thought = _split(choice.message.content)
+    message = choice.message
+    return Reply(
+        text=text,
+        finish_reason=end_of(choice.finish_reason),
+        reasoning=thought or message.reasoning_content or message.reasoning or "",
+        usage=None if plain.usage is None else usage_in(plain.usage),
+        served=_served_plain(plain),
+    )
+
+
+def _served_plain(plain: _PlainCompletion) -> ServedBy | None:
+    """Return the origin of a plain body; most of offline sources have none."""
+    if plain.usage is None and (
+        plain.model
+        is plain.id
+        is plain.system_fingerprint
+        is plain.provider
+        is plain.service_tier
+        is None
+    ):
+        return None
+    return served_in(
+        {
+            "model": plain.model,
+            "id": plain.id,
+            "system_fingerprint": plain.system_fingerprint,
+            "provider": plain.provider,
+            "service_tier": plain.service_tier,
+            "usage": plain.usage,
+        }
+    )
+
+
+def decode_any_chat(body: bytes) -> Reply:
+    """Decode a body of any form that `decode_chat` accepts."""
     try:
         completion = read_body(_completion, body)
         text, thought, reason = _choice(completion.choices)

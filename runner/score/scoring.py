@@ -17,10 +17,11 @@ from typing import TextIO, assert_never
 from pydantic import BaseModel
 
 from runner.fingerprint import code_hash, files_of, input_hashes, manifest
-from runner.job import Answer, Job
+from runner.job import Job
 from runner.job_faults import calling, parser_faults
-from runner.plan import answer_of
 from runner.run.folder import owner
+from runner.score.log_answers import LogAnswers, ParsedFolder
+from runner.score.parsed_replies import FOLDER
 from runner.score.render import (
     METRICS,
     OPERATIONS,
@@ -59,7 +60,7 @@ from store.read.tasks import events, parts
 from store.read.usage import usage_counts
 from store.results import Milestone, parts_payload
 from store.runs import RunFolder
-from store.scoring import StoredVerdict, families, write_verdicts
+from store.scoring import write_verdicts
 from store.tables import visible_seq
 
 LIMIT = 8 << 20
@@ -144,30 +145,6 @@ def _part(conn: sqlite3.Connection, sha256: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogAnswers:
-    """A run's answers up to one event, over a read-only connection."""
-
-    connection: sqlite3.Connection
-    through_seq: int
-    models: tuple[str, ...]
-    replicates: int
-    imported: bool
-
-    def families(self) -> Iterator[tuple[Answer, ...]]:
-        """Yield each first-stage answer with all its descendants."""
-        family: list[Answer] = []
-        root = 0
-        for row, stored in families(self.connection, self.through_seq):
-            if family and row.root != root:
-                yield tuple(family)
-                family = []
-            root = row.root
-            family.append(answer_of(row, stored))
-        if family:
-            yield tuple(family)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
     """Result of a scoring."""
 
@@ -226,15 +203,26 @@ def _last_settings(reader: sqlite3.Connection) -> str:
 
 
 def answers(
-    reader: sqlite3.Connection, first: RunStarted, through_seq: int
+    reader: sqlite3.Connection,
+    first: RunStarted,
+    through_seq: int,
+    parsed: ParsedFolder | None = None,
 ) -> LogAnswers:
-    """Return a run's answers up to one event."""
+    """Return a run's answers up to one event.
+
+    Args:
+        reader: of the run's log.
+        first: its first event.
+        through_seq: the last visible event.
+        parsed: parsed replies of earlier scorings; None: parse all of them.
+    """
     return LogAnswers(
         connection=reader,
         through_seq=through_seq,
         models=tuple(first.models["subject"]),
         replicates=first.replicates,
         imported=first.imported,
+        parsed=parsed,
     )
 
 
@@ -268,7 +256,10 @@ async def score_run(
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
         through_seq = visible_seq(reader)
-        result = replayed(job, reader, settings, inputs, through_seq=through_seq)
+        parsed = ParsedFolder(folder.path / FOLDER, writes=may_record)
+        result = replayed(
+            job, reader, settings, inputs, through_seq=through_seq, parsed=parsed
+        )
         if not may_record:
             return result
         state = status(reader)
@@ -321,8 +312,9 @@ def replayed(
     inputs: list[Input],
     *,
     through_seq: int,
+    parsed: ParsedFolder | None = None,
 ) -> Scoring:
-    """Score a run's answers up to one event; write nothing.
+    """Score a run's answers up to one event; write nothing but parsed replies.
 
     Raises:
         DatasetError: an input file is missing or invalid.
@@ -330,7 +322,8 @@ def replayed(
     first = run_started(reader)
     state = status(reader)
     with calling(job, "score"), parser_faults() as faults:
-        card = job.score(job.load(settings), answers(reader, first, through_seq))
+        given = answers(reader, first, through_seq, parsed)
+        card = job.score(job.load(settings), given)
     return Scoring(
         number=None,
         job=job.name,
@@ -447,7 +440,7 @@ def _created(draft: Path, name: str) -> TextIO:
     return path.open("w", encoding="utf-8", newline="")
 
 
-def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
+def _write_files(draft: Path, card: Scorecard) -> Iterator[Verdict]:
     """Write tables and artifacts in one pass over the details; yield the verdicts.
 
     Empty JSON lines artifacts have no file, as in exports: an empty file has no
@@ -474,13 +467,7 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
                 case StreamedLine():
                     artifacts[detail.artifact](detail.text)
                 case Verdict():
-                    yield StoredVerdict(
-                        task=detail.task,
-                        value=detail.value,
-                        expected=detail.expected,
-                        correct=detail.correct,
-                        rule=detail.rule,
-                    )
+                    yield detail
                 case _:
                     assert_never(detail)
         for table_file in tables.values():

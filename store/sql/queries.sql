@@ -112,6 +112,8 @@ SELECT last_seq, h FROM chain ORDER BY last_seq DESC LIMIT ?;
 SELECT task, event_seq FROM task WHERE task IN (SELECT value FROM json_each(?));
 -- name: link_at
 SELECT h FROM chain WHERE last_seq = ?;
+-- name: link_upto
+SELECT last_seq, h FROM chain WHERE last_seq <= ? ORDER BY last_seq DESC LIMIT 1;
 -- name: link_rows
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.task, e.attempt, e.prev, e.enc,
        e.blen, e.facts, b.data
@@ -571,6 +573,22 @@ SELECT * FROM tasks WHERE task > ? AND root = task AND task <= ? ORDER BY task L
 SELECT * FROM tasks
 WHERE root <> task AND root IN (SELECT value FROM json_each(?)) AND task <= ?
 ORDER BY root, task;
+-- name: outcome_roots
+SELECT task, stage, key, model, replicate, root, context, state, reply_seq, error,
+       reason, cost_pico, updated_seq
+FROM task WHERE task > ? AND root = task AND task <= ? ORDER BY task LIMIT ?;
+-- name: outcome_descendants
+SELECT task, stage, key, model, replicate, root, context, state, reply_seq, error,
+       reason, cost_pico, updated_seq
+FROM task
+WHERE root <> task AND root IN (SELECT value FROM json_each(?)) AND task <= ?
+ORDER BY root, task;
+-- name: outcomes_numbered
+SELECT task, stage, key, model, replicate, root, context, state, reply_seq, error,
+       reason, cost_pico, updated_seq
+FROM task WHERE task IN (SELECT value FROM json_each(?));
+-- name: has_descendants
+SELECT 1 FROM task INDEXED BY task_family WHERE root <> task LIMIT 1;
 -- name: roots_of_model
 SELECT * FROM tasks
 WHERE model_id = (SELECT id FROM model WHERE name = ?) AND task > ? AND root = task

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import structs
 
 from jobs.evidence_retrieval.data import EvidenceDataset, query_key
 from jobs.evidence_retrieval.parsing import (
@@ -118,7 +119,7 @@ def _take_family(
         task, parsed = answer.task, None
         if answer.reply is not None:
             parsed = PARSERS[task.stage](dataset, task, answer.reply)
-        read = replace(answer, parsed=parsed)
+        read = structs.replace(answer, parsed=parsed)
         match task.stage:
             case "assess":
                 if task.model in outputs.subjects:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from msgspec import structs
+
 from jobs.kit.inputs.documents import TextSpan
 from jobs.kit.tables import TableOf, count, text
 from jobs.review_benchmark.data import Review
@@ -179,7 +181,7 @@ def _planned_specs(
             read.placed = tuple(
                 name for name in extract.missing_sections if name in spans
             )
-        yield from follow_up(extract, (replace(answer, parsed=parsed),))
+        yield from follow_up(extract, (structs.replace(answer, parsed=parsed),))
 
 
 def _take(answer: Answer, spec: TaskSpec, read: _Gathered) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from jobs.kit.comparison.models import model_pairs
 from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
@@ -115,7 +116,7 @@ def test_titles_of_other_papers_and_years_are_suspicious() -> None:
 def test_a_result_that_cannot_be_read_any_more_is_an_error() -> None:
     answers = imported(_agent(["7"], []))
     ((answer,),) = answers.each
-    broken = replace(answers, each=[(replace(answer, reply=Reply(text="[]")),)])
+    broken = replace(answers, each=[(structs.replace(answer, reply=Reply(text="[]")),)])
     dataset = dataset_of([_of("7")], None, boot_b=0)
     results = measure_agents(dataset, collect_predictions(dataset, broken))
     told = [(each.severity, each.code, each.where) for each in results.findings]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts, failure_reasons
 from jobs.review_benchmark.data import TruthPaper
@@ -124,7 +125,9 @@ def test_a_terminal_is_told_of_the_first_results_and_the_file_of_all() -> None:
         f"maker/a-model-of-a-very-long-name-{n:02}" for n in range(MOST_REVIEWS + 2)
     )
     each = [
-        tuple(replace(a, task=replace(a.task, model=name)) for a in family)
+        tuple(
+            structs.replace(a, task=structs.replace(a.task, model=name)) for a in family
+        )
         for name in names
     ]
     card = score(dataset, Given(models=names, each=each, imported=True))

@@ -16,6 +16,7 @@ from jobs.screening.importer import UNREAD, importer
 from jobs.screening.inputs import RECORDS, ScreeningDataset, load
 from jobs.screening.parsing import parse_screen
 from jobs.screening.predictions import collect_predictions
+from jobs.screening.replies import read_answers
 from jobs.screening.score import score
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError, UsageError
@@ -34,7 +35,8 @@ GOOD: Mapping[str, object] = {
 
 
 def gathered(dataset: ScreeningDataset, answers: MemoryAnswers) -> ScreeningPredictions:
-    return collect_predictions(dataset, answers, screened_records(dataset, answers))
+    columns = read_answers(answers)
+    return collect_predictions(dataset, columns, screened_records(dataset, columns))
 
 
 def a_set(folder: Path) -> Path:

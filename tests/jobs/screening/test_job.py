@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from jobs.kit.comparison.pairing import label_agreement
 from jobs.kit.testing import MemoryAnswers, table_rows
@@ -229,7 +230,10 @@ def test_a_report_has_what_a_reader_looks_for(
     other = replace(
         answers,
         held=tuple(
-            tuple(replace(own, task=replace(own.task, model=name)) for own in family)
+            tuple(
+                structs.replace(own, task=structs.replace(own.task, model=name))
+                for own in family
+            )
             for family in answers.held
             if family[0].task.model == "one"
         ),

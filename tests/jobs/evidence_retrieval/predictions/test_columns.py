@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.pipeline import Config
@@ -157,7 +158,7 @@ def test_an_imported_prediction_is_judged_by_the_column_that_is_scored() -> None
         models=("m",),
     )
     held = tuple(
-        (replace(own, task=replace(own.task, stage="given")),)
+        (structs.replace(own, task=structs.replace(own.task, stage="given")),)
         for (own,) in answers(world).families()
     )
     found = MemoryAnswers(held=held, models=("m",), replicates=1, imported=True)

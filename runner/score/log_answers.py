@@ -1,0 +1,118 @@
+"""Reads a run's answers from its log, in the order of `store.scoring.families`."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from runner.clients import wire
+from runner.clients.wire import decode_reply
+from runner.fingerprint import source_hash
+from runner.job import Answer, ReplyParser, parsed_by
+from runner.plan import has_answer, outcome_answer
+from runner.score.parsed_replies import ParsedReplies, page_key
+from store.outcomes import Outcome, link_at, outcome_pages, stable_link, stored_bodies
+
+REPLIES: Final = 256
+"""Replies read at a time: bodies take most of the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFolder:
+    """Where parsed replies of a run are kept."""
+
+    path: Path
+    writes: bool  #: False: what is stored is used, and nothing is stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogAnswers:
+    """A run's answers up to one event, over a read-only connection."""
+
+    connection: sqlite3.Connection
+    through_seq: int
+    models: tuple[str, ...]
+    replicates: int
+    imported: bool
+    parsed: ParsedFolder | None = None  #: None: replies are parsed each time
+
+    def families(self) -> Iterator[tuple[Answer, ...]]:
+        """Yield each first-stage answer with all its descendants."""
+        for page in outcome_pages(self.connection, self.through_seq):
+            yield from _families(zip(page, self._read(page), strict=True))
+
+    def parsed_families(self, parser: ReplyParser[Any]) -> Iterator[tuple[Answer, ...]]:
+        """Yield them with parsed chat replies, as `runner.job.parsed_families` does."""
+        link = stable_link(self.connection, self.through_seq)
+        if self.parsed is None or link is None:
+            for family in self.families():
+                yield tuple([parsed_by(parser, answer) for answer in family])
+            return
+        with ParsedReplies(
+            self.parsed.path,
+            parser,
+            page_key(_parser_hash(parser), *link),
+            lambda seq: link_at(self.connection, seq),
+            writes=self.parsed.writes,
+        ) as stored:
+            for page in outcome_pages(self.connection, self.through_seq):
+                answers = self._parsed(page, parser, stored)
+                yield from _families(zip(page, answers, strict=True))
+
+    def _parsed(
+        self, page: list[Outcome], parser: ReplyParser[Any], stored: ParsedReplies
+    ) -> Iterator[Answer]:
+        answered = [row for row in page if has_answer(row)]
+
+        def parse() -> list[Any]:
+            return [parsed_by(parser, answer).parsed for answer in self._read(answered)]
+
+        seqs = [row.reply_seq for row in answered if row.reply_seq is not None]
+        values = dict(zip(seqs, stored.page(seqs, parse), strict=True))
+        # replies that are no chat's have no parsed value: they come as they are
+        bare = (row for row in answered if values[row.reply_seq or 0] is None)
+        whole = {answer.task.number: answer for answer in self._read([*bare])}
+        for row in page:
+            value = values.get(row.reply_seq or 0) if has_answer(row) else None
+            if row.task in whole:
+                yield whole[row.task]
+            else:
+                yield outcome_answer(row, None, value)
+
+    def _read(self, rows: Sequence[Outcome]) -> Iterator[Answer]:
+        """Yield the answers of some tasks with their replies."""
+        for start in range(0, len(rows), REPLIES):
+            some = rows[start : start + REPLIES]
+            seqs = [seq for row in some if (seq := row.reply_seq) is not None]
+            bodies = stored_bodies(self.connection, seqs)
+            for row in some:
+                reply = None
+                if has_answer(row):
+                    reply = decode_reply(*bodies[row.reply_seq or 0])
+                yield outcome_answer(row, reply)
+
+
+def _families(
+    answers: Iterator[tuple[Outcome, Answer]],
+) -> Iterator[tuple[Answer, ...]]:
+    for _, family in groupby(answers, key=lambda pair: pair[0].root):
+        yield tuple([answer for _, answer in family])
+
+
+def _parser_hash(parser: ReplyParser[Any]) -> str:
+    """Hash what a result depends on besides the reply."""
+    module = sys.modules[parser.parse.__module__]
+    parts = (
+        parser.name,
+        source_hash(module),
+        source_hash(wire),
+        sys.version,
+        hashlib.sha256(parser.reads.encode()).hexdigest(),
+    )
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -20,6 +20,12 @@ PIECE_BYTES: Final = 1 << 16
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _RAW: Final = -zlib.MAX_WBITS
+_HEADER_BYTES: Final = 2
+
+
+def _is_header(data: bytes) -> bool:
+    """Return whether *data* begins with the header of zlib (RFC 1950)."""
+    return data[0] & 15 == zlib.DEFLATED and (data[0] << 8 | data[1]) % 31 == 0
 
 
 class DamagedBody(ValueError):
@@ -35,11 +41,11 @@ class Unpacker:
     """
 
     def __init__(self, compression: str) -> None:
-        self._is_deflate = compression == "deflate"
-        self._unpacked = zlib.decompressobj(
-            zlib.MAX_WBITS if self._is_deflate else _GZIP
-        )
+        is_deflate = compression == "deflate"
+        self._unpacked = zlib.decompressobj(zlib.MAX_WBITS if is_deflate else _GZIP)
         self._is_begun = False
+        self._undecided = b"" if is_deflate else None
+        """The beginning of a body that may have no header; None: it is decided."""
 
     def pieces(self, packed: bytes) -> Iterator[bytes]:
         """Yield what *packed*, the next part of the body, unpacks to.
@@ -49,20 +55,20 @@ class Unpacker:
         Raises:
             DamagedBody: It cannot be unpacked.
         """
+        self._is_begun = self._is_begun or bool(packed)
+        if self._undecided is not None:
+            packed = self._undecided + packed
+            self._undecided = packed if len(packed) < _HEADER_BYTES else None
+            if self._undecided is not None:
+                return
+            if not _is_header(packed):
+                self._unpacked = zlib.decompressobj(_RAW)
         while packed and not self._unpacked.eof:
-            yield self._next(packed)
-            packed = self._unpacked.unconsumed_tail
-            self._is_begun = True
-
-    def _next(self, packed: bytes) -> bytes:
-        try:
-            return self._unpacked.decompress(packed, PIECE_BYTES)
-        except zlib.error as error:
-            if self._is_begun or not self._is_deflate:
+            try:
+                yield self._unpacked.decompress(packed, PIECE_BYTES)
+            except zlib.error as error:
                 raise DamagedBody(str(error)) from None
-        self._unpacked = zlib.decompressobj(_RAW)
-        self._is_begun = True
-        return self._next(packed)
+            packed = self._unpacked.unconsumed_tail
 
     def end(self) -> None:
         """Check that nothing is missing.

@@ -241,7 +241,9 @@ def test_a_misspelt_command_is_answered_with_the_nearest(tmp_path: Path) -> None
 def test_a_variable_that_sets_nothing_is_told(
     tmp_path: Path, corpus: list[str]
 ) -> None:
-    (tmp_path / ".env").write_text("SIFTLOG_RPM=3\nOPENAI_API_KEY=sk-x\n")
+    (tmp_path / ".env").write_text(
+        "SIFTLOG_RPM=3\nSIFTLOG_HTTP=httpx\nOPENAI_API_KEY=sk-x\n"
+    )
     mine = {"SIFTLOG_CONCURENCY": "3", "SIFTLOG_TPM": "9", "SIFTLOG_SET_REASK": "0"}
     done = siftlog("estimate", JOB, *corpus, cwd=tmp_path, env=mine)
     warnings = [line for line in done.stderr.splitlines() if "SIFTLOG_" in line]

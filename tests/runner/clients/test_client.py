@@ -272,8 +272,6 @@ async def test_a_redirect_is_not_followed_and_its_address_not_shown() -> None:
     assert KEY not in f"{raised.value} {vars(raised.value)}"
 
 
-# httpx-aiohttp hands a proxy's login on in the old way
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_what_a_proxy_repeats_of_its_password_gets_no_further(
     scheme: str, monkeypatch: pytest.MonkeyPatch

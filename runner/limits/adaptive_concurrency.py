@@ -3,7 +3,8 @@
 `AdaptiveConcurrency` starts slowly and grows in small steps, by latency;
 `LearnedConcurrency` learns the limit of an endpoint from its refusals. Sans-IO.
 
-A round ends when half as many calls as there are slots were sent and answered. While
+The first reply shows that the endpoint answers, and raises the limit to a quarter of the
+ceiling. A round ends when half as many calls as there are slots were sent and answered. While
 the slots are used, the limit doubles each round until calls get much slower; from then
 on it grows by a twentieth (the figures are those of inspect_ai's adaptive concurrency).
 It does not grow in a round with a refusal, or in one that used less than four fifths of
@@ -23,6 +24,11 @@ from statistics import median
 from runner.limits.learned_rate import UpwardSteps
 
 START = 8
+QUARTER = 0.25
+"""Share of the ceiling from the first reply on."""
+UNPACED = 64
+"""Maximum limit at the first reply if no rate is known: more calls at once would exceed
+many limits before the first refusal could arrive."""
 DOUBLING = 2.0
 INCREASE = 1.05
 USED = 0.8
@@ -45,7 +51,9 @@ class AdaptiveConcurrency:
         self._ceiling = ceiling
         self._limit = float(min(start, ceiling))
         self._is_doubling = True
+        self._is_untried = True
         self._last_median: float | None = None
+        self._first_s: list[float] = []  #: latencies of calls before the first reply
         self._begin(float("-inf"))
 
     def _begin(self, now: float) -> None:
@@ -64,14 +72,32 @@ class AdaptiveConcurrency:
         self._ceiling = ceiling
         self._limit = min(self._limit, float(ceiling))
 
-    def answered(self, now: float, sent_at: float, in_flight: int) -> None:
-        """Record a reply to a call of *sent_at*, one of *in_flight* calls."""
+    def answered(
+        self, now: float, sent_at: float, in_flight: int, *, is_paced: bool = False
+    ) -> None:
+        """Record a reply to a call of *sent_at*, one of *in_flight* calls.
+
+        *is_paced*: a known rate limit holds requests back.
+        """
+        if self._is_untried:
+            self._is_untried = False
+            if self._is_clean:
+                self._start_up(now, is_paced)
         self._most = max(self._most, in_flight)
         if sent_at < self._began:
+            if self._last_median is None:
+                self._first_s.append(now - sent_at)
             return
         self._latencies_s.append(now - sent_at)
         if len(self._latencies_s) >= self.limit / 2:
             self._close_round(now)
+
+    def _start_up(self, now: float, is_paced: bool) -> None:
+        start = int(self._ceiling * QUARTER)
+        start = start if is_paced else min(start, UNPACED)
+        if start > self._limit:
+            self._limit = float(start)
+            self._begin(now)
 
     def _close_round(self, now: float) -> None:
         if self._is_clean and self._most >= USED * self.limit:
@@ -87,6 +113,8 @@ class AdaptiveConcurrency:
             return
         median_s = median(self._latencies_s)
         before, self._last_median = self._last_median, median_s
+        if before is None and len(self._first_s) >= FEWEST:
+            before = median(self._first_s)
         if before is not None and median_s > KNEE * before + KNEE_S:
             self._is_doubling = False
 

@@ -380,8 +380,9 @@ class Limiter:
     ) -> None:
         """Record a reply to a call of *sent_at*, before its slot is freed."""
         self._ceiling.passed()
-        self._slots.answered(now, sent_at, self._in_flight)
         self._apply_headers(now, header_limits)
+        is_paced = bool(self._request_buckets)
+        self._slots.answered(now, sent_at, self._in_flight, is_paced=is_paced)
 
     def failed(
         self,

@@ -12,6 +12,7 @@ import pytest
 from runner.limits.adaptive_concurrency import (
     OFTEN,
     START,
+    UNPACED,
     AdaptiveConcurrency,
     LearnedConcurrency,
 )
@@ -98,12 +99,28 @@ def _round(
     return now + took(limit) + 0.001
 
 
-def test_the_limit_doubles_from_eight_to_the_ceiling_and_not_beyond() -> None:
+def test_the_limit_doubles_from_a_quarter_to_the_ceiling_and_not_beyond() -> None:
     slots, now, seen = AdaptiveConcurrency(100), 0.0, [START]
-    for _ in range(6):
+    for _ in range(5):
         now = _round(slots, now)
         seen.append(slots.limit)
-    assert seen == [8, 16, 32, 64, 100, 100, 100]
+    assert seen == [8, 25, 50, 100, 100, 100]
+
+
+@pytest.mark.parametrize(("is_paced", "start"), [(True, 250), (False, UNPACED)])
+def test_the_first_reply_starts_many_calls_only_where_a_rate_is_known(
+    is_paced: bool, start: int
+) -> None:
+    slots = AdaptiveConcurrency(1000)
+    slots.answered(1.0, 0.0, START, is_paced=is_paced)
+    assert slots.limit == start
+
+
+def test_a_refusal_before_the_first_reply_leaves_the_start_at_eight() -> None:
+    slots = AdaptiveConcurrency(1000)
+    slots.refused()
+    slots.answered(1.0, 0.0, START, is_paced=True)
+    assert slots.limit == START
 
 
 def test_a_ceiling_below_the_start_is_kept() -> None:
@@ -114,8 +131,9 @@ def test_a_ceiling_below_the_start_is_kept() -> None:
 
 def test_slots_that_are_not_used_do_not_grow() -> None:
     slots = AdaptiveConcurrency(100)
-    _round(slots, 0.0, used=0.7)
-    assert slots.limit == START
+    now = _round(slots, 0.0)
+    _round(slots, now, used=0.7)
+    assert slots.limit == 25
 
 
 def test_a_round_with_a_refusal_does_not_grow() -> None:
@@ -145,7 +163,7 @@ def test_a_few_milliseconds_more_a_call_do_not_end_the_doubling() -> None:
     for _ in range(4):
         now = _round(slots, now, took=lambda limit: limit / 20_000)
         seen.append(slots.limit)
-    assert seen == [16, 32, 64, 100]
+    assert seen == [25, 50, 100, 100]
 
 
 def test_a_doubling_that_only_makes_calls_slower_is_the_last() -> None:
@@ -153,13 +171,13 @@ def test_a_doubling_that_only_makes_calls_slower_is_the_last() -> None:
     for _ in range(6):  # 32 calls at a time are all that the endpoint works on
         now = _round(slots, now, took=lambda limit: max(1.0, limit / 32))
         seen.append(slots.limit)
-    assert seen[:4] == [16, 32, 64, 67]
-    assert seen[-1] < 80
+    assert seen[:2] == [64, 67]
+    assert seen[-1] < 90
 
 
 def test_calls_sent_before_a_round_say_nothing_about_it() -> None:
     slots = AdaptiveConcurrency(100)
     now = _round(slots, 1.0)
     for _ in range(50):
-        slots.answered(now + 0.1, 1.0, 16)
-    assert slots.limit == 16
+        slots.answered(now + 0.1, 1.0, 25)
+    assert slots.limit == 25

@@ -415,3 +415,22 @@ def test_an_endpoint_without_limits_is_used_to_the_ceiling() -> None:
     second = world.run(2)[1]
     assert second.served >= 0.97 * 60 * 64 / (0.2 + 0.002)
     assert second.refused == 0
+
+
+@pytest.mark.parametrize("ceiling", [64, 256, 1000])
+def test_the_start_is_refused_rarely_whatever_the_ceiling(ceiling: int) -> None:
+    models = {"m": Limits(concurrency=ceiling)}
+    world = World(rules=[Rules(rps=50)], models=models, latency_s=(0.2, 0.4))
+    assert world.run(1)[0].refused <= 100
+
+
+def test_a_run_of_twenty_rounds_loses_three_of_them_to_the_start() -> None:
+    world = World(
+        rules=[Rules()],
+        models={"m": Limits(concurrency=256)},
+        latency_s=(0.2, 0.2),
+        on_the_way_s=0.0005,
+    )
+    world.run(1)
+    sent = sorted(line[0] for line in world.ledger)
+    assert sent[20 * 256 - 1] + 0.2 - sent[0] <= 4.0 / 0.85

@@ -3,12 +3,13 @@
 `AdaptiveConcurrency` starts slowly and grows in small steps, by latency;
 `LearnedConcurrency` learns the limit of an endpoint from its refusals. Sans-IO.
 
-The first reply shows that the endpoint answers, and raises the limit to a quarter of the
-ceiling. A round ends when half as many calls as there are slots were sent and answered. While
-the slots are used, the limit doubles each round until calls get much slower; from then
-on it grows by a twentieth (the figures are those of inspect_ai's adaptive concurrency).
-It does not grow in a round with a refusal, or in one that used less than four fifths of
-it. `LearnedConcurrency` handles what refusals show about concurrency.
+The first reply shows that the endpoint answers, and raises the limit to a quarter of
+the ceiling. A round ends when half as many calls as there are slots were sent and
+answered. While the slots are used, the limit doubles each round until calls get much
+slower; from then on it grows by a twentieth (the figures are those of inspect_ai's
+adaptive concurrency). It does not grow in a round with a refusal, or in one that used
+less than four fifths of it. `LearnedConcurrency` handles what refusals show about
+concurrency.
 
 At a refusal the endpoint is full: the number of calls in flight *is* the limit. A limit
 that is refused again before it was raised was too high (replies are in transit for a

@@ -84,8 +84,9 @@ def read_answers(answers: Answers) -> AnswerColumns:
             if lane is None:
                 lane = lanes[Lane(*own)] = len(columns.lanes)
                 columns.lanes.append(Lane(*own))
-            p, form = None, None
-            judgement = None
+            p: float | None = None
+            form: Hashable
+            judgement: ScreeningJudgement | None = None
             if isinstance(parsed, ScreeningReading):
                 judgement, p = parsed.judgement, parsed.p
             if judgement is not None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import os
 import resource
 import sqlite3
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -39,6 +41,7 @@ from store.clock import SystemClock
 from store.log.sqlite import SqliteLog
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
+from tests.processes import SIFTLOG
 
 PER_REVIEW = 1_000
 INCLUDED = 100
@@ -49,7 +52,7 @@ LOOPED = 10
 def measure(quick: bool) -> list[Row]:
     """Measuring, then recording: a process's peak memory never falls."""
     scored, recorded = (100_000, 10_000) if quick else (1_000_000, 100_000)
-    return [*_measuring(scored), *_recording(recorded)]
+    return [*_measuring(scored), *_recording(recorded), *_scoring(recorded)]
 
 
 def _measuring(n: int) -> Iterator[Row]:
@@ -126,6 +129,34 @@ def _recording(n: int) -> Iterator[Row]:
     yield most("import", f"{what}, us each", seconds / n * 1e6, 35)
     yield shown(f"{what}, bytes each", size / n)
     yield shown(f"{what}, of bare rows in SQLite", seconds / bare)
+
+
+def _scoring(n: int) -> Iterator[Row]:
+    """Whole scorings of imported decisions without reports, each in its own process."""
+    with tempfile.TemporaryDirectory() as folder:
+        cwd = Path(folder)
+        _write(cwd / "decisions.csv", _sheet(n))
+        made = ("import", "screening", "--decisions", "decisions.csv", "--run-id", "r")
+        _run(cwd, *made, "--no-score")
+        cold, peak = _run(cwd, "score", "r", "--no-report")
+        warm, _ = _run(cwd, "score", "r", "--no-report")
+    what = f"{n:,} screening decisions scored"
+    yield most("scoring", f"{what}: cold, us each", cold / n * 1e6, 10)
+    yield most(
+        "scoring", f"{what}: only the scorer changed, us each", warm / n * 1e6, 3
+    )
+    yield most("scoring", f"{what}: peak memory, MB", peak, 250)
+
+
+def _run(cwd: Path, *words: str) -> tuple[float, float]:
+    """Run a command; return the processor's seconds and the peak memory in MB."""
+    silent = subprocess.DEVNULL
+    with subprocess.Popen([SIFTLOG, *words], cwd=cwd, stdout=silent) as own:
+        _, status, used = os.wait4(own.pid, 0)
+        own.returncode = os.waitstatus_to_exitcode(status)
+    if own.returncode:
+        raise RuntimeError(f"siftlog {' '.join(words)} ended with {own.returncode}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def _write(path: Path, sheet: ScreeningPredictions) -> None:

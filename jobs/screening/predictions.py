@@ -35,7 +35,7 @@ from jobs.screening.decisions import (
 )
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.plan import ends_early
-from jobs.screening.replies import AnswerColumns, Said
+from jobs.screening.replies import AnswerColumns, ReplyKind
 from runner.messages import ParseFailure
 
 OUTCOME_OF: Mapping[Decision, int] = {
@@ -163,9 +163,9 @@ def record_places(answers: AnswerColumns, screened: ScreenedRecords) -> Ints:
     return places
 
 
-def _of_lanes(answers: AnswerColumns, values: Sequence[int]) -> Ints:
-    """The value of the lane of each answer."""
-    column: Ints = np.array(values, dtype=np.int64)[np.array(answers.lane, np.int64)]
+def _of_groups(answers: AnswerColumns, values: Sequence[int]) -> Ints:
+    """The value of the group of each answer."""
+    column: Ints = np.array(values, dtype=np.int64)[np.array(answers.group, np.int64)]
     return column
 
 
@@ -304,12 +304,13 @@ class _Collector:
         self._dataset = dataset
         self.findings = InputFindings()
         self._open = 0
-        self._said = np.array(answers.said, dtype=np.int64)
+        self._kind = np.array(answers.kind, dtype=np.int64)
         self._at = record_places(answers, screened)
         place = {name: at for at, name in enumerate(screened.stages)}
-        lanes = answers.lanes
-        self._stage = _of_lanes(answers, [place.get(lane.stage, -1) for lane in lanes])
-        asked = {
+        groups = answers.groups
+        stages = [place.get(group.stage, -1) for group in groups]
+        self._stage = _of_groups(answers, stages)
+        column_indices = {
             (model, replicate): index
             for index, (model, replicate) in enumerate(
                 (model, replicate)
@@ -317,31 +318,33 @@ class _Collector:
                 for replicate in range(1, answers.replicates + 1)
             )
         }
-        own = [asked.get((lane.model, lane.replicate), -1) for lane in lanes]
-        column = _of_lanes(answers, own)
-        is_criteria = _of_lanes(
-            answers, [at.stage == "criteria" for at in answers.lanes]
+        indices = [
+            column_indices.get((group.model, group.replicate), -1) for group in groups
+        ]
+        column = _of_groups(answers, indices)
+        is_criteria = _of_groups(
+            answers, [at.stage == "criteria" for at in answers.groups]
         )
         for row in np.flatnonzero(is_criteria).tolist():
             self._note(row)
         is_due = (self._at >= 0) & (self._stage >= 0) & (column >= 0)
-        has_reply = np.array([said.parsed is not None for said in answers.forms], bool)
-        left_out = self._said[~is_due & (is_criteria == 0)]
+        has_reply = np.array([kind.parsed is not None for kind in answers.forms], bool)
+        left_out = self._kind[~is_due & (is_criteria == 0)]
         self.stale = int(has_reply[left_out].sum())
         self._rows = {
             key: np.flatnonzero(is_due & (column == index))
-            for key, index in asked.items()
+            for key, index in column_indices.items()
         }
 
     def _note(self, row: int) -> None:
         """Flag criteria that no model stated: the review's abstract was told."""
         answers = self._answers
-        said = answers.forms[answers.said[row]]
-        if not (said.is_stated or said.is_open):
+        kind = answers.forms[answers.kind[row]]
+        if not (kind.is_stated or kind.is_open):
             self.findings.add(
                 "criteria_not_stated",
                 "warn",
-                f"criteria of {answers.lanes[answers.lane[row]].model}",
+                f"criteria of {answers.groups[answers.group[row]].model}",
                 "The model that states a review's criteria gave none that "
                 "could be parsed: prompts used the review's abstract or "
                 "title.",
@@ -370,19 +373,19 @@ class _Collector:
         """The same as `_column` where no record has a second stage."""
         answers, n = self._answers, len(self._screened.records)
         forms = [
-            combine_stages([self._step(said, 0)], 0, has_ended=False)
-            for said in answers.forms
+            combine_stages([self._step(kind, 0)], 0, has_ended=False)
+            for kind in answers.forms
         ]
-        at, said = self._at[rows], self._said[rows]
+        at, kind = self._at[rows], self._kind[rows]
 
         def placed(values: Sequence[int], missing: int) -> Ints:
             column = np.full(n, missing, dtype=np.int64)
-            column[at] = np.array(values, dtype=np.int64)[said]
+            column[at] = np.array(values, dtype=np.int64)[kind]
             return column
 
         def words(values: Sequence[str]) -> list[str]:
             column = [""] * n
-            for place, form in zip(at.tolist(), said.tolist(), strict=True):
+            for place, form in zip(at.tolist(), kind.tolist(), strict=True):
                 column[place] = values[form]
             return column
 
@@ -392,13 +395,15 @@ class _Collector:
         if answers.reasons:
             for place, row in zip(at.tolist(), rows.tolist(), strict=True):
                 reason[place] = answers.reasons.get(row, "")
-        times = np.bincount(said, minlength=len(forms)).tolist()
+        times = np.bincount(kind, minlength=len(forms)).tolist()
         skips, counts = Counter[str](), Counter[str]()
-        for form, own, n_own in zip(forms, answers.forms, times, strict=True):
-            skips[form.skip] += n_own
+        for form, reply_kind, times_seen in zip(
+            forms, answers.forms, times, strict=True
+        ):
+            skips[form.skip] += times_seen
             for word in form.issues:
-                counts[word] += n_own
-            self._open += n_own * (own.skip == EXCLUDED_EARLIER)
+                counts[word] += times_seen
+            self._open += times_seen * (reply_kind.skip == EXCLUDED_EARLIER)
         del skips[""]
         return Decisions(
             model=model,
@@ -413,26 +418,27 @@ class _Collector:
             reason=reason,
             issues=words([NOTED.join(form.issues) for form in forms]),
             replies=sum(
-                form.replies * n_own for form, n_own in zip(forms, times, strict=True)
+                form.replies * times_seen
+                for form, times_seen in zip(forms, times, strict=True)
             ),
             skip=dict(+skips),
             counts=dict(+counts),
         )
 
     def _step(
-        self, said: Said, stage: int, p: float | None = None, reason: str = ""
+        self, kind: ReplyKind, stage: int, p: float | None = None, reason: str = ""
     ) -> StageAnswer:
-        parsed, own = said.parsed, p
+        parsed, score = kind.parsed, p
         if isinstance(parsed, ScreeningJudgement):
             parsed = structs.replace(parsed, p_include=p, reason=reason)
-            own = None
+            score = None
         return StageAnswer(
             stage=stage,
             parsed=parsed,
-            p=own,
-            error=said.error,
-            skip=said.skip,
-            is_open=said.is_open,
+            p=score,
+            error=kind.error,
+            skip=kind.skip,
+            is_open=kind.is_open,
         )
 
     def _steps(self, rows: Ints) -> Mapping[int, Sequence[StageAnswer]]:
@@ -442,7 +448,7 @@ class _Collector:
         for row in rows.tolist():
             p = answers.p[row]
             step = self._step(
-                answers.forms[answers.said[row]],
+                answers.forms[answers.kind[row]],
                 int(self._stage[row]),
                 None if math.isnan(p) else p,
                 answers.reasons.get(row, ""),

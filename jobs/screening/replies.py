@@ -17,7 +17,7 @@ from runner.job import Answer, Answers, parsed_families
 from runner.messages import ParseFailure
 
 
-class Lane(NamedTuple):
+class TaskGroup(NamedTuple):
     """One stage of one model's replicate."""
 
     stage: str
@@ -26,7 +26,7 @@ class Lane(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ReplyKind:
     """What answers of one form come to; without probability and reason."""
 
     parsed: ScreeningJudgement | ParseFailure | None = None  #: None: nothing to parse
@@ -45,16 +45,16 @@ class AnswerColumns:
     imported: bool
     task: array[int] = field(default_factory=lambda: array("q"))  #: numbers
     key: array[int] = field(default_factory=lambda: array("q"))  #: place in `keys`
-    lane: array[int] = field(default_factory=lambda: array("l"))  #: place in `lanes`
-    said: array[int] = field(default_factory=lambda: array("l"))  #: place in `forms`
+    group: array[int] = field(default_factory=lambda: array("l"))  #: place in `groups`
+    kind: array[int] = field(default_factory=lambda: array("l"))  #: place in `forms`
     p: array[float] = field(default_factory=lambda: array("d"))  #: NaN: none
     reasons: dict[int, str] = field(default_factory=dict)
     """Reasons in the models' words, by answer; none where there is no word."""
     keys: list[str] = field(default_factory=list)  #: distinct ones
     contexts: list[str | None] = field(default_factory=list)
     """The first context of a first-stage task, for each key."""
-    lanes: list[Lane] = field(default_factory=list)
-    forms: list[Said] = field(default_factory=list)
+    groups: list[TaskGroup] = field(default_factory=list)
+    forms: list[ReplyKind] = field(default_factory=list)
     first_stages: set[str] = field(default_factory=set)  #: of first-stage tasks
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ def read_answers(answers: Answers) -> AnswerColumns:
         models=answers.models, replicates=answers.replicates, imported=answers.imported
     )
     keys: dict[str, int] = {}
-    lanes: dict[Lane, int] = {}
+    groups: dict[TaskGroup, int] = {}
     forms: dict[Hashable, int] = {}
     for family in parsed_families(answers, PARSER):
         _note_root(columns, keys, family)
@@ -79,11 +79,11 @@ def read_answers(answers: Answers) -> AnswerColumns:
             key = keys.get(task.key)
             if key is None:
                 key = _added(columns, keys, task.key)
-            own = (task.stage, task.model, task.replicate)
-            lane = lanes.get(own)  # type: ignore[call-overload]
-            if lane is None:
-                lane = lanes[Lane(*own)] = len(columns.lanes)
-                columns.lanes.append(Lane(*own))
+            identity = (task.stage, task.model, task.replicate)
+            group = groups.get(identity)  # type: ignore[call-overload]
+            if group is None:
+                group = groups[TaskGroup(*identity)] = len(columns.groups)
+                columns.groups.append(TaskGroup(*identity))
             p: float | None = None
             form: Hashable
             judgement: ScreeningJudgement | None = None
@@ -101,14 +101,14 @@ def read_answers(answers: Answers) -> AnswerColumns:
                     columns.reasons[len(columns.task)] = judgement.reason
             else:
                 form = _other_form(answer)
-            said = forms.get(form)
-            if said is None:
-                said = forms[form] = len(columns.forms)
-                columns.forms.append(_said(answer))
+            kind = forms.get(form)
+            if kind is None:
+                kind = forms[form] = len(columns.forms)
+                columns.forms.append(_kind_of(answer))
             columns.task.append(task.number)
             columns.key.append(key)
-            columns.lane.append(lane)
-            columns.said.append(said)
+            columns.group.append(group)
+            columns.kind.append(kind)
             columns.p.append(NO_P if p is None else p)
     return columns
 
@@ -141,16 +141,16 @@ def _other_form(answer: Answer) -> Hashable:
     return None if parsed.failure is None else parsed.failure.reason
 
 
-def _said(answer: Answer) -> Said:
+def _kind_of(answer: Answer) -> ReplyKind:
     parsed = answer.parsed
     if not isinstance(parsed, ScreeningReading):
-        return Said(error=answer.error, skip=answer.skip, is_open=answer.is_open)
+        return ReplyKind(error=answer.error, skip=answer.skip, is_open=answer.is_open)
     if parsed.judgement is None:
-        return Said(parsed=parsed.failure, is_stated=parsed.failure is None)
+        return ReplyKind(parsed=parsed.failure, is_stated=parsed.failure is None)
     judgement = ScreeningJudgement(
         decision=parsed.judgement.decision,
         reason_code=parsed.judgement.reason_code,
         rule=parsed.judgement.rule,
         issues=parsed.judgement.issues,
     )
-    return Said(parsed=judgement, is_stated=True)
+    return ReplyKind(parsed=judgement, is_stated=True)

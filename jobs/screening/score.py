@@ -32,7 +32,7 @@ from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.measures import MEASURES
 from jobs.screening.predictions import collect_predictions, record_places
-from jobs.screening.replies import AnswerColumns, Said, read_answers
+from jobs.screening.replies import AnswerColumns, ReplyKind, read_answers
 from jobs.screening.results import (
     ACCURACY,
     SENSITIVITY,
@@ -72,16 +72,16 @@ class RecordVerdicts:
     def __iter__(self) -> Iterator[Verdict]:
         answers, labels = self.answers, self.screened.records.label.tolist()
         of_forms = [*map(_read_as, answers.forms)]
-        for number, key, at, lane, said, p in zip(
+        for number, key, at, group, kind, p in zip(
             answers.task,
             answers.key,
             record_places(answers, self.screened).tolist(),
-            answers.lane,
-            answers.said,
+            answers.group,
+            answers.kind,
             answers.p,
             strict=True,
         ):
-            form, (stage, model, _) = of_forms[said], answers.lanes[lane]
+            form, (stage, model, _) = of_forms[kind], answers.groups[group]
             if form is None or at < 0 or stage not in STAGES:
                 continue
             decision, rule = form
@@ -101,9 +101,9 @@ class RecordVerdicts:
             )
 
 
-def _read_as(said: Said) -> tuple[str, str] | None:
+def _read_as(kind: ReplyKind) -> tuple[str, str] | None:
     """The decision, if any, and the rule that read it or why none could be read."""
-    match said.parsed:
+    match kind.parsed:
         case ScreeningJudgement() as judgement:
             return judgement.decision, ", ".join((judgement.rule, *judgement.issues))
         case ParseFailure(reason=reason):

@@ -85,7 +85,9 @@ class ParsedReplies:
         self._compress = zstandard.ZstdCompressor(level=1, write_checksum=True).compress
         self._decompress = zstandard.ZstdDecompressor().decompress
         self._source = self._opened(link_at)
-        self._kept = self._source.tell() if self._source else 0  #: bytes still valid
+        self._valid_bytes = (
+            self._source.tell() if self._source else 0
+        )  #: bytes still valid
         self._draft: BinaryIO | None = None
 
     def __enter__(self) -> Self:
@@ -116,7 +118,7 @@ class ParsedReplies:
         values = None if frame is None else self._stored(frame, names)
         if values is not None and frame is not None:
             if self._draft is None:
-                self._kept += _LENGTH.size + len(frame)
+                self._valid_bytes += _LENGTH.size + len(frame)
             else:
                 self._write(frame)
             return values
@@ -197,7 +199,7 @@ class ParsedReplies:
                 self._source.seek(0)
                 self._next_frame()
                 pages = self._source.tell()
-                left = self._kept - pages
+                left = self._valid_bytes - pages
                 while left and (block := self._source.read(min(left, 1 << 20))):
                     self._draft.write(block)
                     left -= len(block)

@@ -322,8 +322,8 @@ def replayed(
     first = run_started(reader)
     state = status(reader)
     with calling(job, "score"), parser_faults() as faults:
-        given = answers(reader, first, through_seq, parsed)
-        card = job.score(job.load(settings), given)
+        stored = answers(reader, first, through_seq, parsed)
+        card = job.score(job.load(settings), stored)
     return Scoring(
         number=None,
         job=job.name,

@@ -17,12 +17,9 @@ added field with a default needs neither.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Mapping
-from functools import cache
-from types import UnionType
-from typing import Any, TypeAlias, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias
 
 import msgspec
 import zstandard
@@ -72,53 +69,9 @@ _DECODERS: dict[tuple[str, int], msgspec.json.Decoder[Event]] = {
 }
 
 
-@cache
-def _stored_form(fields_of: type) -> type[msgspec.Struct]:
-    """Return a struct with the fields of a dataclass that leaves out defaults.
-
-    msgspec leaves out the defaults of structs only, and the conversion costs a third of
-    what building a dictionary does.
-    """
-    hints = get_type_hints(fields_of)
-    return msgspec.defstruct(
-        fields_of.__name__,
-        [
-            _stored_field(field, hints[field.name])
-            for field in dataclasses.fields(fields_of)
-        ],
-        kw_only=True,
-        omit_defaults=True,
-    )
-
-
-def _stored_field(field: dataclasses.Field[Any], hint: object) -> tuple[Any, ...]:
-    form = _stored_hint(hint)
-    if field.default is not dataclasses.MISSING:
-        return field.name, form, field.default
-    if field.default_factory is not dataclasses.MISSING:
-        default = msgspec.field(default_factory=field.default_factory)
-        return field.name, form, default
-    return field.name, form
-
-
-def _stored_hint(hint: object) -> object:
-    """Return the type with the stored form of its dataclasses, or `Any`: no check."""
-    if dataclasses.is_dataclass(hint):
-        return _stored_form(cast("type", hint))
-    forms = {argument: _stored_hint(argument) for argument in get_args(hint)}
-    if all(form is Any for form in forms.values()):
-        return Any
-    if get_origin(hint) is UnionType:  # with None: events have no other of dataclasses
-        form: Any = next(form for form in forms.values() if form is not Any)
-        return form | None
-    generic: Any = get_origin(hint)
-    return generic[tuple(forms.values())]
-
-
 def facts_of(event: Event) -> bytes:
     """An event's fields as the log stores them: without those that have a default."""
-    form = _stored_form(cast("type", type(event)))
-    return _ENCODER.encode(msgspec.convert(event, form, from_attributes=True))
+    return _ENCODER.encode(event)
 
 
 def event_of(kind: str, version: int, facts: bytes) -> Event | UnknownEvent:

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -43,15 +43,21 @@ class BatchItem(NamedTuple):
     id: str  #: the provider's name for it in the results; does not identify the attempt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchEventBase:
+class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Base of all events, which are encoded without the fields that have their default.
+
+    A struct is made, encoded and decoded in a fifth of a dataclass's time, and every
+    call makes three of them.
+    """
+
+
+class BatchEventBase(Fact, frozen=True, kw_only=True):
     """Fields of every batch event."""
 
     batch: str  #: its key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchPrepared(BatchEventBase):
+class BatchPrepared(BatchEventBase, frozen=True, kw_only=True):
     """A batch is about to be sent; durable before its first byte is sent.
 
     The payload lists its items as JSON.
@@ -64,8 +70,7 @@ class BatchPrepared(BatchEventBase):
     requests: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchCreated(BatchEventBase):
+class BatchCreated(BatchEventBase, frozen=True, kw_only=True):
     """The provider confirmed the batch."""
 
     VERSION: ClassVar[int] = 1
@@ -76,8 +81,7 @@ class BatchCreated(BatchEventBase):
     found: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchPolled(BatchEventBase):
+class BatchPolled(BatchEventBase, frozen=True, kw_only=True):
     """The provider reported progress of an open batch."""
 
     VERSION: ClassVar[int] = 1
@@ -87,8 +91,7 @@ class BatchPolled(BatchEventBase):
     failed: int = 0  #: requests that it could not answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchEnded(BatchEventBase):
+class BatchEnded(BatchEventBase, frozen=True, kw_only=True):
     """The batch is final; its results can be read."""
 
     VERSION: ClassVar[int] = 1
@@ -100,8 +103,7 @@ class BatchEnded(BatchEventBase):
     why: str | None = None  #: one sentence, where it did not complete
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchCancelled(BatchEventBase):
+class BatchCancelled(BatchEventBase, frozen=True, kw_only=True):
     """Cancellation of the batch was requested; answered requests are billed."""
 
     VERSION: ClassVar[int] = 1
@@ -126,8 +128,7 @@ def batch_items(payload: bytes) -> list[BatchItem]:
     return _items.decode(payload)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterRefused:
+class ParameterRefused(Fact, frozen=True, kw_only=True):
     """An endpoint refuses a request parameter for a model.
 
     Decides what later requests of the run to that endpoint and model contain.
@@ -183,8 +184,7 @@ class Input:
     names and hashes of files that are parts too; empty: not kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted:
+class RunStarted(Fact, frozen=True, kw_only=True):
     """A run was created; the first event of every log."""
 
     VERSION: ClassVar[int] = 1
@@ -206,8 +206,7 @@ class RunStarted:
     shard: Shard | None = None  #: the part in this log; all else is of the whole run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResumed:
+class RunResumed(Fact, frozen=True, kw_only=True):
     """A later process resumed the run."""
 
     VERSION: ClassVar[int] = 1
@@ -218,11 +217,10 @@ class RunResumed:
     budget_usd: float | None = None  #: cap of the whole run from here on
     lost: int = 0  #: acknowledged events that are missing, at least, as was accepted
     #: inputs that differ from those at the start
-    changed: list[Input] = field(default_factory=list)
+    changed: list[Input] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPaused:
+class RunPaused(Fact, frozen=True, kw_only=True):
     """The run, a stage or a model was paused, or a pause was lifted."""
 
     VERSION: ClassVar[int] = 1
@@ -233,8 +231,7 @@ class RunPaused:
     model: str | None = None  #: None: every model
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunDrained:
+class RunDrained(Fact, frozen=True, kw_only=True):
     """The process ended on purpose with open tasks; the run can be resumed."""
 
     VERSION: ClassVar[int] = 1
@@ -246,8 +243,7 @@ class RunDrained:
     open: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCancelled:
+class RunCancelled(Fact, frozen=True, kw_only=True):
     """A person cancelled the run; its open tasks were skipped."""
 
     VERSION: ClassVar[int] = 1
@@ -255,8 +251,7 @@ class RunCancelled:
     by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFinished:
+class RunFinished(Fact, frozen=True, kw_only=True):
     """Every task is final and nothing is left to plan."""
 
     VERSION: ClassVar[int] = 1
@@ -266,8 +261,7 @@ class RunFinished:
     skipped: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TasksPlanned:
+class TasksPlanned(Fact, frozen=True, kw_only=True):
     """A block of tasks was planned; the payload is a `Manifest` as JSON."""
 
     VERSION: ClassVar[int] = 1
@@ -279,8 +273,7 @@ class TasksPlanned:
     places: list[int] | None = None  #: of a shard's: in the whole first stage, from 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TasksReopened:
+class TasksReopened(Fact, frozen=True, kw_only=True):
     """`retry` put final tasks back into the queue."""
 
     VERSION: ClassVar[int] = 1
@@ -290,8 +283,7 @@ class TasksReopened:
     command: str | None = None  #: id of the request that this is a page of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSkipped:
+class TaskSkipped(Fact, frozen=True, kw_only=True):
     """A task is never sent; counted by its reason."""
 
     VERSION: ClassVar[int] = 1
@@ -300,8 +292,7 @@ class TaskSkipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskCompleted:
+class TaskCompleted(Fact, frozen=True, kw_only=True):
     """A task ended with a stored reply, which the job's parser could read or not."""
 
     VERSION: ClassVar[int] = 1
@@ -313,8 +304,7 @@ class TaskCompleted:
     adopted: bool = False  #: with an answer that another log of the run has
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFailed:
+class TaskFailed(Fact, frozen=True, kw_only=True):
     """No reply after all attempts."""
 
     VERSION: ClassVar[int] = 1
@@ -325,8 +315,7 @@ class TaskFailed:
     fault: str | None = None  #: exception and line in the job's code, where it raised
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptStarted:
+class AttemptStarted(Fact, frozen=True, kw_only=True):
     """A request is about to be sent; durable before its first byte is sent.
 
     If the response cache has the answer, nothing is sent: this and the answer, marked
@@ -346,8 +335,7 @@ class AttemptStarted:
     batched: bool = False  #: it is sent in a batch, whose own events hold the time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptAnswered:
+class AttemptAnswered(Fact, frozen=True, kw_only=True):
     """A reply was received in full; the payload is its body, byte for byte."""
 
     VERSION: ClassVar[int] = 1
@@ -380,8 +368,7 @@ class AttemptAnswered:
     kept: bool = False  #: the task's own earlier answer, reused after a `retry`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptFailed:
+class AttemptFailed(Fact, frozen=True, kw_only=True):
     """An attempt ended without a usable reply; the payload is the response, if any."""
 
     VERSION: ClassVar[int] = 1
@@ -397,8 +384,7 @@ class AttemptFailed:
     possible_usd: float = 0.0  #: its worst case, if it may still be billed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptsAbandoned:
+class AttemptsAbandoned(Fact, frozen=True, kw_only=True):
     """Attempts of an earlier process have no recorded outcome."""
 
     VERSION: ClassVar[int] = 1
@@ -408,8 +394,7 @@ class AttemptsAbandoned:
     possible_usd: float = 0.0  #: sum of their worst cases: they may be billed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitObserved:
+class LimitObserved(Fact, frozen=True, kw_only=True):
     """The limits in force for a model."""
 
     VERSION: ClassVar[int] = 1
@@ -422,8 +407,7 @@ class LimitObserved:
     paused_until_us: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandAccepted:
+class CommandAccepted(Fact, frozen=True, kw_only=True):
     """A control command was accepted."""
 
     VERSION: ClassVar[int] = 1
@@ -434,8 +418,7 @@ class CommandAccepted:
     payload: str  #: JSON
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRejected:
+class CommandRejected(Fact, frozen=True, kw_only=True):
     """A control command was rejected."""
 
     VERSION: ClassVar[int] = 1
@@ -446,8 +429,7 @@ class CommandRejected:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandApplied:
+class CommandApplied(Fact, frozen=True, kw_only=True):
     """A control command took effect."""
 
     VERSION: ClassVar[int] = 1
@@ -456,8 +438,7 @@ class CommandApplied:
     effect: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoringRecorded:
+class ScoringRecorded(Fact, frozen=True, kw_only=True):
     """The run's answers were scored; `scores/<number>/` can be rebuilt from here.
 
     The scorecard itself, and the inputs that are `kept`, are the entry's blobs.
@@ -476,7 +457,7 @@ class ScoringRecorded:
     milestone: Milestone | None = None  #: None: the job has no history
     definitions: str = ""  #: SHA-256 over the definitions of all metrics
     headline: str = ""  #: path of the metric that it is judged by
-    reached: dict[str, float | None] = field(default_factory=dict)
+    reached: dict[str, float | None] = msgspec.field(default_factory=dict)
     """The headline's value, by model; None: undefined."""
 
 
@@ -517,6 +498,27 @@ NAMES: dict[type[Event], str] = {event: kind for kind, event in KINDS.items()}
 def kind_of(event_type: type[Event]) -> str:
     """The stored name of an event class: `AttemptStarted` is `attempt_started`."""
     return NAMES[event_type]
+
+
+def fields_of(event: Event) -> dict[str, Any]:
+    """Return every field of an event, defaults included, in plain values."""
+    plain: dict[str, Any] = _plain(event)
+    return plain
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - of any field
+    match value:
+        case msgspec.Struct():
+            names = value.__struct_fields__
+            return {name: _plain(getattr(value, name)) for name in names}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case dict():
+            return {key: _plain(each) for key, each in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {name: _plain(each) for name, each in asdict(value).items()}
+        case _:
+            return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

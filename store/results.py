@@ -108,8 +108,7 @@ class StoppingRule:
         return f"{self.metric}>={self.margin:g}" if self.margin else self.metric
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonDecided:
+class ComparisonDecided(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sequential stopping decided between two models.
 
     The decision follows from the answers only: a later check finds it decided after the

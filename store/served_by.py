@@ -8,8 +8,9 @@ recorded as reported, and nothing is inferred.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import msgspec
 
 LONGEST_NAME: Final = 120
 """Maximum length of a stored name: it is untrusted and shown in lists."""
@@ -22,8 +23,7 @@ REQUEST_IDS: Final = ("x-litellm-call-id", "x-request-id", "request-id", "cf-ray
 provider's `request-id` next to its own id, which its logs use."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedBy:
+class ServedBy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Origin of one reply, from its body and headers; None: not reported."""
 
     model: str | None = None  #: the dated name behind an alias
@@ -106,7 +106,7 @@ def with_headers(
     if region is None and request is None:
         return served
     base = served or SERVED_UNKNOWN
-    return replace(
+    return msgspec.structs.replace(
         base,
         region=_word(region) or base.region,
         request_id=_word(request) or base.request_id,

@@ -7,7 +7,6 @@ A block whose first line is a comment with the path of a file is that file.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -156,7 +155,7 @@ def kinds_of_events() -> str:
             (
                 f"`{kind}`",
                 _first_line(event),
-                ", ".join(f"`{field.name}`" for field in dataclasses.fields(event)),
+                ", ".join(f"`{name}`" for name in event.__struct_fields__),
             )
             for kind, event in events.KINDS.items()
         ),

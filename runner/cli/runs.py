@@ -246,15 +246,13 @@ def events(
 
 
 def _event_values(row: RecordedEvent) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from store.events import UnknownEvent, kind_of
+    from store.events import UnknownEvent, fields_of, kind_of
 
     when = datetime.fromtimestamp(row.ts_us / 1e6, UTC)
     if isinstance(row.event, UnknownEvent):
         kind, facts = row.event.kind, json.loads(row.event.facts)
     else:
-        kind, facts = kind_of(type(row.event)), asdict(row.event)
+        kind, facts = kind_of(type(row.event)), fields_of(row.event)
     return {
         "seq": row.seq,
         "time": when.isoformat(timespec="microseconds"),

@@ -19,6 +19,8 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from runner import errors as e
 from runner.clients.client import Call, CallLeft, CallUnsent, Received
 from runner.clients.wire import decode_reply
@@ -466,7 +468,9 @@ class Attempts:
             and may_reask(reply, failure, reasks=item.reasks, most=self._retries.reask)
         ):
             self._judge(work.model, flaws)
-            refused_event = replace(event, reask=failure.reason, fault=failure.detail)
+            refused_event = msgspec.structs.replace(
+                event, reask=failure.reason, fault=failure.detail
+            )
             await self._log.append(
                 *facts, Entry(event=refused_event, payload=received.body)
             )

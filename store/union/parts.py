@@ -84,7 +84,7 @@ def _sum(limits: Sequence[Limit]) -> Limit:
     rpms = [limit.rpm for limit in observed]
     tpms = [limit.tpm for limit in observed]
     pauses = [x.paused_until_us for x in observed if x.paused_until_us is not None]
-    together = replace(
+    together = msgspec.structs.replace(
         observed[0],
         concurrency=sum(limit.concurrency for limit in observed),
         in_flight=sum(limit.in_flight for limit in observed),

@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from store.database import SQL, connect
@@ -35,6 +34,7 @@ from tests.bench.prose import replies
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
 from tests.processes import SIFTLOG
+from tests.replacing import replace
 from tests.store.samples import RUN_STARTED, completed, plan, reply, started, task
 
 LOGS = 4

@@ -10,7 +10,6 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
 from tests.jobs.evidence_retrieval.sheets import dataset, full_sheet, settings
 from tests.jobs.kit.metrics.set_a import SetA, set_a
+from tests.replacing import replace
 
 KS = (1, 3, 5, 10, 20)
 LOOPED = 10

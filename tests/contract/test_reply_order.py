@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -27,6 +26,7 @@ from runner.errors import AttemptError
 from runner.job import Task
 from runner.messages import AnyReply, ChatRequest, Reply
 from runner.registry import load_job
+from tests.replacing import replace
 from tests.runner.clients.litellm_provider import talking
 from tests.wire_forms import (
     ANTHROPIC,

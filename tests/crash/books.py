@@ -12,7 +12,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.clients.wire import decode_reply, encode_embed, encode_rerank
@@ -46,6 +46,7 @@ from store.runs import RunFolder
 from store.tables import payload
 from store.task import TaskRow
 from tests.ledgers import read_ledger
+from tests.replacing import replace
 
 CLOCK = SystemClock()
 PAGE = 10_000

@@ -15,7 +15,7 @@ import math
 import os
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -43,6 +43,7 @@ from runner.money.tokens import TokenBounds
 from runner.plan import Roles
 from store.events import AttemptAnswered, AttemptFailed, AttemptsAbandoned
 from store.task import pico
+from tests.replacing import replace
 from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
 from tests.store.memory_log import MemoryLog
 

@@ -6,12 +6,12 @@ import hashlib
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from store.events import RecordedEvent
+from tests.replacing import replace
 from tests.simulation.__main__ import replay
 from tests.simulation.provider import CLASSES, WORKED
 from tests.simulation.report import Report

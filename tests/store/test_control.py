@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -45,6 +44,7 @@ from store.events import (
     batch_bytes,
 )
 from store.runs import RunFolder
+from tests.replacing import replace
 from tests.store.logs import written
 from tests.store.memory_log import START_US
 from tests.store.samples import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.read.usage import Spending, dollars, spending
 from store.task import pico, usd
+from tests.replacing import replace
 from tests.store.memory_log import FakeClock
 from tests.store.samples import (
     RUN_STARTED,

@@ -27,7 +27,7 @@ _BY_TYPE: dict[object, st.SearchStrategy[object]] = {
 def _values(hint: object) -> st.SearchStrategy[object]:
     if hint in _BY_TYPE:
         return _BY_TYPE[hint]
-    if dataclasses.is_dataclass(hint):
+    if dataclasses.is_dataclass(hint) or _is_struct(hint):
         return _objects(typing.cast("type", hint))
     arguments = typing.get_args(hint)
     origin = typing.get_origin(hint)
@@ -42,17 +42,22 @@ def _values(hint: object) -> st.SearchStrategy[object]:
 
 def _objects(of: type) -> st.SearchStrategy[object]:
     hints = typing.get_type_hints(of)
-    fields = {f.name: _values(hints[f.name]) for f in dataclasses.fields(of)}
-    return st.builds(of, **fields)
+    names: list[str] = [*getattr(of, "__struct_fields__", ())]
+    names = names or [field.name for field in dataclasses.fields(of)]
+    return st.builds(of, **{name: _values(hints[name]) for name in names})
+
+
+def _is_struct(hint: object) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_events_are_frozen_slotted_and_keyword_only(kind: str) -> None:
+def test_events_are_frozen_keyword_only_and_stored_without_defaults(kind: str) -> None:
     event = KINDS[kind]
-    parameters = event.__dataclass_params__  # type: ignore[attr-defined]
-    assert parameters.frozen
-    assert "__slots__" in vars(event)
-    assert all(field.kw_only for field in dataclasses.fields(event))
+    config = event.__struct_config__
+    assert config.frozen
+    assert config.omit_defaults
+    assert event.__match_args__ == ()  # none by position
     assert event.VERSION >= 1
 
 

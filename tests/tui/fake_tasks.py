@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from textual.app import App
@@ -21,6 +20,7 @@ from store.read.tasks import AttemptRow, TaskListStep, TaskOrder
 from store.runs import RunFolder
 from store.scoring import Score, StoredVerdict
 from store.task import TaskRow, TaskState
+from tests.replacing import replace
 from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from store.errors import StoreError
 from store.events import Entry, Event, LimitObserved
 from store.read.status import LivenessSigns
 from store.runs import RunFolder
+from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.store.memory_log import START_US, FakeClock
 from tests.store.samples import failed, plan, started, task

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from store.errors import StoreError
 from store.events import RunFinished
 from store.runs import RunFolder
 from tests.processes import environment
+from tests.replacing import replace
 from tests.runner.toy_jobs import LoopClock, run_virtual
 from tests.store.logs import COURSE, written
 from tests.terminals import WATCH, on_terminal

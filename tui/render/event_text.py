@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from itertools import chain
 
 from store.events import (
@@ -40,6 +39,7 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
     UnknownEvent,
+    fields_of,
 )
 from store.json_text import readable
 from store.results import ComparisonDecided
@@ -243,7 +243,7 @@ def facts_text(event: Event | UnknownEvent) -> str:
     """Return every field of an event under its stored name."""
     if isinstance(event, UnknownEvent):
         return readable(event.facts)
-    facts = {name: _display_value(value) for name, value in asdict(event).items()}
+    facts = {name: _display_value(value) for name, value in fields_of(event).items()}
     return readable(json.dumps(facts).encode())
 
 

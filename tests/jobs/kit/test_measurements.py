@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,6 +30,7 @@ from jobs.kit.measures import (
 from jobs.kit.metrics import Ratio, Resamples, Support, rate_columns, wilson
 from jobs.kit.metrics.cluster_statistics import Derived
 from runner.scorecard import Target
+from tests.replacing import replace
 
 KEYS = tuple(f"{number:03}" for number in range(300))
 PERCENTILE = Resamples(KEYS, b=50, form="percentile", cluster="paper")

@@ -6,7 +6,6 @@ that a person is to look at, by the profile of a scoring.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from jobs.property_extraction.aliases.alias_set import SOURCES
@@ -24,6 +23,7 @@ from tests.jobs.property_extraction.scored_rows import (
     stated,
     truth,
 )
+from tests.replacing import replace
 
 TRUTH_FILE = Input(setting="truth", path="/home/of/somebody/gt.csv", sha256="ab" * 32)
 

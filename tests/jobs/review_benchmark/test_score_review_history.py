@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +34,7 @@ from tests.jobs.review_benchmark.agents import (
     dataset_of,
     imported,
 )
+from tests.replacing import replace
 
 REVIEW = Review(
     id="CD1",

@@ -6,6 +6,7 @@ A run over two stages, by the command, and what a changed reading makes of it.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,8 @@ def test_a_run_asks_once_and_is_read_as_often_as_one_likes(
         assert again.code == 0, again.err
         changed = [0, included + excluded, unread, failed]
         assert outcomes(scored(tmp_path, number)) == changed
-    monkeypatch.setattr("jobs.screening.predictions.parse_screen", read_otherwise)
+    monkeypatch.setattr("jobs.screening.parsing.parse_screen", read_otherwise)
+    shutil.rmtree(tmp_path / "x" / "parsed")  # the source is the same, so the key too
     again = command("score", "x", *here)
     assert again.code == 0, again.err
     assert outcomes(scored(tmp_path, 4)) == [included + unread, excluded, 0, failed]

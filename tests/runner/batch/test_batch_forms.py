@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 from aiohttp import web
@@ -36,6 +35,7 @@ from runner.messages import ChatRequest, Message, Reply, Schema, TextPart
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from store.events import AttemptAnswered
+from tests.replacing import replace
 from tests.store.memory_log import FakeClock
 from tests.wire_forms import batches_at
 

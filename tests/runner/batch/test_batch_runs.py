@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from store.events import (
 from store.log.sqlite import SqliteLog
 from store.read.live import live_status
 from store.read.status import liveness, status
+from tests.replacing import replace
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
 from tests.runner.batch.batch_run import MODEL, TASKS, BatchRun, Fuse
 

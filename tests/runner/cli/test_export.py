@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from store.read.status import scorings
 from store.runs import RunFolder
 from tests.commands import siftlog
 from tests.corpus import write_corpus
+from tests.replacing import replace
 from tests.runner.collector import attributes, collecting
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED, completed, plan_first, reply

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from runner.cli.status import logs_text, status_json, status_text
@@ -14,6 +13,7 @@ from store.events import LimitObserved
 from store.read.live import live_status
 from store.runs import RunFolder
 from store.served_by import ServedBy
+from tests.replacing import replace
 from tests.store.logs import written
 from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, plan, started, task

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from runner.errors import UsageError
 from runner.options import options_from
 from store.database import open_reader
+from store.events import fields_of
 from store.read.tasks import events
 from store.results import StoppingRule
 from tests.commands import siftlog
@@ -37,7 +37,7 @@ def _models(*names: str) -> list[str]:
 def _decisions(cwd: Path, run: str) -> list[dict[str, Any]]:
     with open_reader(cwd / "runs" / run / "log.db") as reader:
         found = events(reader, kinds=["comparison_decided"])
-    return [asdict(each.event) for each in found]
+    return [fields_of(each.event) for each in found]
 
 
 @pytest.mark.timeout(300)

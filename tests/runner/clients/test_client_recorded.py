@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from store.events import (
 )
 from store.log.sqlite import SqliteLog
 from store.task import PlannedTask, manifest_bytes
+from tests.replacing import replace
 
 pytestmark = pytest.mark.asyncio
 

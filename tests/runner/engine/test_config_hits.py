@@ -7,7 +7,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +33,7 @@ from store.cache import CacheConnection, connect, groups
 from store.clock import SystemClock
 from store.events import AttemptAnswered, AttemptStarted, TasksReopened
 from store.task import TaskState
+from tests.replacing import replace
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.store.memory_log import MemoryLog
 

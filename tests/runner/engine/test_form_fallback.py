@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from store.events import AttemptFailed, AttemptStarted
 from store.read.status import status
 from store.read.tasks import events
 from store.runs import RunFolder
+from tests.replacing import replace
 from tests.runner.run.test_launch import _shell
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.wire_forms import DEEPSEEK

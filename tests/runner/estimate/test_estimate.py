@@ -10,7 +10,6 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +41,7 @@ from runner.workload import load_workload
 from store.clock import SystemClock
 from store.events import Entry, Event
 from store.log.sqlite import SqliteLog
+from tests.replacing import replace
 from tests.runner.run.test_launch_whole_runs_of_roles import ITEMS, NAMES, WHOLE
 from tests.runner.toy_jobs import PanelJob, PanelSettings, ToyJob, ToySettings
 from tests.store.memory_log import FakeClock

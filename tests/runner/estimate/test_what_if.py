@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,7 @@ from store.database import open_reader
 from store.events import AttemptsAbandoned, Entry, Event, LimitObserved, TasksReopened
 from store.log.sqlite import SqliteLog
 from store.read.status import ObservedLimits
+from tests.replacing import replace
 from tests.runner.toy_jobs import ToyJob
 from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task

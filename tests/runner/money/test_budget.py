@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -38,6 +37,7 @@ from runner.plan import Roles
 from store.events import AttemptAnswered, AttemptFailed, AttemptStarted, Event
 from store.slices import SLICES, Slices
 from store.task import pico, usd
+from tests.replacing import replace
 from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
 from tests.store.memory_log import MemoryLog
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,7 @@ from store.events import (
 )
 from store.log.sqlite import SqliteLog
 from store.read.tasks import events
+from tests.replacing import replace
 from tests.runner.run.late import late
 from tests.runner.run.test_launch import Run
 from tests.runner.run.test_whole_runs import _ask

@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from runner.scorecard import Scorecard
 from store.database import open_reader
 from store.read.status import Status, status
 from store.read.usage import UsageCount, usage_counts
+from tests.replacing import replace
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer

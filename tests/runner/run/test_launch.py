@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,7 @@ from store.log.sqlite import SqliteLog
 from store.read.status import Status, run_started, status
 from store.read.tasks import events
 from store.runs import RunFolder
+from tests.replacing import replace
 from tests.runner.toy_jobs import ToyJob, ToySettings
 
 

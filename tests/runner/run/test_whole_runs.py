@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,7 @@ from store.log.sqlite import SqliteLog
 from store.read.status import scorings
 from store.read.tasks import events
 from tests.processes import siftlog
+from tests.replacing import replace
 from tests.runner.run.late import late
 from tests.runner.run.test_launch import Run, _unwatched
 from tests.runner.toy_jobs import ToyJob, ToySettings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from runner.workload import load_workload
@@ -18,6 +17,7 @@ from store.database import open_reader
 from store.events import CommandAccepted, CommandApplied, CommandRejected, Entry, Event
 from store.read.status import status
 from store.runs import RunFolder
+from tests.replacing import replace
 from tests.runner.shards.sharded import Split
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.store.union.union_logs import shard_log, shard_started, union_of

@@ -7,7 +7,6 @@ other logs have spent counts against a shard by the slices that they share.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,7 @@ from store.events import Event, RunCancelled, RunDrained, RunFinished
 from store.runs import RunFolder
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
+from tests.replacing import replace
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.store.logs import reopen
 from tests.store.memory_log import START_US, FakeClock

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -42,6 +42,7 @@ from store.read.usage import spending
 from store.runs import RunFolder, places_in
 from store.segments.place import Place
 from store.task import PlannedTask, manifest_bytes
+from tests.replacing import replace
 from tests.runner.shards.sharded import Split, placed, rows, sample
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.store.segments.carried import Fickle

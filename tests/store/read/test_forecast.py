@@ -6,7 +6,7 @@ An estimate against its run's course.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -23,6 +23,7 @@ from store.read.forecast import (
 )
 from store.read.status import QueueCounts
 from store.task import TaskState
+from tests.replacing import replace
 
 NOW = 1000
 

@@ -6,7 +6,6 @@ What a run is doing, as its projections have it.
 from __future__ import annotations
 
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from store.read.live import (
 )
 from store.read.status import status
 from store.runs import RunFolder
+from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.store.memory_log import START_US
 from tests.store.samples import RUN_STARTED, plan, plan_first, started, task

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from store.log.sqlite import SqliteLog
 from store.read.status import Pause, liveness, paused_by, status
 from store.read.tasks import mean_costs, model_calls
 from store.read.usage import error_counts, failures, usage_counts
+from tests.replacing import replace
 from tests.store.logs import COURSE, edit, reopen, written
 from tests.store.memory_log import START_US, FakeClock
 from tests.store.samples import RUN_STARTED, plan, started, task

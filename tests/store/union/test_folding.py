@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 from hypothesis import given
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from store.task import TaskDraft, TaskState
 from store.union.folding import Precedence, best_claim
+from tests.replacing import replace
 from tests.store.samples import task
 
 REPLIES = {

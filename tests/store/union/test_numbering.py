@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,7 @@ from store.union.numbering import TaskNumbers, find_answers
 from store.union.source import LocalLogSource
 from store.verify import verify
 from tests.nobody import as_nobody, open_to_others
+from tests.replacing import replace
 from tests.store.logs import edit, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
@@ -67,7 +67,7 @@ def row(facts: bytes) -> EventRow:
 
 @pytest.mark.parametrize("kind", TaskEvent.__args__)
 def test_facts_about_one_task_begin_with_its_number(kind: type) -> None:
-    assert fields(kind)[0].name == "task"
+    assert kind.__struct_fields__[0] == "task"
 
 
 def test_only_the_number_changes_and_what_a_later_siftlog_knows_stays(

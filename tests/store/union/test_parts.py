@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from store.events import LimitObserved
 from store.fold_state import RunState
 from store.slices import Slices
 from store.union.parts import PartState, limits_of, whole_state
+from tests.replacing import replace
 from tests.store.samples import ASIDE
 
 LIMIT = next(event for event in ASIDE if isinstance(event, LimitObserved))

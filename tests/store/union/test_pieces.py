@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from store.database import open_reader
 from store.events import LimitObserved, TasksReopened
 from store.union.source import LocalLogSource
+from tests.replacing import replace
 from tests.store.samples import ASIDE, completed, plan, started, task
 from tests.store.samples import reply as answer
 from tests.store.union.union_logs import (

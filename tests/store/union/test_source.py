@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from store.task import manifest_bytes, planned_tasks
 from store.union import folding, source
 from store.union.source import LocalLogSource
 from store.verify import verify
+from tests.replacing import replace
 from tests.store.samples import courses, plan, reply, started, task
 from tests.store.union.union_logs import (
     Beginning,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 from store.database import SQL, connect, open_reader
@@ -15,6 +14,7 @@ from store.tables import reply
 from store.union import merging
 from store.union.merging import Merger
 from store.union.source import CommitRange, LocalLogSource, LogIdentity, UnionSource
+from tests.replacing import replace
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
 

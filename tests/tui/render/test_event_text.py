@@ -5,8 +5,6 @@ What the tables of tasks and of attempts say in words.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +25,7 @@ from store.events import (
 )
 from store.read.tasks import AttemptRow
 from store.scoring import Score
+from tests.replacing import replace
 from tests.store.samples import ASIDE, RUN_STARTED, answered, completed, failed, started
 from tests.tui.fake_tasks import FakeTasks
 from tui.render.event_text import event_line, facts_text
@@ -116,7 +115,7 @@ def test_all_facts_of_an_event_are_there_in_full() -> None:
     for event in (*(event for event, _ in SAID), *ASIDE):
         if not isinstance(event, UnknownEvent):
             text = facts_text(event)
-            assert all(field.name in text for field in fields(event))
+            assert all(name in text for name in event.__struct_fields__)
             assert "null" not in text
 
 

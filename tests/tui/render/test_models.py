@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from store.events import Input, RunStarted
 from store.read.live import MinuteRow
 from store.read.status import ObservedLimits
 from store.read.usage import ServedCount
+from tests.replacing import replace
 from tests.tui.sights import (
     HOSTILE,
     every_state,

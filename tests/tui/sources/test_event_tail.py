@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from store.query import parse_event_query
+from tests.replacing import replace
 from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents
 from tui.sources.event_tail import PAGE, SEARCH, EventTail, EventTailReader

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from store.read.tasks import AttemptRow, TaskOrder, attempts
 from store.runs import RunFolder
 from store.scoring import Score, StoredVerdict, write_verdicts
 from store.task import TaskState
+from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan_first, started
 from tests.store.samples import reply as answer

@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from store.events import (
     TaskFailed,
 )
 from store.runs import RunFolder
+from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, failed, plan, started, task
 from tests.terminals import WATCH, Terminal, on_terminal

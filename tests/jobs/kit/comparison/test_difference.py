@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +36,7 @@ from tests.jobs.kit.comparison.item_columns import (
     means,
     pooled,
 )
+from tests.replacing import replace
 
 SAME_KIND = st.one_of(
     st.tuples(MEANS, MEANS),

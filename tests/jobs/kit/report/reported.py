@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from runner.scorecard import (
 )
 from runner.table_files import csv_lines
 from store.events import Input
+from tests.replacing import replace
 
 COURSE = {
     "run": "r",

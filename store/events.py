@@ -512,11 +512,11 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - of any field
             names = value.__struct_fields__
             return {name: _plain(getattr(value, name)) for name in names}
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_plain(item) for item in value]
         case dict():
-            return {key: _plain(each) for key, each in value.items()}
+            return {key: _plain(item) for key, item in value.items()}
         case _ if is_dataclass(value) and not isinstance(value, type):
-            return {name: _plain(each) for name, each in asdict(value).items()}
+            return {name: _plain(item) for name, item in asdict(value).items()}
         case _:
             return value
 

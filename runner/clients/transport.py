@@ -274,8 +274,12 @@ class _Request(aiohttp.ClientRequest):
         if protocol is not None:
             if protocol in _used:
                 # the timer runs once bytes have arrived, complete reply or not
-                has_heard = protocol._read_timeout_handle is not None  # noqa: SLF001
-                if has_heard or protocol.should_close or _is_readable(conn.transport):
+                is_read_pending = protocol._read_timeout_handle is not None  # noqa: SLF001
+                if (
+                    is_read_pending
+                    or protocol.should_close
+                    or _is_readable(conn.transport)
+                ):
                     raise StaleConnection
             else:
                 _used.add(protocol)

@@ -40,7 +40,7 @@ _EXACT_CLUSTERS = 16
 _DRAWS = 10_000
 _BLOCK_SIGNS = 1 << 18
 """Signs drawn at a time; larger blocks fall out of the processor's cache."""
-_KEPT_SIGNS = 1 << 27
+_STORED_SIGNS = 1 << 27
 """Signs that are kept at most, in 16 MB: enough for 13,421 clusters."""
 
 
@@ -197,14 +197,16 @@ class _SignStream:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._rng = np.random.default_rng(seed)
-        self._kept = np.empty(_KEPT_SIGNS // 8, dtype=np.uint8)  # eight signs a byte
+        self._stored = np.empty(
+            _STORED_SIGNS // 8, dtype=np.uint8
+        )  # eight signs a byte
         self._drawn = 0  # bytes
 
     def patterns(self, m: int) -> Iterator[Signs]:
         """Draw patterns of *m* signs, many at a time."""
         rows = max(1, _BLOCK_SIGNS // m)
         sizes = (min(rows, _DRAWS - start) for start in range(0, _DRAWS, rows))
-        if _DRAWS * m > _KEPT_SIGNS:
+        if _DRAWS * m > _STORED_SIGNS:
             rng = np.random.default_rng(self._seed)
             for size in sizes:
                 yield (2 * rng.integers(0, 2, (size, m)) - 1).astype(np.float64)
@@ -219,9 +221,9 @@ class _SignStream:
         first, last = start // 8, -(-end // 8)
         while self._drawn < last:
             block = np.packbits(self._rng.integers(0, 2, _BLOCK_SIGNS) != 0)
-            self._kept[self._drawn : self._drawn + len(block)] = block
+            self._stored[self._drawn : self._drawn + len(block)] = block
             self._drawn += len(block)
-        signs: Floats = _SIGNS_OF_BYTE[self._kept[first:last]].reshape(-1)
+        signs: Floats = _SIGNS_OF_BYTE[self._stored[first:last]].reshape(-1)
         return signs[start - 8 * first : end - 8 * first]
 
 

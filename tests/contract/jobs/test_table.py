@@ -11,7 +11,7 @@ from runner.registry import job_names
 from tests.contract.jobs.jobs import JOBS
 
 HEAVY = {"litellm", "matplotlib", "numpy", "pandas", "rapidfuzz", "scipy", "sklearn"}
-PLANNED_WITH = {"evidence-retrieval": {"numpy"}, "screening": {"numpy"}}
+PLANNED_WITH = {"evidence-retrieval": {"numpy"}}
 """What a job needs before it can plan."""
 
 

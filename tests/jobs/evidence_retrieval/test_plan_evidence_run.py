@@ -27,7 +27,7 @@ from runner.engine.config import (
 from runner.engine.driver import Driver
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
-from runner.job import Answer, Job, Task, TaskSpec
+from runner.job import Answer, Job, Stage, Task, TaskSpec
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import AnyReply, Reply, Request
 from runner.plan import Roles
@@ -57,6 +57,10 @@ class Asking:
         self, dataset: EvidenceDataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
         return plan.follow_up(dataset, group)
+
+    def follows(self, dataset: EvidenceDataset, stage: Stage) -> bool:
+        del dataset
+        return stage.follows
 
 
 def sentence(chance: random.Random) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 from pydantic import BaseModel
 
 from runner.clients.wire import decode_reply
@@ -183,13 +184,14 @@ def plain_value(  # noqa: PLR0911 - one a kind of value
             return sorted((plain_value(inner, below) for inner in value), key=str)
         case Sequence() if not isinstance(value, bytes):
             return [plain_value(inner, below) for inner in value]
-        case _ if dataclasses.is_dataclass(value):
+        case _ if dataclasses.is_dataclass(value) or isinstance(value, msgspec.Struct):
             return {name: plain_value(inner, below) for name, inner in _fields(value)}
         case _:
             return repr(value)
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - of any class
-    for field in dataclasses.fields(value):
+    module = msgspec.structs if isinstance(value, msgspec.Struct) else dataclasses
+    for field in module.fields(value):
         if not field.name.startswith("_"):
             yield field.name, getattr(value, field.name)

@@ -15,6 +15,7 @@ For the code that jobs share, in addition:
 - `runs`, `database`, `errors`: folders of runs, and opening their logs
 - `events`, `task`: what a log records
 - `tables`, `scoring`: rows of a log, and the verdicts of its scorings
+- `outcomes`: outcomes of tasks and bodies of replies, for scorings that read columns
 - `read.status`, `read.live`, `read.tasks`, `read.usage`: what a log reports about
   its run
 - `clock`: the one clock
@@ -45,6 +46,7 @@ __all__ = [
     "fold_state",
     "json_text",
     "log",
+    "outcomes",
     "printable",
     "query",
     "read",

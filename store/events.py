@@ -43,7 +43,7 @@ class BatchItem(NamedTuple):
     id: str  #: the provider's name for it in the results; does not identify the attempt
 
 
-class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+class EventBase(msgspec.Struct, frozen=True, omit_defaults=True):
     """Base of all events, which are encoded without the fields that have their default.
 
     A struct is made, encoded and decoded in a fifth of a dataclass's time, and every
@@ -51,7 +51,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
 
-class BatchEventBase(Fact, frozen=True, kw_only=True):
+class BatchEventBase(EventBase, frozen=True, kw_only=True):
     """Fields of every batch event."""
 
     batch: str  #: its key
@@ -128,7 +128,7 @@ def batch_items(payload: bytes) -> list[BatchItem]:
     return _items.decode(payload)
 
 
-class ParameterRefused(Fact, frozen=True, kw_only=True):
+class ParameterRefused(EventBase, frozen=True, kw_only=True):
     """An endpoint refuses a request parameter for a model.
 
     Decides what later requests of the run to that endpoint and model contain.
@@ -184,7 +184,7 @@ class Input:
     names and hashes of files that are parts too; empty: not kept."""
 
 
-class RunStarted(Fact, frozen=True, kw_only=True):
+class RunStarted(EventBase, frozen=True, kw_only=True):
     """A run was created; the first event of every log."""
 
     VERSION: ClassVar[int] = 1
@@ -206,7 +206,7 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     shard: Shard | None = None  #: the part in this log; all else is of the whole run
 
 
-class RunResumed(Fact, frozen=True, kw_only=True):
+class RunResumed(EventBase, frozen=True, kw_only=True):
     """A later process resumed the run."""
 
     VERSION: ClassVar[int] = 1
@@ -220,7 +220,7 @@ class RunResumed(Fact, frozen=True, kw_only=True):
     changed: list[Input] = msgspec.field(default_factory=list)
 
 
-class RunPaused(Fact, frozen=True, kw_only=True):
+class RunPaused(EventBase, frozen=True, kw_only=True):
     """The run, a stage or a model was paused, or a pause was lifted."""
 
     VERSION: ClassVar[int] = 1
@@ -231,7 +231,7 @@ class RunPaused(Fact, frozen=True, kw_only=True):
     model: str | None = None  #: None: every model
 
 
-class RunDrained(Fact, frozen=True, kw_only=True):
+class RunDrained(EventBase, frozen=True, kw_only=True):
     """The process ended on purpose with open tasks; the run can be resumed."""
 
     VERSION: ClassVar[int] = 1
@@ -243,7 +243,7 @@ class RunDrained(Fact, frozen=True, kw_only=True):
     open: int
 
 
-class RunCancelled(Fact, frozen=True, kw_only=True):
+class RunCancelled(EventBase, frozen=True, kw_only=True):
     """A person cancelled the run; its open tasks were skipped."""
 
     VERSION: ClassVar[int] = 1
@@ -251,7 +251,7 @@ class RunCancelled(Fact, frozen=True, kw_only=True):
     by: str
 
 
-class RunFinished(Fact, frozen=True, kw_only=True):
+class RunFinished(EventBase, frozen=True, kw_only=True):
     """Every task is final and nothing is left to plan."""
 
     VERSION: ClassVar[int] = 1
@@ -261,7 +261,7 @@ class RunFinished(Fact, frozen=True, kw_only=True):
     skipped: int
 
 
-class TasksPlanned(Fact, frozen=True, kw_only=True):
+class TasksPlanned(EventBase, frozen=True, kw_only=True):
     """A block of tasks was planned; the payload is a `Manifest` as JSON."""
 
     VERSION: ClassVar[int] = 1
@@ -273,7 +273,7 @@ class TasksPlanned(Fact, frozen=True, kw_only=True):
     places: list[int] | None = None  #: of a shard's: in the whole first stage, from 0
 
 
-class TasksReopened(Fact, frozen=True, kw_only=True):
+class TasksReopened(EventBase, frozen=True, kw_only=True):
     """`retry` put final tasks back into the queue."""
 
     VERSION: ClassVar[int] = 1
@@ -283,7 +283,7 @@ class TasksReopened(Fact, frozen=True, kw_only=True):
     command: str | None = None  #: id of the request that this is a page of
 
 
-class TaskSkipped(Fact, frozen=True, kw_only=True):
+class TaskSkipped(EventBase, frozen=True, kw_only=True):
     """A task is never sent; counted by its reason."""
 
     VERSION: ClassVar[int] = 1
@@ -292,7 +292,7 @@ class TaskSkipped(Fact, frozen=True, kw_only=True):
     reason: str
 
 
-class TaskCompleted(Fact, frozen=True, kw_only=True):
+class TaskCompleted(EventBase, frozen=True, kw_only=True):
     """A task ended with a stored reply, which the job's parser could read or not."""
 
     VERSION: ClassVar[int] = 1
@@ -304,7 +304,7 @@ class TaskCompleted(Fact, frozen=True, kw_only=True):
     adopted: bool = False  #: with an answer that another log of the run has
 
 
-class TaskFailed(Fact, frozen=True, kw_only=True):
+class TaskFailed(EventBase, frozen=True, kw_only=True):
     """No reply after all attempts."""
 
     VERSION: ClassVar[int] = 1
@@ -315,7 +315,7 @@ class TaskFailed(Fact, frozen=True, kw_only=True):
     fault: str | None = None  #: exception and line in the job's code, where it raised
 
 
-class AttemptStarted(Fact, frozen=True, kw_only=True):
+class AttemptStarted(EventBase, frozen=True, kw_only=True):
     """A request is about to be sent; durable before its first byte is sent.
 
     If the response cache has the answer, nothing is sent: this and the answer, marked
@@ -335,7 +335,7 @@ class AttemptStarted(Fact, frozen=True, kw_only=True):
     batched: bool = False  #: it is sent in a batch, whose own events hold the time
 
 
-class AttemptAnswered(Fact, frozen=True, kw_only=True):
+class AttemptAnswered(EventBase, frozen=True, kw_only=True):
     """A reply was received in full; the payload is its body, byte for byte."""
 
     VERSION: ClassVar[int] = 1
@@ -368,7 +368,7 @@ class AttemptAnswered(Fact, frozen=True, kw_only=True):
     kept: bool = False  #: the task's own earlier answer, reused after a `retry`
 
 
-class AttemptFailed(Fact, frozen=True, kw_only=True):
+class AttemptFailed(EventBase, frozen=True, kw_only=True):
     """An attempt ended without a usable reply; the payload is the response, if any."""
 
     VERSION: ClassVar[int] = 1
@@ -384,7 +384,7 @@ class AttemptFailed(Fact, frozen=True, kw_only=True):
     possible_usd: float = 0.0  #: its worst case, if it may still be billed
 
 
-class AttemptsAbandoned(Fact, frozen=True, kw_only=True):
+class AttemptsAbandoned(EventBase, frozen=True, kw_only=True):
     """Attempts of an earlier process have no recorded outcome."""
 
     VERSION: ClassVar[int] = 1
@@ -394,7 +394,7 @@ class AttemptsAbandoned(Fact, frozen=True, kw_only=True):
     possible_usd: float = 0.0  #: sum of their worst cases: they may be billed
 
 
-class LimitObserved(Fact, frozen=True, kw_only=True):
+class LimitObserved(EventBase, frozen=True, kw_only=True):
     """The limits in force for a model."""
 
     VERSION: ClassVar[int] = 1
@@ -407,7 +407,7 @@ class LimitObserved(Fact, frozen=True, kw_only=True):
     paused_until_us: int | None = None
 
 
-class CommandAccepted(Fact, frozen=True, kw_only=True):
+class CommandAccepted(EventBase, frozen=True, kw_only=True):
     """A control command was accepted."""
 
     VERSION: ClassVar[int] = 1
@@ -418,7 +418,7 @@ class CommandAccepted(Fact, frozen=True, kw_only=True):
     payload: str  #: JSON
 
 
-class CommandRejected(Fact, frozen=True, kw_only=True):
+class CommandRejected(EventBase, frozen=True, kw_only=True):
     """A control command was rejected."""
 
     VERSION: ClassVar[int] = 1
@@ -429,7 +429,7 @@ class CommandRejected(Fact, frozen=True, kw_only=True):
     reason: str
 
 
-class CommandApplied(Fact, frozen=True, kw_only=True):
+class CommandApplied(EventBase, frozen=True, kw_only=True):
     """A control command took effect."""
 
     VERSION: ClassVar[int] = 1
@@ -438,7 +438,7 @@ class CommandApplied(Fact, frozen=True, kw_only=True):
     effect: str
 
 
-class ScoringRecorded(Fact, frozen=True, kw_only=True):
+class ScoringRecorded(EventBase, frozen=True, kw_only=True):
     """The run's answers were scored; `scores/<number>/` can be rebuilt from here.
 
     The scorecard itself, and the inputs that are `kept`, are the entry's blobs.

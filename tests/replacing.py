@@ -10,7 +10,7 @@ import msgspec
 _T = TypeVar("_T")
 
 
-def replace(value: _T, **changes: Any) -> _T:
+def replace(value: _T, /, **changes: Any) -> _T:
     """Return *value* with some fields changed."""
     if isinstance(value, msgspec.Struct):
         return cast("_T", msgspec.structs.replace(value, **changes))

@@ -22,6 +22,7 @@ from runner.cli.console import (
 )
 from store.clock import Clock, SystemClock
 from store.document import Block, Fact, PageText, as_text
+from store.events import fields_of
 from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
 from store.read.live import LiveStatus, UnionProgress
 from store.read.status import UNITS, ObservedLimits, Status, limits_in_words, liveness
@@ -359,7 +360,7 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
             for queue in status.queues
         ],
         "limits": [limits_json(limits) for limits in status.limits],
-        "refused": [asdict(fact) for fact in status.refused],
+        "refused": [fields_of(event) for event in status.refused],
         "batches": {
             "open": status.batches.count,
             "requests": status.batches.requests,

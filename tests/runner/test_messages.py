@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -23,6 +22,7 @@ from runner.messages import (
 )
 from runner.model_terms import USUAL_ROOM, terms_of
 from runner.options import options_from, toml_of
+from tests.replacing import replace
 from tests.runner.toy_jobs import ToyJob, ToySettings
 
 PIN = {"provider": {"order": ["Together"], "allow_fallbacks": False}}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from runner.errors import DatasetError
 from runner.job import Task
 from runner.scorecard import Scorecard
 from tests.commands import siftlog
+from tests.replacing import replace
 
 RECIPE = """
 items = "papers.csv"

@@ -12,7 +12,6 @@ missing, and the first rows of all folds have the same thresholds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +34,7 @@ from tests.jobs.evidence_retrieval.given_files import (
     imported,
     write_csv,
 )
+from tests.replacing import replace
 
 STATES = "states from p and the row's thresholds, edge=lt"
 

@@ -6,7 +6,6 @@ Summaries as people read them.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from jobs.paper_investigation.job import job
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard
 from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
+from tests.replacing import replace
 
 MODEL = "model"
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from tests.jobs.review_benchmark.lost_studies import (
     world,
 )
 from tests.jobs.review_benchmark.small_review import read_review, stocked
+from tests.replacing import replace
 
 
 def test_a_review_tells_its_queries_its_papers_and_what_was_lost(

@@ -6,7 +6,6 @@ How many sentences a configuration shows. What is read from a run's answers.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from jobs.kit.testing import MemoryAnswers
 from runner.job import Task
 from runner.messages import AnyReply, Reply, Vectors
 from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset
+from tests.replacing import replace
 
 LEXICAL = [0.0, 2.0, 1.0, 2.0]
 

@@ -15,7 +15,6 @@ For the code that jobs share, in addition:
 - `runs`, `database`, `errors`: folders of runs, and opening their logs
 - `events`, `task`: what a log records
 - `tables`, `scoring`: rows of a log, and the verdicts of its scorings
-- `outcomes`: outcomes of tasks and bodies of replies, for scorings that read columns
 - `read.status`, `read.live`, `read.tasks`, `read.usage`: what a log reports about
   its run
 - `clock`: the one clock

@@ -28,6 +28,7 @@ from store.errors import CorruptLog, IllegalMove, ignore_progress
 from store.events import TasksPlanned, UnknownEvent
 from store.log.integrity import EventRow, genesis, link_of_stored
 from store.log.projections import fold_between, refold
+from store.printable import one_line
 from store.statements import script
 from store.tables import applied_seq, last_seq
 from store.task import planned_tasks
@@ -102,7 +103,8 @@ def verify(
             check.faults.append(raised.fault)
         except (sqlite3.DatabaseError, CorruptLog) as error:
             check.faults.append(
-                LogFault(what="file", where=part.__name__, message=str(error))
+                # SQLite quotes what it cannot decode, line ends included
+                LogFault(what="file", where=part.__name__, message=one_line(str(error)))
             )
     return VerifyReport(
         events=check.seq,

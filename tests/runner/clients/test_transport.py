@@ -353,9 +353,11 @@ async def test_a_proxy_gets_its_login_and_the_endpoint_does_not(
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(1 << 16):
-        writer.write(data)
-    writer.close()
+    try:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+    finally:
+        writer.close()
 
 
 async def test_another_library_is_no_library() -> None:

@@ -186,8 +186,9 @@ LESS = 0.01
 ENOUGH = 20
 """Accepted requests needed for an estimate; an error of one is then 5 %."""
 FEW = 4
-"""The same for a first estimate, or after as many refusals: waiting for more would only
-cause more refusals."""
+"""The same after as many refusals: waiting for more would only cause more refusals. A
+first estimate needs no fewer: one or two random refusals while the first calls are
+still in flight would look like a very low rate, and so be rejected very slowly."""
 SLACK_S = 5.0
 """Time for which a window with slack is firm; after that the bucket may have
 overflowed."""
@@ -303,8 +304,7 @@ class LearnedRate:
             self._climb.rest(now, TRUST * duration_s, TRUST * passed)
 
     def _measure(self, duration_s: float, passed: float) -> None:
-        few_will_do = self._measured is None or self._refused >= FEW
-        if passed >= (FEW if few_will_do else ENOUGH):
+        if passed >= (FEW if self._refused >= FEW else ENOUGH):
             self._measured = passed / max(duration_s, HOLD_S)
             self._climb.measured()
             self._open(self._last_sent, is_firm=True)

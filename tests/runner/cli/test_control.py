@@ -72,7 +72,7 @@ def _live(
         process = start("run", JOB, *corpus, *engine, cwd=cwd)
         live = Live(cwd, gate, process)
         try:
-            live.until(lambda s: s["attempts"]["answered"] >= 20)
+            live.until(lambda s: s["tasks"]["completed"] >= 20)
             yield live
         finally:
             process.kill()

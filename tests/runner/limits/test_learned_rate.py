@@ -187,6 +187,17 @@ def test_one_refusal_holds_and_does_not_slow_down() -> None:
     assert pace.rate is None
 
 
+def test_two_refusals_among_the_first_calls_are_no_rate() -> None:
+    """As seen against an endpoint that refuses at random: seven calls had passed."""
+    pace = LearnedRate()
+    for sent_at, sent, refused_at in ((0.0, 1, 0.0), (1.5, 8, 3.5)):
+        for _ in range(sent):
+            pace.sent(sent_at, 0)
+        _refuse(pace, refused_at, sent_at)
+        pace.ready_at(refused_at + HOLD_S)
+    assert pace.rate is None
+
+
 def test_a_pause_that_the_endpoint_asked_for_is_part_of_the_hold() -> None:
     pace = LearnedRate()
     pace.sent(1.0, 0)

@@ -26,7 +26,6 @@ from store.filesystem import identity_of, network_problem
 from store.log import opening
 from store.log.integrity import OpenSlots, check_absent, open_slots
 from store.log.interface import LogStatistics, Planning, StoredReply
-from store.log.projections import WRITE_EVERY_S
 from store.log.writer import (
     Committer,
     PreparedEntry,
@@ -72,7 +71,6 @@ class SqliteLog:
         wal = path.with_name(f"{path.name}-wal")
         self._files = {file: identity_of(file) for file in (path, wal)}
         self._is_closed = False
-        self._write_due: asyncio.TimerHandle | None = None  #: of projections
         self.lost = 0  #: missing or changed events whose loss was accepted
 
     @classmethod
@@ -274,14 +272,6 @@ class SqliteLog:
         self._committer.put(
             tuple(PreparedEntry.of(e, now_us) for e in entries), durable
         )
-        if self._write_due is None:
-            self._write_due = asyncio.get_running_loop().call_later(
-                WRITE_EVERY_S, self._write_projections
-            )
-
-    def _write_projections(self) -> None:
-        self._write_due = None
-        self._committer.write_projections()
 
     def _check_open(self) -> None:
         if self._committer.failure is not None:
@@ -453,10 +443,9 @@ class SqliteLog:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._write_due is not None:
-            self._write_due.cancel()
         try:
             await self._committer.drain()
+            self._committer.end()
             if self._committer.failure is None:
                 await self._thread.run(lambda _conn: self._writer.end())
         finally:

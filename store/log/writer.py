@@ -38,7 +38,12 @@ from store.encoding import Encoding, Packer, facts_of
 from store.errors import Fenced, IllegalMove, LogClosed, StoreError
 from store.events import NAMES, Blob, Entry, Event, TasksPlanned
 from store.log.integrity import EventRow, HeadWriter, link
-from store.log.projections import AT_ONCE, PendingProjections, manifest_of
+from store.log.projections import (
+    AT_ONCE,
+    WRITE_EVERY_S,
+    PendingProjections,
+    manifest_of,
+)
 
 
 class KindIds:
@@ -460,6 +465,7 @@ class Committer:
         self._writer = writer
         self._queue = _Queue()
         self._loop = asyncio.get_running_loop()
+        self._write_due: asyncio.TimerHandle | None = None  #: of projections
         self.failure: StoreError | None = None  #: why the log accepts no more commits
 
     @property
@@ -519,8 +525,13 @@ class Committer:
             self.failure.__cause__ = error
             return self.failure
 
-    def write_projections(self) -> None:
-        """Write the projections of what is queued so far, in turn."""
+    def end(self) -> None:
+        """Cancel what is due later; call it when nothing is queued any more."""
+        if self._write_due is not None:
+            self._write_due.cancel()
+
+    def _request_projections(self) -> None:
+        self._write_due = None
         self._thread.submit(self._write_projections)
 
     def _write_projections(self) -> None:
@@ -570,6 +581,11 @@ class Committer:
             for unit in batch:
                 _settle(unit.durable, copied_error(outcomes))
             return
+        # after the commit, not at the append: a batch may wait in the queue for longer
+        if self._write_due is None:
+            self._write_due = self._loop.call_later(
+                WRITE_EVERY_S, self._request_projections
+            )
         for unit, outcome in zip(batch, outcomes, strict=True):
             _settle(unit.durable, outcome)
 

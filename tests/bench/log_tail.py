@@ -31,6 +31,7 @@ class _Seen:
     ack_99_ms: float
     peak_wal: int
     delays_ms: list[float]
+    ages_ms: list[float]  #: of the oldest event that task states did not show
     gaps: int
 
 
@@ -49,10 +50,12 @@ def measure(quick: bool) -> list[Row]:
     wal = statistics.median(
         w.peak_wal / a.peak_wal for a, w in zip(alone, watched, strict=True)
     )
+    stale = max(max(seen.ages_ms) for seen in watched)
     poll_ms = POLL_S * 1000
     return [
         most("D1", "tail delay p99, ms (poll 20 ms), 1000/s", late, poll_ms + 10),
         most("D1", "writer's p99 with 3 readers / without", ack, 1.5),
+        most("D1", "task states behind the log, longest ms, 1000/s", stale, 250),
         most("D1", "gaps seen", float(sum(seen.gaps for seen in watched)), 0),
         most("D2", "peak WAL with 3 readers / without", wal, 2),
         shown("events seen by readers", float(sum(len(s.delays_ms) for s in watched))),
@@ -93,9 +96,11 @@ async def _write(path: Path, seconds: float, readers: int) -> _Seen:
                 group.create_task(one(number))
                 if number % 50 == 0:
                     peak = max(peak, log.statistics().wal_bytes)
-        said = [json.loads(tail.communicate()[0]) for tail in tails]
+        outputs = [await asyncio.to_thread(tail.communicate) for tail in tails]
+        said = [json.loads(output) for output, _ in outputs]
     delays = [delay for each in said for delay in each["delays"]]
-    return _Seen(_p99(acks), peak, delays, sum(each["gaps"] for each in said))
+    ages = [age for each in said for age in each["ages"]]
+    return _Seen(_p99(acks), peak, delays, ages, sum(each["gaps"] for each in said))
 
 
 def _reader(path: Path, seconds: float) -> subprocess.Popen[str]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from random import Random
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.database import SQL, connect, open_reader
+from store.database import SQL, connect, open_reader, read_transaction
 from store.errors import CorruptLog, Fenced, IllegalMove
 from store.events import Entry, RunDrained, TasksPlanned
 from store.log import opening, projections
-from store.log import sqlite as sqlite_log
+from store.log import writer as log_writer
 from store.log.opening import check_tail
 from store.log.projections import rebuild
 from store.log.sqlite import SqliteLog
@@ -181,7 +183,7 @@ def test_much_is_never_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 async def test_readers_see_task_states_without_a_further_append(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_log, "WRITE_EVERY_S", 0.0)
+    monkeypatch.setattr(log_writer, "WRITE_EVERY_S", 0.0)
     path = tmp_path / "log.db"
     async with await SqliteLog.create(
         path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
@@ -192,6 +194,60 @@ async def test_readers_see_task_states_without_a_further_append(
         await log.payload(1)
         with open_reader(path) as reader:
             assert visible_seq(reader) == 3
+
+
+@pytest.mark.asyncio
+async def test_every_commit_is_followed_by_its_projections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the queue takes longer than projections may wait."""
+    due: list[float] = []
+    loop = asyncio.get_running_loop()
+    call_later = loop.call_later
+
+    def noted(delay: float, *args: Any) -> asyncio.TimerHandle:
+        due.append(delay)
+        return call_later(0.0, *args)
+
+    monkeypatch.setattr(log_writer, "BATCH_EVENTS", 1)
+    path = tmp_path / "log.db"
+    async with await SqliteLog.create(
+        path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
+    ) as log:
+        monkeypatch.setattr(loop, "call_later", noted)
+        await log.append(RUN_STARTED, plan_first(60))
+        for number in range(1, 61):
+            log.append_nowait(started(number))
+        while log.statistics().events < 62:
+            await log.payload(1)  # a turn of the thread
+        for _ in range(3):
+            await log.payload(1)
+        with open_reader(path) as reader:
+            assert visible_seq(reader) == last_seq(reader) == 62
+        monkeypatch.undo()
+    assert set(due) == {projections.WRITE_EVERY_S}
+    assert projections.WRITE_EVERY_S <= 0.25
+
+
+def test_the_wal_stays_small_beside_a_reader(tmp_path: Path) -> None:
+    """Both kinds of transactions add to it; SQLite resets it every 8 MiB."""
+    path = tmp_path / "log.db"
+    wal = path.with_name(f"{path.name}-wal")
+    noise = Random(0)
+    largest = written = 0
+    with _writer(path) as writer, open_reader(path) as reader:
+        _commit(writer, [RUN_STARTED, plan_first(1000)])
+        for number in range(1, 1001):
+            body = noise.randbytes(64 << 10)
+            written += len(body)
+            _commit(writer, [started(number)], [reply(number, body), completed(number)])
+            if number % 5 == 0:
+                writer.write_projections()
+                with read_transaction(reader):
+                    assert status(reader).tasks.completed == number
+            largest = max(largest, wal.stat().st_size)
+    assert written > 7 * (8 << 20)
+    assert largest < 2 * (8 << 20)
 
 
 @pytest.mark.asyncio

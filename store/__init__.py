@@ -30,7 +30,7 @@ For the monitor:
 - `control`: requests to a run, and their answers
 
 The runner may use everything except the modules that fold, write and merge logs:
-`fold`, `log.opening`, `log.writer`, `union.folding`, `union.parts`.
+`fold`, `log.committer`, `log.opening`, `log.writer`, `union.folding`, `union.parts`.
 """
 
 __all__ = [

@@ -28,7 +28,7 @@ import msgspec
 
 from store.encoding import Packer, unpack
 from store.errors import CacheUnusable
-from store.log.writer import WriterThread
+from store.log.committer import WriterThread
 from store.statements import statements_by_name, text
 
 _SQL: Final = statements_by_name(text("cache"))

@@ -1,9 +1,10 @@
 """Implements the event log on SQLite, as the engine uses it during a run.
 
 A shell around parts that each do one thing: `store.log.opening` checks and opens,
-`store.log.writer` makes a commit, of which many appenders share one, `store.tables`
-reads. One connection on one thread serves them all, so that reads see what was appended
-before them and no second connection interferes with the writer's checkpoints.
+`store.log.committer` collects appends, `store.log.writer` makes a commit of them,
+`store.tables` reads. One connection on one thread serves them all, so that reads see
+what was appended before them and no second connection interferes with the writer's
+checkpoints.
 """
 
 from __future__ import annotations
@@ -24,15 +25,10 @@ from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, RecordedEvent
 from store.filesystem import identity_of, network_problem
 from store.log import opening
+from store.log.committer import Committer, WriterThread, copied_error
 from store.log.integrity import OpenSlots, check_absent, open_slots
 from store.log.interface import LogStatistics, Planning, StoredReply
-from store.log.writer import (
-    Committer,
-    PreparedEntry,
-    Writer,
-    WriterThread,
-    copied_error,
-)
+from store.log.writer import PreparedEntry, Writer
 from store.task import TaskRow
 
 #: Bytes that may wait for a commit before `append_nowait` refuses more.

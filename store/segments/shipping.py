@@ -24,7 +24,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar, cast
 from store.clock import Clock
 from store.database import UNION, LogReader, open_reader, read_transaction, unreadable
 from store.errors import CorruptLog, PlaceAway, Unshipped
-from store.log.writer import WriterThread
+from store.log.committer import WriterThread
 from store.segments.place import Place
 from store.segments.segment import (
     FOLDER,

@@ -22,9 +22,10 @@ from store.clock import SystemClock
 from store.database import SQL, connect
 from store.events import AttemptAnswered, Entry
 from store.log import writer
+from store.log.committer import Committer, WriterThread
 from store.log.integrity import HeadWriter
 from store.log.sqlite import SqliteLog
-from store.log.writer import Committer, PreparedEntry, WriterThread
+from store.log.writer import PreparedEntry
 from tests.store.samples import RUN_STARTED, answered, plan, task
 
 Append: TypeAlias = Callable[[int, bytes], Awaitable[object]]

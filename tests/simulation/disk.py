@@ -20,9 +20,10 @@ from store.events import Entry, Event, RecordedEvent, TasksPlanned
 from store.fold import Fold
 from store.fold_state import RunState
 from store.log import opening
+from store.log.committer import WriterThread
 from store.log.interface import Log
 from store.log.sqlite import SqliteLog
-from store.log.writer import PreparedEntry, Writer, WriterThread
+from store.log.writer import PreparedEntry, Writer
 from store.read.status import status
 from store.read.usage import spending
 from store.task import TaskDraft, TaskRow, planned_tasks

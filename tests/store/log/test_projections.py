@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from store.database import SQL, connect, open_reader, read_transaction
 from store.errors import CorruptLog, Fenced, IllegalMove
 from store.events import Entry, RunDrained, TasksPlanned
-from store.log import opening, projections
-from store.log import writer as log_writer
+from store.log import committer, opening, projections
 from store.log.opening import check_tail
 from store.log.projections import rebuild
 from store.log.sqlite import SqliteLog
@@ -183,7 +182,7 @@ def test_much_is_never_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 async def test_readers_see_task_states_without_a_further_append(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_writer, "WRITE_EVERY_S", 0.0)
+    monkeypatch.setattr(committer, "WRITE_EVERY_S", 0.0)
     path = tmp_path / "log.db"
     async with await SqliteLog.create(
         path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
@@ -209,7 +208,7 @@ async def test_every_commit_is_followed_by_its_projections(
         due.append(delay)
         return call_later(0.0, *args)
 
-    monkeypatch.setattr(log_writer, "BATCH_EVENTS", 1)
+    monkeypatch.setattr(committer, "BATCH_EVENTS", 1)
     path = tmp_path / "log.db"
     async with await SqliteLog.create(
         path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"

@@ -26,8 +26,8 @@ from store.errors import (
     StoreError,
 )
 from store.events import BatchEnded, BatchPrepared, Entry, LimitObserved
+from store.log import committer
 from store.log import sqlite as sqlite_log
-from store.log import writer
 from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.read.tasks import events, parts
@@ -352,7 +352,7 @@ async def _append(log: SqliteLog, number: int) -> None:
 async def test_a_batch_is_bounded_and_the_rest_follows(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "BATCH_EVENTS", 10)
+    monkeypatch.setattr(committer, "BATCH_EVENTS", 10)
     async with await create(path) as log:
         await log.append(RUN_STARTED, plan_first(95))
         async with asyncio.TaskGroup() as group:

@@ -12,7 +12,8 @@ import pytest
 
 from store.errors import LogClosed
 from store.events import Entry
-from store.log.writer import BATCH_EVENTS, Committer, PreparedEntry
+from store.log.committer import BATCH_EVENTS, Committer
+from store.log.writer import PreparedEntry
 from tests.store.samples import RUN_STARTED
 
 pytestmark = pytest.mark.asyncio

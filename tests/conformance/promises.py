@@ -37,6 +37,7 @@ PRICES: Final = "1.25,10,0.125,1.5,2.5"
 CONCURRENCY: Final = 8
 
 RUNGS: Final[Mapping[str, str]] = {
+    "anthropic": "no effect",  # its OpenAI form ignores `response_format`
     "deepseek": "json_object",
     "vllm": "json_object",
     "tgi": "json_object",

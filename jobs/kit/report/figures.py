@@ -13,6 +13,7 @@ import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
@@ -31,6 +32,9 @@ from runner.scorecard import Axis, Bars, FailedFigure, Figure, Histogram, Panel,
 
 SQUARE_IN = 4.6
 """Width of a figure whose only column is square panels."""
+
+SVG_DPI = 72
+"""Units per inch in an SVG."""
 
 BAR_IN = 0.2
 """Height of a lying bar."""
@@ -78,6 +82,7 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> tuple[FailedFigure
 
 def _save(figure: Figure, folder: Path) -> None:
     canvas = draw_figure(figure)
+    _lay_out(canvas)
     canvas.savefig(
         folder / f"{figure.name}.svg",
         format="svg",
@@ -89,6 +94,19 @@ def _save(figure: Figure, folder: Path) -> None:
         dpi=DPI,
         metadata={"Software": None},
     )
+
+
+def _lay_out(canvas: Canvas) -> None:
+    """Place the panels for both files at once; each `savefig` would do it again.
+
+    With a layout engine, `savefig` also draws everything once more in advance.
+    """
+    canvas.dpi = SVG_DPI
+    FigureCanvasSVG(canvas)  # whose font metrics do not depend on pixels
+    engine = canvas.get_layout_engine()
+    if engine is not None:
+        engine.execute(canvas)
+    canvas.set_layout_engine(None)
 
 
 def draw_figure(figure: Figure) -> Canvas:

@@ -224,7 +224,12 @@ def write_parts(
         applied_seq: the last event of the projections afterwards.
     """
     part = parts[changed_part]
-    state, limits = (_ENCODER.encode(it).decode() for it in (part.state, part.limits))
+    # every field, unlike in events: the rows of all versions must be equal
+    observed = {
+        model: (msgspec.structs.asdict(limits), seq)
+        for model, (limits, seq) in part.limits.items()
+    }
+    state, limits = (_ENCODER.encode(it).decode() for it in (part.state, observed))
     target.execute(UNION["set_part"], (changed_part, str(part.slices), state, limits))
     fold.limiters = limits_of(parts.values())
     fold.run = whole_state(parts.values(), part.state.tasks)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from pathlib import Path
 
-from store.database import open_reader
+import msgspec
+
+from store.database import UNION, open_reader
 from store.events import LimitObserved, TasksReopened
 from store.union.source import LocalLogSource
 from tests.replacing import replace
@@ -18,6 +21,7 @@ from tests.store.union.union_logs import (
     outcome,
     shard_log,
     shard_started,
+    union_of,
 )
 
 LIMIT = next(event for event in ASIDE if isinstance(event, LimitObserved))
@@ -53,3 +57,13 @@ def test_repeats_are_counted_once_and_limits_kept_piece_by_piece(
     both = LIMIT.concurrency * 2
     assert f"('m-large', {both}," in str(said["limiter"])
     assert f"('m-small', {LIMIT.concurrency}," in str(said["limiter"])
+
+
+def test_the_stored_limits_of_a_part_have_every_field(tmp_path: Path) -> None:
+    """A union that an earlier siftlog wrote has them, and must be found sound."""
+    bare = LimitObserved(model="m-large", concurrency=3, in_flight=0)
+    log = shard_log(tmp_path, "0-1", [shard_started(0, 1), PLAN], [bare])
+    with open_reader(union_of(tmp_path / "union.db", [log])) as reader:
+        ((*_, limits),) = reader.execute(UNION["parts"]).fetchall()
+    ((stored, _),) = json.loads(limits).values()
+    assert list(stored) == [field.name for field in msgspec.structs.fields(bare)]

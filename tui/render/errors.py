@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from textual.content import Content
@@ -55,12 +56,18 @@ class ErrorRow:
         return term(_KEYS.get(first, "err"), self.error)
 
 
+class _ErrorRows(dict[str, ErrorRow]):
+    """Rows by class, made when they are first asked for."""
+
+    def __missing__(self, error: str) -> ErrorRow:
+        row = self[error] = ErrorRow(error=error)
+        return row
+
+
 def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
     """Return the classes, the most frequent recent ones first."""
-    rows_by_error: dict[str, ErrorRow] = {}
-
-    def row(error: str) -> ErrorRow:
-        return rows_by_error.setdefault(error, ErrorRow(error=error))
+    rows_by_error = _ErrorRows()
+    row = rows_by_error.__getitem__
 
     for error in snapshot.facts.errors:
         of = row(error.error)
@@ -84,8 +91,9 @@ def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
             of = row(failure.error)
             of.lately = (of.lately or 0) + failure.n
             of.task = failure.last_task
+        minutes = _minutes(snapshot)
         for error_row in rows_by_error.values():
-            error_row.a_minute = (error_row.lately or 0) / _minutes(snapshot)
+            error_row.a_minute = (error_row.lately or 0) / minutes
     return sorted(
         rows_by_error.values(), key=lambda e: (-(e.lately or 0), -e.all, e.error)
     )
@@ -110,10 +118,12 @@ def errors(snapshot: RunSnapshot, room: Room) -> Content:
     Findings are about received replies: their server and possible cost.
     """
     findings = list(snapshot.status.findings)
-    if not error_rows(snapshot):
+    rows = error_rows(snapshot)
+    if not rows:
         return lines_of(["No attempt has failed.", *findings], room)
     below = findings[: max(0, room.height - LEAST)]
-    table = _failures(snapshot, replace(room, height=room.height - len(below)))
+    above = replace(room, height=room.height - len(below))
+    table = _failures(rows, snapshot, above)
     if not below:
         return table
     if len(below) < len(findings):
@@ -121,9 +131,10 @@ def errors(snapshot: RunSnapshot, room: Room) -> Content:
     return Content.assemble(table, "\n", lines_of(below, room))
 
 
-def _failures(snapshot: RunSnapshot, room: Room) -> Content:
+def _failures(
+    failures: Sequence[ErrorRow], snapshot: RunSnapshot, room: Room
+) -> Content:
     """Draw a row for each class, and the last failure's message."""
-    failures = error_rows(snapshot)
     figures = [PanelColumn("10 min", 6), PanelColumn("/min", 5), PanelColumn("all", 7)]
     used = sum(column.width + 2 for column in figures) + 2 + 9
     space = room.width - used - 2

@@ -223,6 +223,7 @@ class Endpoint:
         self.tokens = MinuteGate(by_hand.tpm, TOKEN_BURST_S)
         self.turn = 0.0  #: virtual time of the last start
         self._lender = lender
+        self._starts: dict[str, int] = {}
         self._limiters: dict[str, Limiter] = {}
         self._contenders: list[Contender] = []
 
@@ -235,10 +236,22 @@ class Endpoint:
         """Send nothing before *until*; never shortens a pause."""
         self.paused_until = max(self.paused_until, until)
 
+    def start_with(self, model: str, concurrency: int) -> None:
+        """Let calls of *model* start at *concurrency*, which an earlier run reached.
+
+        Without effect once the model has its limiter.
+        """
+        self._starts[model] = max(START, concurrency)
+
     def limiter(self, model: str, limits: Limits) -> Limiter:
         """Return the limiter of a model, shared by all runs; the first creates it."""
         if model not in self._limiters:
-            self._limiters[model] = Limiter(limits, self, self._gates(model, limits))
+            self._limiters[model] = Limiter(
+                limits,
+                self,
+                self._gates(model, limits),
+                start=self._starts.get(model, START),
+            )
         return self._limiters[model]
 
     def _gates(self, model: str, limits: Limits) -> tuple[Gate, Gate] | None:
@@ -287,6 +300,8 @@ class Limiter:
         limits: Limits,
         endpoint: Endpoint,
         gates: tuple[Gate, Gate] | None = None,
+        *,
+        start: int = START,
     ) -> None:
         """Create the limiter of a model.
 
@@ -294,13 +309,14 @@ class Limiter:
             limits: the user's limits.
             endpoint: its endpoint.
             gates: leased gates for requests and for tokens; None: local ones.
+            start: calls at a time before anything is known, at most the user's limit.
         """
         self._endpoint = endpoint
         self._ceiling = endpoint.ceiling
         per_process = limits.per_process
         self._slots = AdaptiveConcurrency(
             per_process.concurrency,
-            per_process.concurrency if limits.batched else START,
+            per_process.concurrency if limits.batched else start,
         )
         self._is_lent = gates is not None
         #: processes that share a displayed limit: leased limits are totals

@@ -241,8 +241,21 @@ class SharedEndpoints:
         self._is_draining = False
         self._is_stopping = False
 
-    def scheduler(self, job: Job, options: RunOptions, run_budget: Budget) -> Scheduler:
-        """Return the scheduler of a run; *run_budget* applies if none is shared."""
+    def scheduler(
+        self,
+        job: Job,
+        options: RunOptions,
+        run_budget: Budget,
+        reached: Mapping[str, int] | None = None,
+    ) -> Scheduler:
+        """Return the scheduler of a run.
+
+        Args:
+            job: the run's job.
+            options: how its calls are sent.
+            run_budget: its own budget; applies if none is shared.
+            reached: by model, the calls at a time to start with.
+        """
         roles = assigned(job, options)
         models = [
             (
@@ -253,6 +266,9 @@ class SharedEndpoints:
             )
             for model in roles.all_models
         ]
+        for model, _, _, endpoint in models:
+            if reached and model in reached:
+                endpoint.start_with(model, reached[model])
         return Scheduler(
             models,
             deadline_s=options.deadline_s,

@@ -36,6 +36,7 @@ from runner.options import RunOptions
 from runner.roles import assigned, remarks
 from runner.run.context import RunContext
 from runner.run.control import Listener, lifts, waiting
+from runner.run.earlier_limits import reached_concurrency
 from runner.run.early_stopping import Decider, DecisionContext, check, load_decide
 from runner.run.end import REASON, RunEnding, RunOutcome
 from runner.run.endpoints import (
@@ -219,6 +220,15 @@ class RunSession:
             share=WHOLE if part is None else part.share,
         )
 
+    def _reached(self, options: RunOptions) -> dict[str, int]:
+        """Return the calls at a time to start with; shards divide theirs anew."""
+        models = assigned(self.work.job, options).all_models
+        endpoints = {m: options.endpoint_of(m) for m in models if not is_offline(m)}
+        if not endpoints or self.resume_state.part is not None:
+            return {}
+        now_us = self.context.clock.now_us()
+        return reached_concurrency(self.folder, endpoints, now_us)
+
     async def _engine_config(
         self,
         stack: AsyncExitStack,
@@ -240,7 +250,9 @@ class RunSession:
             )
         )
         affordable = with_room(options, tuple(clients), context.notify)
-        scheduler = shared.scheduler(job, affordable, self._budget())
+        scheduler = shared.scheduler(
+            job, affordable, self._budget(), self._reached(affordable)
+        )
         bounds = self._bounds()
         self._probe(scheduler, bounds)
         return EngineConfig(

@@ -138,6 +138,8 @@ def test_limits_are_shown_and_set_and_hold_after_a_kill(tmp_path: Path) -> None:
         live.process.kill()
         live.process.wait(20)
         resumed = start("resume", "r", cwd=tmp_path)
+        # until then the killed process may still look alive, and drain goes to it
+        live.until(lambda _: bool(live.places("run_resumed")))
         shown = live.until(lambda s: s["state"] == "live")
         assert (shown["limits"][0]["concurrency"], shown["limits"][0]["rpm"]) == (
             2,

@@ -24,6 +24,7 @@ from store.fold_state import US_PER_S
 from store.read.forecast import Forecast, ForecastInterval, best_rate
 from store.read.history import AnswerTail, RecentAnswers
 from store.read.live import (
+    AT_WORK,
     HOUR,
     RECENT,
     InFlight,
@@ -45,6 +46,8 @@ from store.runs import RunFolder
 from tui.sources.connection import SameFile
 
 US_PER_MINUTE = 60 * US_PER_S
+RESTING_S = 5
+"""Seconds between updates of ages where no process works on the run."""
 LATELY = 10
 """Minutes, including the current one, over which failures are counted."""
 
@@ -113,11 +116,16 @@ class RunSnapshot:
         return self.present.state
 
     def is_same_as(self, other: RunSnapshot) -> bool:
-        """Return whether nothing to show differs; ages are shown in seconds."""
+        """Return whether nothing to show differs.
+
+        Ages advance each second, or every five where no process works on the run.
+        """
+        step_us = US_PER_S if self.state in AT_WORK else RESTING_S * US_PER_S
         return (
             self.facts is other.facts
             and self.is_alive == other.is_alive
-            and self.now_us // US_PER_S == other.now_us // US_PER_S
+            and self.state == other.state
+            and self.now_us // step_us == other.now_us // step_us
         )
 
     @property

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from store import database, runs
+from store.read.live import AT_WORK
 from store.runs import RunFolder
 from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, edit, written
@@ -57,6 +59,18 @@ def test_an_unchanged_log_is_not_read_again(folder: RunFolder) -> None:
     assert third.facts is not first.facts
     assert third.status.heartbeat is not None
     assert third.status.heartbeat.pid == 7
+
+
+def test_ages_advance_more_slowly_where_no_process_works(tmp_path: Path) -> None:
+    for state, seen in every_state(tmp_path / "r1"):
+        start = replace(seen, now_us=seen.now_us // 5_000_000 * 5_000_000)
+        changed = [
+            s
+            for s in range(1, 6)
+            if not start.is_same_as(replace(start, now_us=start.now_us + s * 1_000_000))
+        ]
+        assert changed[-1] == 5
+        assert (changed[0] == 1) == (state in AT_WORK), state
 
 
 def test_a_copy_in_place_of_a_log_that_may_not_be_opened_is_made_again(

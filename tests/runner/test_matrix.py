@@ -181,8 +181,11 @@ def test_a_run_that_breaks_ends_the_others_only_if_it_is_to(
     assert large.ended is not None
     assert large.ended.outcome == ("drained" if fail_fast else "finished")
     with open_reader(large.cell.folder.log) as reader:
-        assert bool(status(reader).tasks.open) is fail_fast
-        assert status(reader).group == "g"
+        stands = status(reader)
+        # it may be drained before anything was planned
+        is_unfinished = stands.tasks.open > 0 or not stands.planning_exhausted
+        assert is_unfinished is fail_fast
+        assert stands.group == "g"
     assert [folder.run_id for folder in members(tmp_path, "g")] == ["broken", "large"]
     assert members(tmp_path, "other") == []
 

@@ -42,7 +42,9 @@ def siftlog(
         with chdir(cwd):
             done = command(*words)
     finally:
+        # litellm sets it when it is imported, which happens once in this process
+        tokens = {k: v for k, v in os.environ.items() if k == "TIKTOKEN_CACHE_DIR"}
         os.environ.clear()
-        os.environ.update(before)
+        os.environ.update(before | tokens)
     assert not check or done.code == 0, done.out + done.err
     return CompletedProcess(words, done.code, done.out, done.err)

@@ -158,6 +158,20 @@ class ForecastInterval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a run is: tasks done, and tasks still expected."""
+
+    done: int  #: tasks completed or failed; skipped tasks are no work
+    remaining: ForecastInterval  #: tasks still expected, future follow-ups included
+
+    @property
+    def share(self) -> float:
+        """Share of the work that is done, 0 to 1; 0 before anything is planned."""
+        total = self.done + self.remaining.expected
+        return self.done / total if total else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageForecast:
     """Remaining time of one stage."""
 

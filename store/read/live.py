@@ -24,7 +24,13 @@ import msgspec
 from store.database import SQL, UNION, is_union, read_transaction
 from store.fold_state import US_PER_MINUTE, RunState
 from store.log.interface import Heartbeat
-from store.read.forecast import Forecast, ForecastInterval, forecast, left_by_stage
+from store.read.forecast import (
+    Forecast,
+    ForecastInterval,
+    Progress,
+    forecast,
+    left_by_stage,
+)
 from store.read.status import Status, liveness, percentile_ms, status
 from store.slices import ALL, Slices
 from store.task import usd
@@ -280,6 +286,16 @@ class LiveStatus:
             left_by_stage(self.status.queues, self.status.first),
             since=self._since,
             until=self.now_us // US_PER_MINUTE,
+        )
+
+    @cached_property
+    def progress(self) -> Progress:
+        """Tasks done and still expected, the same for every display."""
+        tasks = self.status.tasks
+        left = sum(left_by_stage(self.status.queues, self.status.first).values())
+        return Progress(
+            done=tasks.completed + tasks.failed,
+            remaining=ForecastInterval(low=left, expected=left, high=left),
         )
 
     @property

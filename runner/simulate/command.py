@@ -11,7 +11,12 @@ _SHARE = click.FloatRange(0, 1)
 
 
 @click.command()
-@click.option("--port", type=int, default=0, help="Port on loopback; 0: any free port.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port on loopback; 0: any free port.",
+)
 @click.option("--seed", type=int, default=0, help="Seed of faults and answers.")
 @click.option("--latency-ms", type=float, default=0.0, help="Latency of each reply.")
 @click.option(

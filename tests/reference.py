@@ -35,7 +35,7 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in escaped)
 
 
-HELP = "--help"
+HELP = {"--help", "--help-all"}
 
 Option = tuple[str, str, str]
 """Names, help and environment variable of an option."""
@@ -139,8 +139,8 @@ def _names(options: Iterable[Option]) -> str:
 def _options(command: click.Command, context: click.Context) -> Iterator[Option]:
     for option in command.get_params(context):
         shown = option.get_help_record(context)
-        # every command has --help
-        if isinstance(option, click.Argument) or shown is None or HELP in option.opts:
+        # every command has --help, and every long one --help-all
+        if isinstance(option, click.Argument) or shown is None or HELP & {*option.opts}:
             continue
         names, text = shown
         variable = f"`{option.envvar}`" if isinstance(option.envvar, str) else ""

@@ -44,6 +44,7 @@ def options_of(*options: Callable[[Any], Any]) -> Callable[[C], C]:
 runs_dir = option(
     "--runs-dir",
     type=click.Path(path_type=Path),
+    metavar="FOLDER",
     default=Path("runs"),
     show_default=True,
     help="Folder of runs.",
@@ -110,25 +111,39 @@ output_dir = click.option(
 new_run = options_of(
     config,
     sets,
-    option("--run-id", help="Id of the run.  [default: the time and the job]"),
+    option(
+        "--run-id",
+        metavar="ID",
+        help="Id of the run.  [default: the time and the job]",
+    ),
     runs_dir,
 )
 """Options of every command that creates a run."""
 
 
 model_options = options_of(
-    option("--model", multiple=True, help="Model to call; repeatable."),
     option(
-        "--judge-model", help="Model that judges answers, for jobs with a judge stage."
+        "--model", multiple=True, metavar="MODEL", help="Model to call; repeatable."
+    ),
+    option(
+        "--judge-model",
+        metavar="MODEL",
+        help="Model that judges answers, for jobs with a judge stage.",
     ),
     option(
         "--embed-model",
+        metavar="MODEL",
         help="Model that makes embeddings, for jobs with an embed stage.",
     ),
-    option("--rerank-model", help="Model that reranks, for jobs with a rerank stage."),
+    option(
+        "--rerank-model",
+        metavar="MODEL",
+        help="Model that reranks, for jobs with a rerank stage.",
+    ),
     option(
         "--replicates",
         type=int,
+        metavar="N",
         help="Number of replicates of each item.  [default: 1]",
     ),
 )
@@ -136,16 +151,26 @@ model_options = options_of(
 
 
 parameters = options_of(
-    option("--temperature", help="Sampling parameter; none: do not send it."),
-    option("--top-p", help="Sampling parameter; none: do not send it."),
-    option("--model-seed", type=int, help="Sampling seed."),
+    option(
+        "--temperature",
+        metavar="NUMBER",
+        help="Sampling temperature; none: do not send it.",
+    ),
+    option(
+        "--top-p",
+        metavar="NUMBER",
+        help="Share of likely tokens to sample from; none: do not send it.",
+    ),
+    option("--model-seed", type=int, metavar="N", help="Sampling seed."),
     option(
         "--reasoning-effort",
+        metavar="LEVEL",
         help="Reasoning effort, as the model names it: low, medium, high, ...",
     ),
     option("--thinking", metavar="JSON", help="Thinking parameter, sent as given."),
     option(
         "--service-tier",
+        metavar="TIER",
         help="Service tier, as the provider names it: flex, priority, ...",
     ),
     option(
@@ -170,7 +195,11 @@ is a job setting; max_output_tokens in a file takes precedence over it."""
 
 engine_options = options_of(
     parameters,
-    option("--base-url", help="Address of an OpenAI-compatible endpoint."),
+    option(
+        "--base-url",
+        metavar="URL",
+        help="Address of an OpenAI-compatible endpoint.",
+    ),
     option(
         "--api",
         type=click.Choice(["auto", "chat", "responses"]),
@@ -179,30 +208,50 @@ engine_options = options_of(
     ),
     option(
         "--api-key-env",
+        metavar="NAME",
         help="Environment variable that holds the API key.  [openai/: OPENAI_API_KEY]",
     ),
     option(
         "--concurrency",
         type=int,
+        metavar="N",
         help="Maximum concurrent calls per model.  [default: 256]",
     ),
-    option("--rpm", type=float, help="Maximum requests per minute, per model."),
-    option("--tpm", type=float, help="Maximum tokens per minute, per model."),
+    option(
+        "--rpm",
+        type=float,
+        metavar="N",
+        help="Maximum requests per minute, per model.",
+    ),
+    option(
+        "--tpm",
+        type=float,
+        metavar="N",
+        help="Maximum tokens per minute, per model.",
+    ),
     option(
         "--rate-share",
         type=int,
+        metavar="N",
         help="Number of processes that share these limits evenly.  [default: 1, or"
         " the number of shards]",
     ),
-    option("--timeout-s", type=float, help="Timeout of one attempt.  [default: 300]"),
+    option(
+        "--timeout-s",
+        type=float,
+        metavar="SECONDS",
+        help="Timeout of one attempt.  [default: 300]",
+    ),
     option(
         "--deadline-s",
         type=float,
+        metavar="SECONDS",
         help="Timeout of one task, including retries.  [default: 3600]",
     ),
     option(
         "--grace-s",
         type=float,
+        metavar="SECONDS",
         help="How long to wait for calls in flight on drain.  [default: 30]",
     ),
     option(
@@ -225,11 +274,13 @@ engine_options = options_of(
     option(
         "--batch-requests",
         type=int,
+        metavar="N",
         help="Maximum requests per batch.  [default: 1000]",
     ),
     option(
         "--batch-poll-s",
         type=float,
+        metavar="SECONDS",
         help="Initial polling interval for batches.  [default: 60]",
     ),
     option(
@@ -276,6 +327,7 @@ stops = options_of(
     option(
         "--alpha",
         type=float,
+        metavar="NUMBER",
         help="Error probability of --stop-when-decided.  [default: 0.05]",
     ),
 )
@@ -334,10 +386,13 @@ placing = options_of(
     option(
         "--shards",
         type=click.IntRange(1, 1024),
-        help="Number of shards.  [default: the number of CPUs]",
+        metavar="N",
+        help="Number of shards, 1 to 1024.  [default: the number of CPUs]",
     ),
     option(
-        "--address", help="Address of the Ray cluster.  [default: start a local one]"
+        "--address",
+        metavar="ADDRESS",
+        help="Address of the Ray cluster.  [default: start a local one]",
     ),
     option(
         "--lease-ttl-s",

@@ -1,4 +1,4 @@
-"""The command estimate: estimates a job, or a recorded run under other limits."""
+"""Estimates a job before any call, or a recorded run under other limits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from runner import roles
-from runner.cli import arguments, run_steps
-from runner.cli.arguments import ANY_SETTING
+from runner.cli import run_steps
 from runner.cli.console import (
     DONE,
     cost,
@@ -40,45 +37,6 @@ from store.database import open_reader
 from store.document import Block, Fact, as_text
 from store.read.status import run_started
 from store.runs import resolve
-
-
-@click.command(context_settings=ANY_SETTING)
-@click.argument("job_name", metavar="JOB", required=False)
-@click.option(
-    "--from", "run_name", metavar="RUN", help="Replay RUN under other limits."
-)
-@click.option(
-    "--count-tokens",
-    is_flag=True,
-    help="Count tokens with litellm's tokenizer; slower.",
-)
-@arguments.model_options
-@arguments.engine_options
-@arguments.new_run
-@arguments.as_json
-@click.pass_context
-def estimate(
-    ctx: click.Context,
-    /,
-    job_name: str | None,
-    run_name: str | None,
-    count_tokens: bool,
-    **parameters: Any,
-) -> int:
-    """Estimate calls, tokens, cost and time of JOB before any call.
-
-    Takes the options of siftlog run. With --from RUN, replays a recorded run with its
-    own latencies under the limits given here; inf removes a limit.
-    """
-    request = RunRequest.of(ctx.args, parameters)
-    if run_name is not None:
-        if job_name is not None or ctx.args:
-            raise UsageError("--from RUN defines the job and its settings: omit them.")
-        return estimate_from_run(run_name, request)
-    if job_name is None:
-        raise UsageError("Name a job, or a recorded run with --from RUN.")
-    return estimate_job(job_name, request, counts=count_tokens)
-
 
 SCHEMA: Final = 1
 """Version of the JSON object; raised when the meaning of a field changes."""

@@ -7,7 +7,6 @@ the table below holds the help line of each. Commands of other packages are entr
 
 from __future__ import annotations
 
-import difflib
 import errno
 import gc
 import importlib
@@ -15,12 +14,20 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import click
 
 from runner.cli.console import DONE, ERROR, INTERRUPTED, THRESHOLDS, USAGE, print_note
+from runner.cli.help import (
+    StyledContext,
+    adopt,
+    terminal_colour,
+    version_option,
+)
+from runner.cli.mistakes import NearestGroup, sentence
 from runner.errors import RunnerError, UsageError
 from runner.installed import entry_points
 from store.errors import AmbiguousRun, NoSuchMoment, NoSuchRun, QueryError, StoreError
@@ -42,15 +49,12 @@ class CommandEntry(NamedTuple):
 
 COMMANDS = {
     "run": CommandEntry("runner.cli.run", "run", "Run a job and score its answers."),
-    "generate": CommandEntry(
-        "runner.cli.run", "generate", "Run a job without scoring it."
-    ),
     "resume": CommandEntry("runner.cli.run", "resume", "Resume an interrupted run."),
     "import": CommandEntry(
         "runner.cli.import_", "import_", "Import answers made by other tools."
     ),
     "estimate": CommandEntry(
-        "runner.cli.estimate", "estimate", "Estimate calls, tokens, cost and time."
+        "runner.cli.run", "estimate", "Replay a run under other limits or models."
     ),
     "prepare": CommandEntry(
         "runner.cli.prepare", "prepare", "Check or build a job's data."
@@ -118,27 +122,66 @@ COMMANDS = {
     "doctor": CommandEntry(
         "runner.cli.doctor", "doctor", "Check this machine and endpoints."
     ),
+    "completion": CommandEntry(
+        "runner.cli.completion", "completion", "Print the completion of a shell."
+    ),
 }
 
 
-class LazyGroup(click.Group):
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Most used": (
+        *("new", "run", "watch", "status", "resume"),
+        *("runs", "show", "score", "report", "compare"),
+    ),
+    "Run": ("run-all", "estimate", "prepare", "prompts", "import"),
+    "Look": ("tasks", "events", "explain", "history", "serve"),
+    "Score": ("scores", "diff"),
+    "Control": (
+        *("pause", "drain", "cancel", "retry"),
+        *("limits", "budget", "commands"),
+    ),
+    "Files": ("export", "bundle", "verify", "merge", "cache"),
+    "Setup and tests": ("jobs", "models", "doctor", "simulate", "completion"),
+}
+"""Commands in the order of help; one that is not installed is left out."""
+
+OTHERS: Final = "Other packages"
+
+
+class OldSpelling(NamedTuple):
+    """A command of earlier versions: the words that replace it, as people type them."""
+
+    words: tuple[str, ...]
+    now: str
+
+
+OLD_SPELLINGS: Final[Mapping[str, OldSpelling]] = {
+    "generate": OldSpelling(("run", "--no-score"), "siftlog run JOB --no-score"),
+}
+
+
+class LazyGroup(NearestGroup):
     """A group that imports a command when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return names in the order of the table, then those of other packages."""
+        """Return names in the order of the sections, then those of other packages."""
         del ctx
-        return [*COMMANDS, *sorted(point.name for point in entry_points(group=GROUP))]
+        points = sorted(point.name for point in entry_points(group=GROUP))
+        placed = [name for names in SECTIONS.values() for name in names]
+        known = {*COMMANDS, *points}
+        return list(dict.fromkeys([*(n for n in placed if n in known), *points]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command."""
-        del ctx
+        """Import one command; an old spelling gives the command that replaced it."""
+        if cmd_name in OLD_SPELLINGS:
+            return self.get_command(ctx, OLD_SPELLINGS[cmd_name].words[0])
         if cmd_name in COMMANDS:
             verb = COMMANDS[cmd_name]
             module = importlib.import_module(verb.module)
-            return cast("click.Command", getattr(module, verb.attribute))
+            return adopt(cast("click.Command", getattr(module, verb.attribute)))
         for point in entry_points(group=GROUP, name=cmd_name):
             try:
-                return cast("click.Command", point.load())
+                return adopt(cast("click.Command", point.load()))
             except (Exception, SystemExit) as error:
                 raise RunnerError(
                     f"Command {cmd_name} ({point.value}) cannot be loaded: "
@@ -150,44 +193,69 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the typed command, or fail with the nearest name."""
-        name, commands = args[0], self.list_commands(ctx)
-        near = difflib.get_close_matches(name, commands, n=1)
-        if name not in commands and near:
-            ctx.fail(f"There is no command {name!r}; did you mean {near[0]!r}?")
+        """Return the typed command; an old spelling is told and replaced."""
+        if (old := OLD_SPELLINGS.get(args[0])) is not None:
+            if not ctx.resilient_parsing:
+                print_note(f"note: siftlog {args[0]} is now {old.now}.")
+            args = [*old.words, *args[1:]]
         return super().resolve_command(ctx, args)
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the commands before the options."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """List the commands without importing those of the table."""
-        rows = [(name, verb.help) for name, verb in COMMANDS.items()]
-        for name in self.list_commands(ctx)[len(COMMANDS) :]:
-            try:
-                command = self.get_command(ctx, name)
-            except RunnerError as error:
-                # a broken package must not hide the other commands
-                rows.append((name, f"Broken: {error}"))
-                continue
-            rows.append((name, command.get_short_help_str() if command else ""))
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """List the commands in sections, without importing those of the table."""
+        names = self.list_commands(ctx)
+        placed = {name for section in SECTIONS.values() for name in section}
+        sections = {
+            **SECTIONS,
+            OTHERS: tuple(name for name in names if name not in placed),
+        }
+        column = max(map(len, names))
+        for title, section in sections.items():
+            rows = [
+                (f"{name:{column}}", self._help_line(ctx, name))
+                for name in section
+                if name in names
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def _help_line(self, ctx: click.Context, name: str) -> str:
+        if name in COMMANDS:
+            return COMMANDS[name].help
+        try:
+            command = self.get_command(ctx, name)
+        except RunnerError as error:
+            # a broken package must not hide the other commands
+            return f"Broken: {error}"
+        text = "" if command is None else command.short_help or command.help or ""
+        return text.strip().partition("\n\n")[0].replace("\n", " ")
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="siftlog", prog_name="siftlog")
 def cli() -> None:
-    """Long LLM jobs over scientific papers.
-
-    Every paid answer is kept, a killed run resumes where it stopped, and every metric
-    is computed by replaying the log.
+    """Ask questions of papers with LLMs; keep every answer, and score it.
 
     Start with: siftlog run paper-investigation
 
-    RUN is a run's id, a prefix of one, its folder, or last. Exit codes: 0 success, 1
-    error, 2 usage error, 3 finished with failed tasks, 4 budget reached, 5 interrupted
-    and resumable, 6 a check failed.
+    RUN is a run's id, a prefix of one, its folder, or last. JOB is a name that siftlog
+    jobs lists, a recipe (FILE.toml) or a Python file.
+
+    Exit codes: 0 success, 1 error, 2 usage error, 3 finished with failed tasks, 4
+    budget reached, 5 interrupted and resumable, 6 a check failed.
     """
+
+
+cli.context_class = StyledContext
+cli.params.append(version_option(is_hidden=False))
 
 
 def main() -> None:
@@ -206,7 +274,9 @@ def main() -> None:
 def exit_code(arguments: list[str]) -> int:
     """Run a command; errors become one sentence and an exit code."""
     try:
-        result: Any = cli.main(arguments, standalone_mode=False)
+        result: Any = cli.main(
+            arguments, "siftlog", standalone_mode=False, color=terminal_colour()
+        )
     except BaseException as error:  # noqa: BLE001 - last handler: it must print the error
         if _is_interrupt(error):
             return _failed("Interrupted.", INTERRUPTED)
@@ -221,9 +291,11 @@ def _code_of(error: BaseException) -> int:  # noqa: PLR0911 - one an outcome
             return error.exit_code
         case click.Abort():
             return INTERRUPTED
-        case click.ClickException():
+        case click.exceptions.NoArgsIsHelpError():
             error.show()
             return error.exit_code
+        case click.ClickException():
+            return _failed(sentence(error), error.exit_code)
         case (
             UsageError() | QueryError() | NoSuchMoment() | NoSuchRun() | AmbiguousRun()
         ):

@@ -1,4 +1,4 @@
-"""Commands that start a run or resume one: run, generate (without scoring), resume.
+"""Commands that start a run, resume one, or replay one: run, resume, estimate.
 
 With `--detach` the process forks before it does anything else. The child stays in the
 foreground until the run has started, so errors are printed at once and no partial state
@@ -8,24 +8,23 @@ keys are passed on a command line.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from runner.cli import arguments, console
 from runner.cli.arguments import ANY_SETTING
 from runner.cli.console import DONE, ERROR, print_json, print_note
+from runner.cli.help import REPLAY_LAYOUT, RUN_LAYOUT, LongCommand
 from runner.cli.request import RunRequest, is_part
-from runner.cli.run_steps import Leave
 from runner.errors import RunnerError
-from store.clock import SystemClock
-from store.database import is_held, open_reader
-from store.read.status import status
-from store.runs import RunFolder
+
+if TYPE_CHECKING:
+    from runner.cli.run_steps import Leave
+    from store.runs import RunFolder
 
 POLL_S = 0.05
 TIMEOUT_S = 60.0
@@ -67,6 +66,8 @@ def detach(*, as_json: bool) -> Leave:
 
 def _await_launch(child: int, listening: int, *, as_json: bool) -> int:
     """Wait until the run is alive or has ended; return the parent's exit code."""
+    from store.runs import RunFolder
+
     with os.fdopen(listening, "rb") as pipe:
         launch_message = pipe.read()
     if not launch_message:
@@ -94,6 +95,10 @@ def _await_launch(child: int, listening: int, *, as_json: bool) -> int:
 
 def _until_alive(child: int, folder: RunFolder) -> int | None:
     """Wait for the child's heartbeat; return its exit code if it ended first."""
+    from store.clock import SystemClock
+    from store.database import is_held, open_reader
+    from store.read.status import status
+
     clock = SystemClock()
     until = clock.monotonic() + TIMEOUT_S
     while clock.monotonic() < until:
@@ -121,7 +126,7 @@ def _code(wait_status: int) -> int:
     return code if code >= 0 else ERROR
 
 
-@click.command(context_settings=ANY_SETTING)
+@click.command(cls=LongCommand, layout=RUN_LAYOUT, context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
 @arguments.model_options
 @arguments.engine_options
@@ -132,7 +137,12 @@ def _code(wait_status: int) -> int:
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Print an estimate and exit, like siftlog estimate JOB.",
+    help="Estimate calls, tokens, cost and time; send nothing.",
+)
+@click.option(
+    "--count-tokens",
+    is_flag=True,
+    help="With --dry-run: count tokens with litellm's tokenizer; slower.",
 )
 @arguments.detach
 @arguments.no_score
@@ -145,6 +155,7 @@ def run(
     /,
     job_name: str,
     dry_run: bool,
+    count_tokens: bool,
     no_score: bool,
     **parameters: Any,
 ) -> int:
@@ -158,27 +169,13 @@ def run(
     if dry_run:
         from runner.cli.estimate import estimate_job
 
-        return estimate_job(job_name, request)
+        return estimate_job(job_name, request, counts=count_tokens)
     return _start(job_name, request, scores=not no_score)
 
 
-@click.command(context_settings=ANY_SETTING)
-@click.argument("job_name", metavar="JOB")
-@arguments.model_options
-@arguments.engine_options
-@arguments.stops
-@arguments.carrying
-@arguments.placing
-@arguments.new_run
-@arguments.detach
-@arguments.as_json
-@click.pass_context
-def generate(ctx: click.Context, /, job_name: str, **parameters: Any) -> int:
-    """Run JOB without scoring it. Score it later with siftlog score RUN."""
-    return _start(job_name, RunRequest.of(ctx.args, parameters), scores=False)
-
-
 def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
+    import asyncio
+
     from runner.cli import run_steps
     from runner.run import launch
 
@@ -208,7 +205,52 @@ def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
     return run_steps.end(folder, work, ended, request.output, scores=scores)
 
 
-@click.command(context_settings=ANY_SETTING)
+@click.command(cls=LongCommand, layout=REPLAY_LAYOUT, context_settings=ANY_SETTING)
+@click.argument("what", metavar="RUN", required=False)
+@click.option("--from", "run_name", metavar="RUN", hidden=True)
+@click.option(
+    "--count-tokens", is_flag=True, hidden=True, help="As siftlog run --dry-run."
+)
+@arguments.model_options
+@arguments.engine_options
+@arguments.new_run
+@arguments.as_json
+@click.pass_context
+def estimate(
+    ctx: click.Context,
+    /,
+    what: str | None,
+    run_name: str | None,
+    count_tokens: bool,
+    **parameters: Any,
+) -> int:
+    """Replay RUN with its own latencies under the limits or models given here.
+
+    Prints duration, calls and cost, and sends nothing. The value inf removes a limit.
+    To estimate a run before it starts, use siftlog run JOB with --dry-run.
+    """
+    from runner.cli.estimate import estimate_from_run, estimate_job
+    from runner.errors import UsageError
+    from runner.registry import is_job
+
+    request = RunRequest.of(ctx.args, parameters)
+    if what is not None and run_name is None and is_job(what):
+        print_note("note: siftlog estimate JOB is now siftlog run JOB --dry-run.")
+        return estimate_job(what, request, counts=count_tokens)
+    if ctx.args or None not in {what, run_name}:
+        raise UsageError("RUN defines the job and its settings: omit them.")
+    if run_name is not None:
+        print_note("note: siftlog estimate --from RUN is now siftlog estimate RUN.")
+        what = run_name
+    if what is None:
+        raise UsageError(
+            "Name a recorded run to replay; siftlog run JOB --dry-run estimates a run "
+            "that has not started."
+        )
+    return estimate_from_run(what, request)
+
+
+@click.command(cls=LongCommand, layout=RUN_LAYOUT, context_settings=ANY_SETTING)
 @arguments.run_argument
 @arguments.engine_options
 @arguments.carrying
@@ -240,6 +282,8 @@ def resume(
 
     A paused live run continues, and this command returns at once.
     """
+    import asyncio
+
     from runner import roles
     from runner.cli import run_steps
     from runner.cli.control import lift

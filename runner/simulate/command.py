@@ -7,10 +7,36 @@ from typing import Any
 
 import click
 
+from runner.cli.help import LongCommand, OptionLayout
+
 _SHARE = click.FloatRange(0, 1)
 
+_LAYOUT = OptionLayout(
+    everyday=(
+        *("port", "job", "models", "dialect", "seed", "latency_ms", "jitter_ms"),
+        *("rate_429", "rate_5xx", "rate_malformed", "rate_drop", "rate_hang"),
+        *("rps", "tpm", "ledger"),
+    ),
+    sections={
+        "Endpoint": ("port", "dialect", "models", "ignored", "limit_headers"),
+        "Answers": (
+            *("job", "seed", "max_output", "reasoning", "bytes_per_token"),
+            *("cache_least", "rate_refuse"),
+        ),
+        "Speed": ("latency_ms", "jitter_ms", "rps", "rps_after", "tpm"),
+        "Faults": (
+            *("rate_429", "rate_5xx", "rate_malformed", "rate_drop", "rate_hang"),
+        ),
+        "Batches": (
+            *("batch_seconds", "batch_queue", "batch_error_rate"),
+            *("batch_expire_rate", "batch_lag_seconds", "batch_lost_create_rate"),
+        ),
+        "Money": ("ledger", "bill_price", "bill_tier", "quota"),
+    },
+)
 
-@click.command()
+
+@click.command(cls=LongCommand, layout=_LAYOUT)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

@@ -186,9 +186,9 @@ def test_a_limit_is_lifted_by_inf(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "Name a job, or a recorded run with --from RUN."),
-        ((JOB, "--from", "priced"), "--from RUN defines the job"),
-        (("--from", "priced", "--bench=x"), "--from RUN defines the job"),
+        ((), "Name a recorded run to replay; siftlog run JOB --dry-run"),
+        ((JOB, "--from", "priced"), "RUN defines the job"),
+        (("--from", "priced", "--bench=x"), "RUN defines the job"),
         (("--from", "priced", "--replicates=3"), "uses the replicates of its run"),
         (("--from", "nowhere"), "no run in runs has the id or prefix 'nowhere'"),
         ((JOB, "--rpm=-1"), "Option rpm"),

@@ -8,18 +8,16 @@ from typing import Any
 import click
 import pytest
 
-from runner.cli.estimate import estimate
 from runner.cli.import_ import import_
 from runner.cli.request import OutputOptions, RunRequest
-from runner.cli.run import generate, resume, run
+from runner.cli.run import estimate, resume, run
 from runner.errors import UsageError
 from runner.options import RunOptions
 
 READ_BY_THE_VERB = {
-    "run": {"job_name", "dry_run", "no_score"},
-    "generate": {"job_name"},
+    "run": {"job_name", "dry_run", "count_tokens", "no_score"},
     "resume": {"run_name", "accept_changes", "no_score", "stage", "model"},
-    "estimate": {"job_name", "run_name", "count_tokens"},
+    "estimate": {"what", "run_name", "count_tokens"},
     "import": {
         *("job_name", "words", "model", "form", "replicates", "responses", "no_score"),
     },
@@ -33,13 +31,13 @@ def _request(verb: click.Command, *words: str) -> RunRequest:
     return RunRequest.of(context.args, parameters)
 
 
-@pytest.mark.parametrize("verb", [run, generate, resume, estimate, import_])
+@pytest.mark.parametrize("verb", [run, resume, estimate, import_])
 def test_what_is_in_no_other_group_is_an_option_of_runs(verb: click.Command) -> None:
     read = READ_BY_THE_VERB[verb.name or ""]
     every: dict[str, Any] = {
         each.name: "typed"
         for each in verb.params
-        if each.name is not None and each.name not in read
+        if each.name is not None and each.expose_value and each.name not in read
     }
     assert set(RunRequest.of([], every).options.values) <= set(RunOptions.model_fields)
 
@@ -69,6 +67,6 @@ def test_a_verb_without_an_option_has_its_default() -> None:
 
 
 def test_a_word_that_is_no_setting_is_refused_when_settings_are_read() -> None:
-    request = _request(generate, "toy", "word")
+    request = _request(run, "toy", "word")
     with pytest.raises(UsageError, match="Unexpected 'word'"):
         request.source.typed()

@@ -332,6 +332,8 @@ NOT coalesce(({}), 0)
 state = ?
 -- name: where_open
 state < 3
+-- name: where_done
+state IN (3, 4)
 -- name: where_final
 state >= 3
 -- name: where_held

@@ -4,9 +4,10 @@ state:failed stage:judge -model:m-large latency>5s parse:truncated "some title"
 
 Terms are separated by blanks and must all match; a leading minus negates a term. Values
 with blanks go in double quotes. A term without a key is searched in the item's key and
-compared with the task's number, 12 or T-0000012. `state:done` are the completed and the
-failed tasks, `state:unparsed` the completed ones whose reply could not be parsed. User input becomes parameters and never SQL: the
-conditions themselves are the fragments `where_*` of `queries.sql`.
+compared with the task's number, 12 or T-0000012. `state:done` selects the completed and
+the failed tasks, `state:unparsed` the completed ones whose reply could not be parsed.
+User input becomes parameters and never SQL: the conditions themselves are the fragments
+`where_*` of `queries.sql`.
 
 kind:attempt_failed err:RateLimited model:m-large -stage:judge "too many"
 

@@ -13,7 +13,8 @@ import pytest
 
 from runner import errors as e
 from runner.batch.batch import BatchCancellation, BatchStatus, run_tag
-from runner.cli.status import status_json, status_text
+from runner.cli.status import status_json
+from runner.cli.status_page import status_page
 from runner.engine.driver import Driver
 from runner.errors import UsageError
 from runner.money.tokens import LEAST_LEARNED

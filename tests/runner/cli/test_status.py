@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from runner.cli.status import logs_text, status_json, status_text
+from runner.cli.status import status_json
+from runner.cli.status_page import logs_text, status_page
 from runner.score.render import operations_json
 from runner.scorecard import Scorecard
 from store.database import open_reader

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.status import forecast_facts, forecast_json, status_json
+from runner.cli.status import forecast_json, status_json
+from runner.cli.status_page import forecast_facts
 from store.database import connect, open_reader, read_transaction
 from store.log.interface import Heartbeat
 from store.read.live import (

@@ -63,11 +63,16 @@ def warn_of_loss(folder: RunFolder) -> None:
             )
 
 
+def page_width() -> int:
+    """Return the cells of a line on stdout: those of the terminal, or of a page."""
+    is_terminal = sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if is_terminal else document.WIDTH
+
+
 def print_text(text: str) -> None:
     """Print text on stdout, escaped and wrapped for a terminal."""
     if sys.stdout.isatty():
-        columns = shutil.get_terminal_size().columns
-        click.echo("\n".join(fitted_lines(text, columns)))
+        click.echo("\n".join(fitted_lines(text, page_width())))
     else:
         click.echo(_safe(text))
 

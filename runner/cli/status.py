@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,12 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "replicates": status.replicates,
         "imported": status.imported,
         "planning_exhausted": status.planning_exhausted,
+        "started": iso_time(status.created_us),
+        "progress": {
+            "done": present.progress.done,
+            "remaining": _span_json(present.progress.remaining, 1),
+            "share": round(present.progress.share, 4),
+        },
         "stages": [
             {
                 "stage": queue.stage,
@@ -279,6 +286,11 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "last_seq": status.last_seq,
         "why": status.why,
     }
+
+
+def iso_time(at_us: int) -> str:
+    """Return a time in UTC, to the second."""
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).isoformat()
 
 
 def _age_s(at_us: int | None, now_us: int) -> float | None:

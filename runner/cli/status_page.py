@@ -129,7 +129,7 @@ def result_blocks(
         yield _fact("done", done_text(present.status, course))
         yield _fact("cost", cost_text(present.status))
     else:
-        yield from _progress(present, course)
+        yield from progress_facts(present, course)
     every = (*(() if result is None else result.findings), *findings)
     yield from closing_facts(every, scores, commands)
 
@@ -178,13 +178,20 @@ def cost_text(status: Status) -> str:
     return ", ".join(parts)
 
 
-def _progress(present: LiveStatus, course: Course) -> Iterator[Fact]:
-    """Yield the progress of an unfinished run, and what is missing."""
+def progress_facts(present: LiveStatus, course: Course) -> Iterator[Fact]:
+    """Yield the progress of an unfinished run, its time left, cost, what is missing."""
     yield _fact("progress", progress_text(present))
-    yield from forecast_facts(present)
+    if present.forecast is not None:
+        seconds = present.forecast.seconds
+        left = "-" if seconds is None else _interval_text(seconds, duration)
+        yield _fact("left", f"{left}; 9 of 10 runs end within it" if seconds else left)
     yield _fact("cost", cost_text(present.status))
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
         yield _fact("projected", _interval_text(present.comes_to_usd, cost))
+    if present.rate is not None:
+        digits = 1 if present.rate < 10 else 0  # noqa: PLR2004
+        window = f"over the last {present.recent_minutes} min"
+        yield _fact("rate", f"{present.rate:,.{digits}f}/min {window}")
     if present.state in STOPPED:
         yield _fact("missing", missing_text(present))
         yield _fact("took", _time(course))
@@ -287,25 +294,6 @@ def _commands_at_end(status: Status, result: RunResult | None) -> Iterator[str]:
 
 def _fact(label: str, text: str) -> Fact:
     return Fact(label, text, width=10, is_wide=True)
-
-
-def forecast_facts(present: LiveStatus) -> list[Fact]:
-    """Describe the time left and the rate."""
-    facts = []
-    forecast = present.forecast
-    if forecast is not None:
-        seconds = forecast.seconds
-        text = (
-            "-"
-            if seconds is None
-            else f"{_interval_text(seconds, duration)}; 9 of 10 runs end within it"
-        )
-        facts.append(_fact("left", text))
-    if present.rate is not None:
-        digits = 1 if present.rate < 10 else 0  # noqa: PLR2004
-        window = f"over the last {present.recent_minutes} min"
-        facts.append(_fact("rate", f"{present.rate:,.{digits}f}/min {window}"))
-    return facts
 
 
 def _interval_text(span: ForecastInterval, format_value: Callable[[float], str]) -> str:

@@ -229,7 +229,7 @@ def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
         assert liveness(replace(signs, batches=0), later_us, is_alive=True) == "stalled"
         shown = live_status(reader, later_us, is_held=False)
     assert shown.forecast is None
-    assert "2 open: 3 requests wait, the oldest batch for 5." in status_text(shown)
+    assert "2 open: 3 requests wait, the oldest batch for 5." in status_page(shown, COURSE)
     assert status_json(shown)["batches"]["requests"] == 3
 
 

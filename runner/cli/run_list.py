@@ -123,7 +123,6 @@ def _cells(run: ListedRun, now_us: int, *, is_roomy: bool) -> tuple[str, ...]:
     status = run.seen.status
     # rounded down: 100 % means all
     share = int(100 * run.seen.progress.share + 1e-9)
-    cost = "$0" if status.cost_usd == 0 else dollars(status.cost_usd)
     return (
         _started(status.created_us, now_us, is_roomy=is_roomy),
         # the default id ends with the name of the job, which stands beside it
@@ -131,7 +130,7 @@ def _cells(run: ListedRun, now_us: int, *, is_roomy: bool) -> tuple[str, ...]:
         status.job,
         _models(status.models.get("subject", ()), is_roomy=is_roomy),
         f"{share} %",
-        NONE if status.imported else cost,
+        NONE if status.imported else dollars(status.cost_usd),
         _headline(run.scoring, is_roomy=is_roomy),
         run.seen.state,
     )

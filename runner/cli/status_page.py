@@ -165,7 +165,7 @@ def done_text(status: Status, course: Course) -> str:
 
 def cost_text(status: Status) -> str:
     """Describe the recorded cost, by model, what may still be billed, the budget."""
-    parts = ["$0" if status.cost_usd == 0 else cost(status.cost_usd)]
+    parts = [cost(status.cost_usd)]
     shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
     if len(shares) > 1:
         by_model = ", ".join(f"{model} {dollars(usd)}" for model, usd in shares.items())

@@ -36,7 +36,7 @@ from store.printable import display_width
 
 FITTED: Final = "adjusted"
 
-LEAST_NAME: Final = 24
+LEAST_NAME: Final = 12
 """Cells of a metric's name, before columns are left out."""
 
 MOST_NAMED: Final = 3
@@ -60,7 +60,7 @@ def comparison_text(
         blocks += (*_front(front, options.level), "")
     blocks += [*_method(matches, options), ""]
     path = None if front is None else front.path
-    blocks += [conclusion(match, options, path) for match in matches]
+    blocks += [_fact("result", conclusion(match, options, path)) for match in matches]
     return as_text(blocks, width)
 
 

@@ -32,6 +32,7 @@ from store.events import (
     BatchPrepared,
 )
 from store.log.sqlite import SqliteLog
+from store.read.course import course
 from store.read.live import live_status
 from store.read.status import liveness, status
 from tests.replacing import replace
@@ -228,8 +229,10 @@ def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
         assert liveness(signs, later_us, is_alive=True) == "live"
         assert liveness(replace(signs, batches=0), later_us, is_alive=True) == "stalled"
         shown = live_status(reader, later_us, is_held=False)
+        past = course(reader)
     assert shown.forecast is None
-    assert "2 open: 3 requests wait, the oldest batch for 5." in status_page(shown, COURSE)
+    page = status_page(shown, past)
+    assert "2 open: 3 requests wait, the oldest batch for 5 h 10" in page
     assert status_json(shown)["batches"]["requests"] == 3
 
 

@@ -232,7 +232,7 @@ def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
         past = course(reader)
     assert shown.forecast is None
     page = status_page(shown, past)
-    assert "2 open: 3 requests wait, the oldest batch for 5 h 10" in page
+    assert "2 open: 3 requests wait, the oldest batch for 5 h" in page
     assert status_json(shown)["batches"]["requests"] == 3
 
 

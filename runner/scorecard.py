@@ -430,6 +430,11 @@ class Scorecard:
 
     models: Mapping[str, tuple[Metric, ...]]  #: metrics by model, in the run's order
     summary: str  #: text for the terminal
+    result: str = ""
+    """Text below the headline metrics at the end of a run, such as a table of answers.
+
+    Where it is empty and there are no headline metrics, the summary takes its place.
+    """
     headline: str = ""  #: path of the main metric
     worth_explaining: str = ""  #: the item to explain first
     tables: tuple[Table, ...] = ()

@@ -356,3 +356,29 @@ def number(value: float | None, decimals: int = 4) -> str:
     if value is None or math.isnan(value):
         return NONE
     return f"{value:.{decimals}f}"
+
+
+_TEN = 9.95
+"""From here on a figure with one decimal is rounded to 10.0."""
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+def duration(seconds: float) -> str:
+    """Formats a duration in the two largest suitable units.
+
+    >>> duration(0.41), duration(41), duration(125), duration(840)
+    ('0.4 s', '41 s', '2 min 05', '14 min')
+    >>> duration(12_420), duration(180_000), duration(28_080_000)
+    ('3 h 27', '2 d 02 h', '325 d')
+    """
+    if seconds < _TEN:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    steps = (
+        (2 * _MINUTE, f"{whole} s"),
+        (10 * _MINUTE, f"{whole // _MINUTE} min {whole % _MINUTE:02}"),
+        (_HOUR, f"{whole // _MINUTE} min"),
+        (_DAY, f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02}"),
+        (10 * _DAY, f"{whole // _DAY} d {whole % _DAY // _HOUR:02} h"),
+    )
+    return next((text for end, text in steps if whole < end), f"{whole // _DAY} d")

@@ -4,8 +4,10 @@ state:failed stage:judge -model:m-large latency>5s parse:truncated "some title"
 
 Terms are separated by blanks and must all match; a leading minus negates a term. Values
 with blanks go in double quotes. A term without a key is searched in the item's key and
-compared with the task's number. User input becomes parameters and never SQL: the
-conditions themselves are the fragments `where_*` of `queries.sql`.
+compared with the task's number, 12 or T-0000012. `state:done` selects the completed and
+the failed tasks, `state:unparsed` the completed ones whose reply could not be parsed.
+User input becomes parameters and never SQL: the conditions themselves are the fragments
+`where_*` of `queries.sql`.
 
 kind:attempt_failed err:RateLimited model:m-large -stage:judge "too many"
 
@@ -74,10 +76,15 @@ _TERM = re.compile(
     (?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))?(?P<rest>\S*)""",
     re.VERBOSE,
 )
-_STATES = {state.name.lower(): int(state) for state in TaskState} | {
-    "done": int(TaskState.COMPLETED)
+_STATES = {state.name.lower(): int(state) for state in TaskState}
+#: Words for several states, or for a part of one, with their fragments.
+_STATE_GROUPS = {
+    "done": "done",
+    "unparsed": "parse_any",
+    "open": "open",
+    "final": "final",
+    "held": "held",
 }
-_STATE_GROUPS = {"open": "open", "final": "final", "held": "held"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)")
 _MS = {"ms": 1.0, "s": 1000.0, "": 1000.0, "m": 60_000.0, "h": 3_600_000.0}
 _MONEY = re.compile(r"\$?(\d+(?:\.\d+)?)")
@@ -168,7 +175,7 @@ def like_pattern(value: str) -> str:
 
 
 def task_number(value: str) -> int | None:
-    """Return the number in a name of a task, such as `T-0041882` or `41882`."""
+    """Return the number in a name of a task, such as `41882` or `T-0041882`."""
     number = _TASK_NUMBER.fullmatch(value)
     return None if number is None else int(number[1])
 
@@ -236,7 +243,7 @@ def _task(operator: str, value: str, at: int) -> Term:
     only_colon("task", operator, at)
     number = task_number(value)
     if number is None:
-        raise QueryError("write task:T-12 or task:12", at)
+        raise QueryError("write task:12", at)
     return Term(fragment="task", parameters=(number,))
 
 
@@ -333,7 +340,7 @@ def _event_task(operator: str, value: str, at: int) -> Term:
     only_colon("task", operator, at)
     number = task_number(value)
     if number is None:
-        raise QueryError("write task:41882 or task:T-0041882", at)
+        raise QueryError("write task:41882", at)
     return Term(fragment="event_task", parameters=(number,))
 
 

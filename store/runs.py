@@ -275,12 +275,16 @@ class RunFolder:
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:
-    """The runs in a folder, by name; none where it is missing, or may not be read."""
+    """The runs in a folder, by name; none where it is missing, or may not be read.
+
+    Hidden folders are drafts, or runs that are being deleted.
+    """
     try:
         paths = sorted(runs_dir.iterdir())
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
-    return [folder for folder in map(RunFolder, paths) if _holds_log(folder)]
+    visible = (RunFolder(path) for path in paths if not path.name.startswith("."))
+    return [folder for folder in visible if _holds_log(folder)]
 
 
 def _holds_log(folder: RunFolder) -> bool:
@@ -301,12 +305,13 @@ def resolve(runs_dir: Path, name: str) -> RunFolder:
         AmbiguousRun: several runs have the prefix.
         NotALog: the folder exists but holds no run.
     """
-    folder = _find_run(runs_dir, name)
+    folder = find_run(runs_dir, name)
     folder.refresh()
     return folder
 
 
-def _find_run(runs_dir: Path, name: str) -> RunFolder:
+def find_run(runs_dir: Path, name: str) -> RunFolder:
+    """Do the same without reading its log, which may be damaged."""
     runs = list_runs(runs_dir)
     if name == LAST:
         return _latest(runs, runs_dir)

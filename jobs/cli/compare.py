@@ -121,7 +121,8 @@ def compare(
     or changed settings, a recorded scoring under its own. No model is called, and the
     runs are not changed.
     """
-    from jobs.kit.comparison import models, pareto_front, rendering, rescoring
+    from jobs.kit.comparison import models, pareto_front, rescoring
+    from jobs.kit.comparison.page import comparison_text, items_text
     from jobs.kit.comparison.pareto_front import front_with_costs
     from jobs.kit.comparison.rendering import (
         as_json,
@@ -188,9 +189,10 @@ def compare(
             typeset(print_tables(matches, front, comparison_options), options["form"])
         )
         return DONE
-    print_text(rendering.text(matches, front, comparison_options))
+    width = console.page_width()
+    print_text(comparison_text(matches, front, comparison_options, width))
     for match, gaps in zip(matches, top_gaps, strict=False):
-        print_text(rendering.items_text(items, match, gaps))
+        print_text(items_text(items, match, gaps))
     return DONE
 
 

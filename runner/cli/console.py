@@ -8,10 +8,11 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from store import document
 from store.document import fitted_lines
 from store.printable import printable
 
@@ -62,11 +63,16 @@ def warn_of_loss(folder: RunFolder) -> None:
             )
 
 
+def page_width() -> int:
+    """Return the cells of a line on stdout: those of the terminal, or of a page."""
+    is_terminal = sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if is_terminal else document.WIDTH
+
+
 def print_text(text: str) -> None:
     """Print text on stdout, escaped and wrapped for a terminal."""
     if sys.stdout.isatty():
-        columns = shutil.get_terminal_size().columns
-        click.echo("\n".join(fitted_lines(text, columns)))
+        click.echo("\n".join(fitted_lines(text, page_width())))
     else:
         click.echo(_safe(text))
 
@@ -84,21 +90,12 @@ def print_raw(lines: str) -> None:
         click.echo(lines, nl=False)
 
 
-_UNITS_S: Final = (("s", 1.0, 120.0), ("min", 60.0, 7200.0))
-"""Unit, its length, and the upper end of its range; above that, hours."""
-
-
 def number(value: float) -> str:
     """Format a count."""
     return f"{value:,.0f}"
 
 
-def duration(seconds: float) -> str:
-    """Format a duration in a suitable unit."""
-    for unit, length, end in _UNITS_S:
-        if seconds < end:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds / 3600:.1f} h"
+duration = document.duration
 
 
 def cost(usd: float | None) -> str:

@@ -85,7 +85,8 @@ def limits(
 
 def _show_limits(manner: ControlRequest, model: str | None) -> int:
     """Print the limits in force, as last observed."""
-    from runner.cli.status import limits_json, limits_text
+    from runner.cli.status import limits_json
+    from runner.cli.status_page import limits_of, limits_text
     from store.control import check_name
     from store.database import open_reader
     from store.read.status import status
@@ -99,9 +100,7 @@ def _show_limits(manner: ControlRequest, model: str | None) -> int:
         if manner.as_json:
             print_json({"run": manner.folder.run_id, **limits_json(model_limits)})
         else:
-            print_text(
-                f"{model_limits.model}: {limits_text(limits_json(model_limits))}"
-            )
+            print_text(f"{model_limits.model}: {limits_text(limits_of(model_limits))}")
     if not manner.folder.is_alive():
         print_note("As last observed: the run is not alive.")
     return DONE

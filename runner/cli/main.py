@@ -107,6 +107,7 @@ COMMANDS = {
         "verify",
         "Verify a run's log, or a bundle.",
     ),
+    "rm": CommandEntry("runner.cli.rm", "rm", "Delete runs with their files."),
     "cache": CommandEntry(
         "runner.cli.cache", "cache", "List or prune the response cache."
     ),

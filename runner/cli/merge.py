@@ -17,7 +17,7 @@ from runner.cli.console import (
     print_note,
     print_text,
 )
-from runner.cli.status import logs_text
+from runner.cli.status_page import logs_text
 from runner.errors import UsageError
 from store.clock import SystemClock
 from store.errors import CorruptLog

@@ -147,7 +147,7 @@ def _show(row: dict[str, Any]) -> None:
 
 def _run_figures(row: dict[str, Any]) -> Iterator[str]:
     """Yield calls and cost in a run, then the limits in force."""
-    from runner.cli.status import limits_text
+    from runner.cli.status_page import limits_text
     from store.read.usage import dollars
 
     yield f"{row['calls']:,} calls, cost {dollars(row['cost_usd'])}"

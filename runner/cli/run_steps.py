@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +36,8 @@ from runner.cli.request import (
     SettingsSource,
     TypedOptions,
 )
-from runner.cli.status import closing_lines, status_json
+from runner.cli.status import status_json
+from runner.cli.status_page import next_commands, reply_findings, result_blocks
 from runner.clients.client import HTTP
 from runner.clients.fallbacks import IGNORED
 from runner.errors import RunnerError, UsageError
@@ -52,7 +53,7 @@ from runner.registry import choose_job, job_names
 from runner.roles import fitted
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
-from runner.score.render import REPORT, overview, print_tables
+from runner.score.render import print_tables, result_of, severe_line
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import LIMITS, Scorecard
 from runner.shards.lease_protocol import VARIABLE
@@ -61,8 +62,10 @@ from runner.table_rendering import typeset
 from runner.workload import ENVIRONMENT, Workload, load_workload, resolve
 from store.clock import SystemClock
 from store.database import open_reader
+from store.document import as_text
 from store.errors import StoreError
-from store.read.live import live_status
+from store.read.course import Course, course
+from store.read.live import LiveStatus, live_status
 from store.read.status import UNITS, Status, refused_parameters
 from store.runs import RunFolder
 from store.slices import Shard
@@ -309,38 +312,43 @@ def end(
     """
     scoring: Scoring | None = None
     unscored: RunnerError | StoreError | None = None
-    if ended.reason is not None:
-        print_note(ended.reason)
     _say_refused(folder)
     if scores:
         try:
             scoring = asyncio.run(
                 score_ended(folder, work, ended, report=not output.no_report)
             )
-            for finding in () if scoring is None else scoring.findings:
-                print_note(f"{finding.severity}: {finding.line}")
-            if shows and scoring is not None:
-                show_scoring(folder, scoring, output)
         except (RunnerError, StoreError) as error:
             unscored = error
-            print_note(f"siftlog: the answers are kept, but not scored: {error}")
     with open_reader(folder.log) as reader:
         seen = live_status(reader, CLOCK.now_us(), is_held=False)
+        past = course(reader)
     state = seen.status
+    findings = [
+        *(() if scoring is None else map(severe_line, scoring.findings)),
+        *reply_findings(state.replies),
+        *(f"billing: {line}" for line in state.billing.findings),
+        *(f"served: {line}" for line in state.mixed),
+    ]
+    if shows and not output.as_json:
+        _show_end(folder, scoring, seen, past, findings, output)
+    else:
+        for finding in findings:
+            print_note(finding)
     failed = (
         failed_checks(scoring.scorecard, strict=output.strict)
         if scoring is not None
         else ()
     )
     code = ERROR if unscored else _exit_code(ended, state.tasks.failed)
-    if code == FAILED_TASKS:
-        print_note(_failures(folder, state))
     for sentence in (
+        ended.reason,
+        unscored and f"siftlog: the answers are kept, but not scored: {unscored}",
+        _failures(folder, state) if code == FAILED_TASKS else None,
         *(f"siftlog: {failure}" for failure in failed),
-        *closing_lines(state.replies),
-        *(f"{finding}." for finding in state.findings),
     ):
-        print_note(sentence)
+        if sentence:
+            print_note(sentence)
     if failed and code in {DONE, FAILED_TASKS}:
         code = CHECK_FAILED
     if output.as_json:
@@ -361,6 +369,32 @@ def end(
             }
         )
     return code
+
+
+def _show_end(
+    folder: RunFolder,
+    scoring: Scoring | None,
+    seen: LiveStatus,
+    past: Course,
+    findings: Sequence[str],
+    output: OutputOptions,
+) -> None:
+    """Print the result of a run that ended, and what to do next."""
+    if scoring is not None:
+        deliver_files(scoring, output)
+        if output.form != "text":
+            tables = print_tables(scoring.scorecard, output.tables)
+            print_raw(typeset(tables, output.form))
+            return
+    result = None if scoring is None else result_of(scoring.scorecard)
+    scores = None if scoring is None else scoring.folder
+    # a sentence says how to resume, and the shards of a run are scored together
+    has_next = seen.state == "finished" and not folder.part
+    commands = next_commands(seen, result) if has_next else ()
+    page = result_blocks(
+        seen, past, result, scores, findings=findings, commands=commands
+    )
+    print_text(as_text(page))
 
 
 def _failures(folder: RunFolder, state: Status) -> str:
@@ -406,34 +440,17 @@ def _exit_code(ended: RunOutcome, failed: int) -> int:
             assert_never(ended.outcome)
 
 
-def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> None:
-    """Print summary and files; on stderr if stdout carries JSON."""
-    if scoring.folder is not None and output.output_dir is not None:
+def deliver_files(scoring: Scoring, output: OutputOptions) -> None:
+    """Copy the files of a scoring to `--output-dir`; say which ones are missing."""
+    if scoring.folder is None:
+        return
+    if output.output_dir is not None:
         built = scoring.scorecard.built
         if built is not None:
             _set_aside(scoring.folder, output.output_dir, built)
         names = scoring.artifacts if built is None else built
         _copy(scoring.folder, output.output_dir, names)
-    if scoring.folder is not None:
-        _note_absent_files(scoring.scorecard)
-    if output.as_json:
-        return
-    if output.form != "text":
-        print_raw(typeset(print_tables(scoring.scorecard, output.tables), output.form))
-        return
-    if first := overview(scoring.scorecard):
-        print_text(typeset(first, "text"))
-        print_text("")
-    print_text(scoring.scorecard.summary)
-    if scoring.folder is not None:
-        print_text(f"files: {scoring.folder}")
-        if REPORT in scoring.artifacts:
-            print_text(f"report: {scoring.folder / REPORT}")
-    item = scoring.scorecard.worth_explaining
-    next_command = (
-        f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
-    )
-    print_text(f"next: siftlog {next_command}")
+    _note_absent_files(scoring.scorecard)
 
 
 def _note_absent_files(card: Scorecard) -> None:

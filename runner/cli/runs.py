@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import arguments
-from runner.cli.console import DONE, print_json, print_note, print_raw, print_text
+from runner.cli.console import (
+    DONE,
+    page_width,
+    print_json,
+    print_note,
+    print_raw,
+    print_text,
+)
 from store.clock import SystemClock
 from store.document import as_text, wide_table
 from store.printable import one_line
@@ -39,41 +46,29 @@ CLOCK = SystemClock()
 @arguments.runs_dir
 @arguments.as_json
 def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
-    """List the runs with their state and counts."""
-    from runner.cli.status import status_json
-    from store.database import open_reader
-    from store.errors import StoreError
-    from store.read.live import live_status
+    """List the runs, newest first, with progress, cost and headline metric.
+
+    A run's id may be cut on a narrow terminal: what is left of it names the run too.
+    """
+    from runner.cli.run_list import listed_runs, run_json, run_table
     from store.runs import list_runs
 
     folders = list_runs(runs_dir)
-    lines: list[tuple[str, ...]] = []
-    listed_n = 0
-    for folder in folders:
-        try:
-            folder.refresh()
-            with open_reader(folder.log) as reader:
-                seen = live_status(reader, CLOCK.now_us(), is_held=folder.is_alive())
-        except StoreError as error:
-            print_note(f"{folder.run_id}: {error}")
-            continue
-        if group is not None and seen.status.group != group:
-            continue
-        listed_n += 1
-        if as_json:
-            print_json(status_json(seen))
-            continue
-        tasks = seen.status.tasks
-        ended = tasks.completed + tasks.failed + tasks.skipped
-        counts = f"{ended:,} of {tasks.planned:,} tasks, {tasks.failed:,} failed"
-        lines.append((seen.state, folder.run_id, seen.status.job, counts))
-    if lines:
-        print_text(as_text([wide_table(("",) * len(lines[0]), lines)]))
+    listed = [
+        run
+        for run in listed_runs(folders, CLOCK.now_us(), print_note)
+        if group in {None, run.seen.status.group}
+    ]
+    if as_json:
+        for run in listed:
+            print_json(run_json(run))
+    elif listed:
+        print_text(as_text([run_table(listed, CLOCK.now_us(), page_width())]))
     if not folders:
         print_note(
             f"There is no run in {runs_dir} yet; start one with siftlog run JOB."
         )
-    elif group is not None and not listed_n:
+    elif group is not None and not listed:
         print_note(f"No run in {runs_dir} is of the group {group!r}.")
     return DONE
 

@@ -24,10 +24,11 @@ from runner.cli.console import (
     DONE,
     print_json,
     print_note,
+    print_raw,
     print_text,
     warn_of_loss,
 )
-from runner.cli.request import output_options
+from runner.cli.request import OutputOptions, output_options
 from runner.errors import UsageError
 from runner.scorecard import Scorecard
 from store.document import as_text, wide_table
@@ -147,13 +148,50 @@ def score(
                 **values,
             }
         )
-    run_steps.show_scoring(folder, run_scoring, output)
+    run_steps.deliver_files(run_scoring, output)
+    if not output.as_json:
+        _show_scoring(folder, run_scoring, output)
     failed = list(run_steps.failed_checks(card, strict=output.strict))
     for floor in under:
         failed += _below(card, floor)
     for sentence in failed:
         print_note(f"siftlog: {sentence}")
     return CHECK_FAILED if failed else DONE
+
+
+def _show_scoring(
+    folder: RunFolder, run_scoring: Scoring, output: OutputOptions
+) -> None:
+    """Print the tables for print; or all of the summary, the files, next commands."""
+    from runner.cli.run_steps import CLOCK
+    from runner.cli.status_page import closing_facts, next_commands
+    from runner.score.render import (
+        overview,
+        print_tables,
+        result_of,
+        severe_findings,
+        severe_line,
+    )
+    from runner.table_rendering import typeset
+    from store.database import open_reader
+    from store.read.live import live_status
+
+    card = run_scoring.scorecard
+    if output.form != "text":
+        print_raw(typeset(print_tables(card, output.tables), output.form))
+        return
+    if first := overview(card):
+        print_text(typeset(first, "text"))
+        print_text("")
+    print_text(card.summary)
+    with open_reader(folder.log) as reader:
+        seen = live_status(reader, CLOCK.now_us(), is_held=folder.is_alive())
+    findings = (
+        *severe_findings(card, card.summary),
+        *map(severe_line, run_scoring.findings),
+    )
+    commands = next_commands(seen, result_of(card))
+    print_text(as_text(closing_facts(findings, run_scoring.folder, commands)))
 
 
 def _scored_back(
@@ -192,8 +230,6 @@ def _remarks(run_scoring: Scoring) -> Iterator[str]:
             "unparsed (parser_error). Fix it and score again, without "
             "a call."
         )
-    for finding in run_scoring.findings:
-        yield f"{finding.severity}: {finding.line}"
     if run_scoring.scorecard.missing:
         yield (
             f"note: {run_scoring.scorecard.missing:,} answers that "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -13,9 +13,11 @@ from pydantic import BaseModel
 from runner.errors import UsageError
 from runner.installed import entry_points
 from runner.job import Job
+from runner.score.result import RunResult
 from runner.scorecard import Cell, Direction, Finding, Metric, Scorecard, Table
 from runner.scorecard import Cell as Value
-from runner.table_rendering import Kind, PrintCell, PrintColumn, PrintTable
+from runner.table_rendering import Kind, PrintCell, PrintColumn, PrintTable, typeset
+from store.document import as_text, blocks_of
 from store.events import Input
 from store.read.status import Status
 from store.read.usage import UsageCount
@@ -153,6 +155,8 @@ MODELS = 3
 METRICS = "metrics"
 """The table of all metrics."""
 
+_BETTER = "Better"
+
 METRIC_COLUMNS = (
     *("model", "metric", "name", "value", "lo", "hi", "n", "n_defined", "subset"),
     *("direction", "meaning", "definition", "note"),
@@ -177,6 +181,75 @@ def overview(card: Scorecard) -> tuple[PrintTable, ...]:
     return tuple(
         _compared({model: by_path[model] for model in part}, paths, _level(card))
         for part in (models[at : at + MODELS] for at in range(0, len(models), MODELS))
+    )
+
+
+SEVERITIES = ("error", "warn")
+"""Severities of the findings that belong to the result of a run, worst first."""
+
+
+def result_of(card: Scorecard) -> RunResult:
+    """Return what the reader of a run wants to know first."""
+    tables = [_for_terminal(table, card) for table in overview(card)]
+    blocks = list(blocks_of(typeset(tables, "text"))) if tables else []
+    further = card.result if blocks else card.summary
+    if blocks and further:
+        blocks.append("")
+    blocks += blocks_of(further) if further else ()
+    return RunResult(
+        text=as_text(blocks),
+        findings=severe_findings(card, further),
+        explain=card.worth_explaining,
+    )
+
+
+def severe_findings(card: Scorecard, shown: str) -> tuple[str, ...]:
+    """Return a line for each error and warning that a *shown* text lacks."""
+    return tuple(
+        severe_line(finding)
+        for severity in SEVERITIES
+        for finding in card.findings
+        if finding.severity == severity and finding.message not in shown
+    )
+
+
+def severe_line(finding: Finding) -> str:
+    """Return a finding behind its severity."""
+    return f"{finding.severity}: {finding.line}"
+
+
+def _for_terminal(table: PrintTable, card: Scorecard) -> PrintTable:
+    """Return a table of headline metrics that is narrow: without title and keys.
+
+    The few metrics of which lower values are better say so in their names.
+    """
+    lower = {
+        metric.label
+        for metrics in card.models.values()
+        for metric in metrics
+        if metric.direction == "lower"
+    }
+    first, *others = (
+        (at, column)
+        for at, column in enumerate(table.columns)
+        if column.kind != "key" and column.name != _BETTER
+    )
+    has_ends = any(isinstance(cell, tuple) for row in table.rows for cell in row)
+    title = f"{first[1].name}, {_level(card)}" if has_ends else first[1].name
+    return replace(
+        table,
+        title="",
+        columns=(
+            replace(first[1], name=title),
+            *(replace(c, group="") if c.name == "n" else c for _, c in others),
+        ),
+        rows=tuple(
+            (
+                f"{row[0]} (lower is better)" if row[0] in lower else row[0],
+                *(row[at] for at, _ in others),
+            )
+            for row in table.rows
+        ),
     )
 
 
@@ -292,7 +365,7 @@ def _compared(
     ]
     # one n for all models, unless a metric covers other items for one of them
     shares_n = all(len(sizes) == 1 for sizes in counts)
-    columns = [PrintColumn(name="Metric"), PrintColumn(name="Better")]
+    columns = [PrintColumn(name="Metric"), PrintColumn(name=_BETTER)]
     for model in models:
         columns += [
             PrintColumn(name="value", kind="number", group=model),

@@ -29,9 +29,11 @@ from runner.score.render import (
     changes,
     metrics_table,
     operations_json,
+    result_of,
     scorecard_json,
     write_reports,
 )
+from runner.score.result import RESULT
 from runner.scorecard import (
     Finding,
     HistoryEntry,
@@ -417,6 +419,7 @@ def write_files(
     draft.mkdir()
     (draft / "scorecard.json").write_bytes(content)
     (draft / OPERATIONS).write_bytes(operations)
+    (draft / RESULT).write_bytes(result_of(card).json())
     write_verdicts(draft / "verdicts.db", _write_files(draft, card))
 
 

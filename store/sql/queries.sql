@@ -332,6 +332,8 @@ NOT coalesce(({}), 0)
 state = ?
 -- name: where_open
 state < 3
+-- name: where_done
+state IN (3, 4)
 -- name: where_final
 state >= 3
 -- name: where_held
@@ -534,6 +536,13 @@ SELECT bucket, sum(n) FROM latency_hist GROUP BY bucket ORDER BY bucket;
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = ? AND m.seq > ? ORDER BY m.seq LIMIT ?;
+-- name: turns
+SELECT e.seq, e.ts_us, m.kind FROM mark AS m JOIN event AS e ON e.seq = m.seq
+WHERE m.kind IN ('run_started', 'run_resumed', 'run_finished', 'run_drained', 'run_cancelled')
+ORDER BY e.seq;
+-- name: time_before
+SELECT ts_us FROM event WHERE seq < coalesce(:before, (SELECT max(seq) + 1 FROM event))
+ORDER BY seq DESC LIMIT 1;
 -- name: last_marked
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind

@@ -6,12 +6,12 @@ screen has columns, whose figures must not change width every second.
 
 from __future__ import annotations
 
+from store import document
 from store.read.usage import dollars
 
 UNKNOWN = "-"
 TEN = 9.95
 """From here on a figure with one decimal is rounded to 10.0."""
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -59,24 +59,10 @@ def _three(value: float) -> str:
 def duration(seconds: float | None) -> str:
     """Format a duration in the two largest suitable units.
 
-    >>> duration(0.41), duration(41), duration(125), duration(840), duration(None)
-    ('0.4 s', '41 s', '2 min 05', '14 min', '-')
-    >>> duration(12_420), duration(180_000), duration(28_080_000)
-    ('3 h 27', '2 d 02 h', '325 d')
+    >>> duration(125), duration(None)
+    ('2 min 05', '-')
     """
-    if seconds is None:
-        return UNKNOWN
-    if seconds < TEN:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    steps = (
-        (2 * _MINUTE, f"{whole} s"),
-        (10 * _MINUTE, f"{whole // _MINUTE} min {whole % _MINUTE:02}"),
-        (_HOUR, f"{whole // _MINUTE} min"),
-        (_DAY, f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02}"),
-        (10 * _DAY, f"{whole // _DAY} d {whole % _DAY // _HOUR:02} h"),
-    )
-    return next((text for end, text in steps if whole < end), f"{whole // _DAY} d")
+    return UNKNOWN if seconds is None else document.duration(seconds)
 
 
 def latency(milliseconds: float | None) -> str:

@@ -13,7 +13,8 @@ import pytest
 
 from runner import errors as e
 from runner.batch.batch import BatchCancellation, BatchStatus, run_tag
-from runner.cli.status import status_json, status_text
+from runner.cli.status import status_json
+from runner.cli.status_page import status_page
 from runner.engine.driver import Driver
 from runner.errors import UsageError
 from runner.money.tokens import LEAST_LEARNED
@@ -31,6 +32,7 @@ from store.events import (
     BatchPrepared,
 )
 from store.log.sqlite import SqliteLog
+from store.read.course import course
 from store.read.live import live_status
 from store.read.status import liveness, status
 from tests.replacing import replace
@@ -227,8 +229,10 @@ def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
         assert liveness(signs, later_us, is_alive=True) == "live"
         assert liveness(replace(signs, batches=0), later_us, is_alive=True) == "stalled"
         shown = live_status(reader, later_us, is_held=False)
+        past = course(reader)
     assert shown.forecast is None
-    assert "2 open: 3 requests wait, the oldest batch for 5." in status_text(shown)
+    page = status_page(shown, past)
+    assert "2 open: 3 requests wait, the oldest batch for 5 h" in page
     assert status_json(shown)["batches"]["requests"] == 3
 
 

@@ -143,7 +143,7 @@ def test_what_nobody_is_paid_for_is_said_to_cost_nothing(
     tmp_path: Path, corpus: list[str]
 ) -> None:
     siftlog("generate", JOB, *corpus, "--run-id=r", cwd=tmp_path, env=PRICES)
-    assert "cost      nothing\n" in siftlog("status", "r", cwd=tmp_path).stdout
+    assert "cost      $0.0000\n" in siftlog("status", "r", cwd=tmp_path).stdout
     with answering(lambda _: "[]") as endpoint:
         siftlog(
             *("generate", JOB, *corpus, "--model=mine", "--base-url", endpoint.url),
@@ -151,4 +151,7 @@ def test_what_nobody_is_paid_for_is_said_to_cost_nothing(
             cwd=tmp_path,
             env=PRICES,
         )
-    assert "cost      ?\n" in siftlog("status", "unpriced", cwd=tmp_path).stdout
+    assert (
+        "cost      ? (a price is unknown)\n"
+        in siftlog("status", "unpriced", cwd=tmp_path).stdout
+    )

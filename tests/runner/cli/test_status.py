@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from runner.cli.status import logs_text, status_json, status_text
+from runner.cli.status import status_json
+from runner.cli.status_page import logs_text, status_page
 from runner.score.render import operations_json
 from runner.scorecard import Scorecard
 from store.database import open_reader
 from store.events import LimitObserved
+from store.read.course import course
 from store.read.live import live_status
 from store.runs import RunFolder
 from store.served_by import ServedBy
@@ -31,12 +33,13 @@ def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
     folder = RunFolder(tmp_path)
     with open_reader(written(folder.log, [RUN_STARTED], [seen])) as reader:
         seen = live_status(reader, clock.now_us(), is_held=False)
+        past = course(reader)
     line = "limits    m-large: 8 calls at a time"
-    lines = status_text(seen).splitlines()
-    assert f"{line}; it requested a wait of 60.0 min more" in lines
+    lines = status_page(seen, past).splitlines()
+    assert f"{line}; it requested a wait of 1 h 00 more" in lines
     assert status_json(seen)["limits"][0]["paused_until_us"] == until_us
     later = replace(seen, now_us=until_us)
-    assert line in status_text(later).splitlines()
+    assert line in status_page(later, past).splitlines()
 
 
 def test_what_readers_should_know_of_replies_is_said_in_the_same_words(
@@ -56,13 +59,14 @@ def test_what_readers_should_know_of_replies_is_said_in_the_same_words(
     folder = RunFolder(tmp_path)
     with open_reader(written(folder.log, [RUN_STARTED], tasks, *units)) as reader:
         seen = live_status(reader, FakeClock().now_us(), is_held=False)
+        past = course(reader)
         operations = json.loads(
             operations_json(seen.status, [], Scorecard(models={}, summary=""))
         )
     billing, served = seen.status.findings
     assert billing.startswith("1 answers gave a total of tokens below")
     assert served == "m-large: 2 fingerprints (fp_1 1, fp_2 1)"
-    text = status_text(seen)
+    text = status_page(seen, past)
     assert f"billing   {billing}\n" in text
     assert f"served    {served}\n" in text
     assert operations["findings"] == [billing, served]

@@ -82,7 +82,7 @@ def siftlog(
 
 
 def run(cwd: Path, url: str, *words: object, exits: int) -> str:
-    """What a run of the shipped sample of 375 tasks says on stderr."""
+    """What a run of the shipped sample of 375 tasks says."""
     done = siftlog(
         *("run", "screening", "--model", MODEL, "--base-url", url, "--run-id", "r"),
         *("--price", "1,4", "--no-report", *words),
@@ -90,7 +90,7 @@ def run(cwd: Path, url: str, *words: object, exits: int) -> str:
         env=KEY,
         exits=exits,
     )
-    return done.stderr
+    return done.stdout + done.stderr
 
 
 def drained_by(cwd: Path) -> list[str]:
@@ -104,7 +104,7 @@ def test_a_run_of_truncated_replies_stops_and_goes_on_when_told(tmp_path: Path) 
         said = run(tmp_path, url, "--concurrency", 4, exits=5)
         assert "20 of 20 replies and failed tasks are unusable" in said
         assert "siftlog resume r --stop-if off" in said
-        assert "Warning: openai/x: of" in said
+        assert "warn      openai/x: of" in said
         assert drained_by(tmp_path) == ["futility"]
         seen = status(tmp_path, "r")
         (replies,) = seen["replies"]

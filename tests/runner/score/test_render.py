@@ -169,8 +169,8 @@ def test_a_broken_writer_is_named_and_the_other_reports_are_written(
     environment = _plugged(tmp_path, "no_such_module:write")
     words = ("run", "paper-investigation", "--run-id=r")
     done = siftlog(*words, cwd=tmp_path, env=environment)
-    assert "The report other (no_such_module:write) cannot be written" in done.stderr
-    assert "--no-report" in done.stderr
+    assert "The report other (no_such_module:write) cannot be written" in done.stdout
+    assert "--no-report" in done.stdout
     assert (tmp_path / "runs" / "r" / "scores" / "1" / "report.html").exists()
 
 

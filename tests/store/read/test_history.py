@@ -261,7 +261,7 @@ def test_a_step_ends_though_nothing_was_found(
     [
         ("kind:atempt", 5, "there is no kind 'atempt': use run_started, "),
         ("busy knd:x", 5, "there is no key 'knd': use kind, task, stage, "),
-        ("task:first", 5, "write task:41882 or task:T-0041882"),
+        ("task:first", 5, "write task:41882"),
         ("err>5", 3, "err is no number: write err:VALUE"),
         ('stage:"two words', 6, "a quote is not closed"),
         ("kind:", 5, "a value is missing here"),

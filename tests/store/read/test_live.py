@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.status import forecast_facts, forecast_json, status_json
+from runner.cli.status import forecast_json, status_json
+from runner.cli.status_page import progress_facts
 from store.database import connect, open_reader, read_transaction
 from store.log.interface import Heartbeat
+from store.read.course import Course
 from store.read.live import (
     LiveStatus,
     MinuteRow,
@@ -50,6 +52,9 @@ def _minute(t: int, n: int) -> MinuteRow:
         tokens_out=n,
         cost_usd=0.01 * n,
     )
+
+
+PAST = Course(started_us=START_US, ended_us=None, worked_us=0, sessions=1)
 
 
 @pytest.fixture
@@ -90,11 +95,10 @@ def test_programs_and_people_are_told_the_same_end(busy: LiveStatus) -> None:
     assert shown is not None
     assert shown["seconds"]["expected"] == pytest.approx(told.seconds.expected, abs=0.1)
     assert shown["stages"][0]["left"] == told.stages[0].left
-    assert [fact.label.split()[0] for fact in forecast_facts(busy)] == [
-        "rate",
-        "ETA",
-        "forecast",
-    ]
+    facts = {fact.label: fact.text for fact in progress_facts(busy, PAST)}
+    assert list(facts) == ["progress", "left", "cost", "projected", "rate"]
+    assert facts["left"].endswith("); 9 of 10 runs end within it")
+    assert facts["rate"] == "40/min over the last 5 min"
     as_json = status_json(busy)
     assert (as_json["tasks_a_minute"], as_json["schema"]) == (40.0, 2)
 
@@ -105,14 +109,16 @@ def test_what_holds_still_has_no_end(busy: LiveStatus) -> None:
     assert paused.state == "paused"
     assert (paused.forecast, paused.rate, paused.comes_to_usd) == (None, None, None)
     assert forecast_json(paused) is None
-    assert forecast_facts(paused) == []
+    facts = progress_facts(paused, PAST)
+    assert [fact.label for fact in facts] == ["progress", "cost"]
 
 
-def test_too_few_tasks_say_how_many_are_wanting(busy: LiveStatus) -> None:
+def test_before_the_end_is_known_none_is_shown(busy: LiveStatus) -> None:
     young = replace(busy, rows=[_minute(busy.now_us // MINUTE_US - 1, 3)])
     assert young.forecast is not None
     assert forecast_json(young) is not None
-    assert "needs more ended tasks: 27" in forecast_facts(young)[1].text
+    facts = {fact.label: fact.text for fact in progress_facts(young, PAST)}
+    assert facts["left"] == "-"
 
 
 def test_the_monitor_shows_what_the_verb_says(busy: LiveStatus, tmp_path: Path) -> None:

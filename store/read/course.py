@@ -1,0 +1,75 @@
+"""Reads the course of a run: when it started, when it ended, how long it worked."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from store.database import SQL, is_union
+from store.fold_state import US_PER_S
+
+_STARTS = frozenset({"run_started", "run_resumed"})
+_ENDS = frozenset({"run_finished", "run_drained", "run_cancelled"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """When a run was worked on; all times in microseconds since 1970 UTC."""
+
+    started_us: int
+    ended_us: int | None  #: the end of the last session; None: it has not ended
+    worked_us: int  #: the sum of all sessions, the current one up to its last event
+    sessions: int  #: processes that worked on it, one after another
+
+    @property
+    def worked_s(self) -> float:
+        """The time that it was worked on, in seconds, without the time in between."""
+        return self.worked_us / US_PER_S
+
+
+def course(conn: sqlite3.Connection) -> Course:
+    """Return the course of a run that has started.
+
+    A session that was killed ends with its last event. Shards of a split run work at
+    the same time, so that its course is one session from its first to its last event.
+
+    Args:
+        conn: a reader.
+    """
+    turns = conn.execute(SQL["turns"]).fetchall()
+    _, started_us, _ = turns[0]
+    _, last_us, last_kind = turns[-1]
+    ended_us = last_us if last_kind in _ENDS else None
+    if is_union(conn):
+        end_us = ended_us or _last_us(conn)
+        return Course(
+            started_us=started_us,
+            ended_us=ended_us,
+            worked_us=max(0, end_us - started_us),
+            sessions=1,
+        )
+    worked_us = sessions = 0
+    began_us: int | None = None
+    for seq, at_us, kind in turns:
+        if began_us is not None and kind in _ENDS:
+            worked_us += max(0, at_us - began_us)
+            began_us = None
+        elif kind in _STARTS:
+            if began_us is not None:  # the session before was killed
+                worked_us += max(0, _last_us(conn, before=seq) - began_us)
+            began_us = at_us
+            sessions += 1
+    if began_us is not None:
+        worked_us += max(0, _last_us(conn) - began_us)
+    return Course(
+        started_us=started_us,
+        ended_us=ended_us,
+        worked_us=worked_us,
+        sessions=sessions,
+    )
+
+
+def _last_us(conn: sqlite3.Connection, before: int | None = None) -> int:
+    """Return the time of the last event, or of the last one *before* an event."""
+    (at_us,) = conn.execute(SQL["time_before"], {"before": before}).fetchone()
+    return int(at_us)

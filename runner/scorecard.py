@@ -147,6 +147,8 @@ class Panel:
     title: str = ""
     height: float = 1.0  #: relative to the other panels of the figure
     square: bool = False  #: axes of equal length, as for two rates
+    row_notes: tuple[str, ...] = ()
+    """A text at the right end of each named row of y, such as its number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ own: neither a window system nor a person's matplotlibrc can change a picture.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,6 +51,9 @@ TICKS = 10
 
 ROUND = (1, 2, 2.5, 5, 10)
 """Steps from one to the next, by powers of ten."""
+
+SMALL = 7.5
+"""Points of the letters beside a row."""
 
 TITLE = 76
 """Characters of a title over a full width."""
@@ -135,8 +139,10 @@ def _height(panel: Panel, width: float) -> float:
     if not panel.y.names:
         return panel.height * (min(SQUARE_IN, width) if panel.square else ROW_IN)
     bars = sum(isinstance(mark, Bars) for mark in panel.marks)
-    points = sum(isinstance(mark, Points) for mark in panel.marks)
-    side_by_side = max(1.0, bars, points / 2)  # a point is half as high as a bar
+    points = [mark for mark in panel.marks if isinstance(mark, Points)]
+    rows = Counter(round(y) for mark in points for y in mark.y if y is not None)
+    # a point is half as high as a bar
+    side_by_side = max(1.0, bars, max(rows.values(), default=0) / 2)
     return FRAME_IN + len(panel.y.names) * BAR_IN * (side_by_side + 0.6)
 
 
@@ -150,6 +156,7 @@ def _panel(axes: Axes, panel: Panel, width: float) -> None:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     _x_axis(axes, panel.x, width)
     _y_axis(axes, panel.y)
+    _row_notes(axes, panel.row_notes)
     if panel.square:
         axes.set_aspect("equal", adjustable="box")
 
@@ -190,6 +197,21 @@ def _y_axis(axes: Axes, axis: Axis) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.grid(visible=False, axis="y")
     axes.set_ylim(len(names) - 0.4, -0.6)
+
+
+def _row_notes(axes: Axes, notes: Sequence[str]) -> None:
+    """Texts beside the frame, each on its row."""
+    for row, note in enumerate(notes):
+        axes.annotate(
+            safe_text(note),
+            (1.0, row),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+            annotation_clip=False,
+        )
 
 
 def _ends(axis: Axis) -> tuple[float | None, float | None]:

@@ -5,9 +5,9 @@ It needs nothing but the scorecard, so a job without figures of its own has it t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.kit.text_format import UNDEFINED, metric_interval
+from jobs.kit.text_format import UNDEFINED, metric_interval, n_text
 from runner.score.render import headlines
 from runner.scorecard import (
     Axis,
@@ -96,19 +96,19 @@ def _first(row: Sequence[Metric | None]) -> Metric:
 def _of_models(
     rows: Sequence[Sequence[Metric | None]], models: Sequence[str]
 ) -> list[Panel]:
-    """Return a panel for each metric; rows are named in the first of each line."""
+    """Return a panel for each metric."""
     return [
         Panel(
             title=_first(row).label,
             x=_value_axis(row, _below(row)),
-            y=Axis(names=("",) * len(models) if at % 2 else tuple(models)),
+            y=Axis(names=tuple(models)),
             row_notes=tuple(map(_value_text, row)),
             marks=(
                 *_zero(row),
-                *(_point(metric, at, series=at) for at, metric in enumerate(row)),
+                *_points(dict(enumerate(row))),
             ),
         )
-        for at, row in enumerate(rows)
+        for row in rows
     ]
 
 
@@ -121,25 +121,33 @@ def _of_one(rows: Sequence[Sequence[Metric | None]]) -> list[Panel]:
     return [
         Panel(
             x=_value_axis(group, "value" if len(group) > 1 else _below(group)),
-            y=Axis(names=tuple(f"{metric.label}\n{_n([metric])}" for metric in group)),
+            y=Axis(
+                names=tuple(f"{metric.label}\n{n_text([metric])}" for metric in group)
+            ),
             row_notes=tuple(map(_value_text, group)),
             marks=(
                 *_zero(group),
-                *(_point(metric, at, series=0) for at, metric in enumerate(group)),
+                *_points(dict(enumerate(group)), series=0),
             ),
         )
         for group in groups
     ]
 
 
-def _point(metric: Metric | None, row: int, series: int) -> Points:
-    return Points(
-        x=(metric.value if metric else None,),
-        y=(row,),
-        lo=(metric.lo if metric else None,),
-        hi=(metric.hi if metric else None,),
-        series=series,
-    )
+def _points(
+    rows: Mapping[int, Metric | None], series: int | None = None
+) -> Iterator[Points]:
+    """Yield the value of each row in the style of its model, or in that of *series*."""
+    for row, metric in rows.items():
+        # the text beside a row says what has no value
+        if metric is not None and metric.value is not None:
+            yield Points(
+                x=(metric.value,),
+                y=(row,),
+                lo=(metric.lo,),
+                hi=(metric.hi,),
+                series=row if series is None else series,
+            )
 
 
 def _value_axis(metrics: Sequence[Metric | None], label: str) -> Axis:
@@ -152,7 +160,7 @@ def _value_axis(metrics: Sequence[Metric | None], label: str) -> Axis:
 def _below(metrics: Sequence[Metric | None]) -> str:
     """Return what a reader needs below the values of one metric."""
     better = BETTER[_first(metrics).direction]
-    return f"{_n(metrics)}; {better}" if better else _n(metrics)
+    return f"{n_text(metrics)}; {better}" if better else n_text(metrics)
 
 
 def _is_rate(metrics: Sequence[Metric | None]) -> bool:
@@ -173,17 +181,6 @@ def _numbers(metrics: Sequence[Metric | None]) -> list[float | int]:
 
 def _zero(metrics: Sequence[Metric | None]) -> tuple[ReferenceLine, ...]:
     return (ReferenceLine(way="vertical", at=0),) if min(_numbers(metrics)) < 0 else ()
-
-
-def _n(metrics: Sequence[Metric | None]) -> str:
-    """Return `n = 12`, or the range of models that differ."""
-    sizes = [
-        metric.n if metric.n_defined is None else metric.n_defined
-        for metric in metrics
-        if metric is not None
-    ]
-    low, high = min(sizes), max(sizes)
-    return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
 
 
 def _value_text(metric: Metric | None) -> str:

@@ -137,6 +137,7 @@ def _code(wait_status: int) -> int:
 @arguments.detach
 @arguments.no_score
 @arguments.no_report
+@arguments.figures
 @arguments.output_dir
 @arguments.as_json
 @click.pass_context
@@ -223,6 +224,7 @@ def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
 @arguments.detach
 @arguments.no_score
 @arguments.no_report
+@arguments.figures
 @arguments.output_dir
 @arguments.as_json
 @click.pass_context

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     "repeatable.",
 )
 @arguments.no_report
+@arguments.figures
 @arguments.output_dir
 @click.option(
     "--table",
@@ -122,6 +123,7 @@ def score(
                 clock=run_steps.CLOCK,
                 record=not no_record,
                 report=not output.no_report,
+                figures=output.figures,
             )
         )
     for sentence in _remarks(run_scoring):

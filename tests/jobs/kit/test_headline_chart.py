@@ -52,13 +52,14 @@ def test_a_panel_for_each_metric_and_a_row_for_each_model_in_order() -> None:
     assert second.x.label == "n = 10; lower is better"
     assert (second.x.lo, second.x.hi) == (0, None)
     assert first.y.names == ("b", "a", "c")
-    # rows are named once in a line
-    assert second.y.names == ("", "", "")
     assert first.row_notes == ("0.500 [0.250, 0.750]", "-", "n/a")
     assert [(p.series, p.x, p.y, p.lo) for p in points(figure)] == [
         (0, (0.5,), (0,), (0.25,)),
-        (1, (None,), (1,), (None,)),
-        (2, (None,), (2,), (None,)),
+    ]
+    assert [(p.series, p.x, p.y) for p in points(figure, 1)] == [
+        (0, (3.5,), (0,)),
+        (1, (2.0,), (1,)),
+        (2, (2.5,), (2,)),
     ]
     assert figure.caption == (
         "Headline metrics by model with 90% intervals; n counts the items."

@@ -97,10 +97,10 @@ class PreparedRun:
             print_note(ended.reason)
         if not self._scores:
             return
-        report = not self._request.output.no_report
+        output = self._request.output
         try:
             scoring = await run_steps.score_ended(
-                self.folder, self._work, ended, report=report
+                self.folder, self._work, ended, output
             )
         except (RunnerError, StoreError) as error:
             print_note(f"siftlog: the answers are kept, but not scored: {error}")

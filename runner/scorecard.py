@@ -21,6 +21,18 @@ Number: TypeAlias = float | int | None
 
 Numbers: TypeAlias = tuple[Number, ...]
 
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """Styles a mark for a part, kind or state: in colours that no model has."""
+
+    index: int
+
+
+Series: TypeAlias = int | Category | None
+"""Style of a mark: a model's index in the order of the scorecard, a category, or None
+for what belongs to neither."""
+
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 """Names become file names."""
 
@@ -52,7 +64,7 @@ class LineSeries:
     x: Numbers
     y: Numbers
     label: str = ""
-    series: int = 0
+    series: Series = None
     steps: bool = False  #: each value holds until the next x
     marked: bool = False  #: a marker on each point
     faint: bool = False  #: one of many, drawn as background
@@ -68,7 +80,7 @@ class Points:
     x: Numbers
     y: Numbers
     label: str = ""
-    series: int = 0
+    series: Series = None
     lo: Numbers = ()
     hi: Numbers = ()
     notes: tuple[str, ...] = ()  #: a text beside each point
@@ -80,7 +92,7 @@ class Bars:
 
     values: Numbers
     label: str = ""
-    series: int = 0
+    series: Series = None
     lo: Numbers = ()
     hi: Numbers = ()
 
@@ -91,7 +103,7 @@ class Stack:
 
     values: Numbers
     label: str
-    series: int = 0
+    series: Series = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +113,7 @@ class Histogram:
     edges: tuple[float, ...]
     counts: tuple[float, ...]
     label: str = ""
-    series: int = 0
+    series: Series = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +124,7 @@ class Band:
     lo: Numbers
     hi: Numbers
     label: str = ""
-    series: int = 0
+    series: Series = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +159,8 @@ class Panel:
     title: str = ""
     height: float = 1.0  #: relative to the other panels of the figure
     square: bool = False  #: axes of equal length, as for two rates
+    row_notes: tuple[str, ...] = ()
+    """A text at the right end of each named row of y, such as its number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,14 @@ It is imported for the help of all verbs too, and so imports almost nothing itse
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from runner.cli import arguments
+
+if TYPE_CHECKING:
+    from runner.score.render import FigureFormat
 
 
 @click.command()
@@ -23,6 +27,7 @@ from runner.cli import arguments
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also copy the self-contained page there.",
 )
+@arguments.figures
 @arguments.runs_dir
 @arguments.as_json
 def report(
@@ -30,6 +35,7 @@ def report(
     scoring: int | None,
     rebuild: bool,
     out: Path | None,
+    figures: tuple[FigureFormat, ...],
     runs_dir: Path,
     as_json: bool,
 ) -> int:
@@ -37,6 +43,7 @@ def report(
 
     A missing report is built first, from a fresh replay of the events that the scoring
     read, under its settings, and only if it reproduces the numbers. No model is called.
+    With --figures, the figures are drawn in these formats.
     """
     import shutil
 
@@ -51,11 +58,11 @@ def report(
     with open_reader(folder.log) as reader:
         recorded = chosen(folder.run_id, scorings(reader), scoring)
     path = folder.scores / str(recorded.number) / REPORT
-    is_drawn = rebuild or not path.exists()
+    is_drawn = rebuild or bool(figures) or not path.exists()
     if is_drawn:
         from runner.score.repeat import redraw
 
-        redraw(folder, recorded)
+        redraw(folder, recorded, figures)
     if out is not None:
         shutil.copyfile(path, out)
     if as_json:

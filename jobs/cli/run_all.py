@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 )
 @arguments.no_score
 @arguments.no_report
+@arguments.figures
 @arguments.strict
 @arguments.runs_dir
 @arguments.as_form

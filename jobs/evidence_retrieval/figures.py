@@ -19,7 +19,8 @@ from jobs.kit.charts import (
     Drawing,
     PlottedModel,
     first_rows,
-    model_rows,
+    most_rows,
+    rows_panel,
     stack,
     value_columns,
 )
@@ -61,7 +62,10 @@ BY_CRITERION: Mapping[str, str] = {
 """Metrics of each criterion, and their axes."""
 
 MOST_CRITERIA = 16
-"""Side by side; the tables hold all."""
+"""Rows of a panel; the tables hold all."""
+
+DODGE = 0.07
+"""Between the points of two models at one gamma, so that intervals do not hide."""
 
 
 def _k_by_state(plot: Plot) -> Drawing:
@@ -109,13 +113,14 @@ def _gamma_sweep(plot: Plot) -> Iterator[Panel]:
     for path, label in SWEPT.items():
         marks: list[LineSeries | Points] = []
         most = 1.0  # shares have one scale, so that they compare
-        for model in models:
+        for index, model in enumerate(models):
             by_gamma = {gamma: m for gamma, m in model.data if m.path == path}
             y, lo, hi = value_columns(by_gamma.values())
             if set(y) <= {None}:
                 continue
             most = max(most, *(end for end in (*y, *hi) if end is not None))
-            x = tuple(map(gammas.index, by_gamma))
+            beside = DODGE * (index - (len(models) - 1) / 2)
+            x = tuple(gammas.index(gamma) + beside for gamma in by_gamma)
             marks += [
                 LineSeries(
                     x=x, y=y, marked=True, label=model.name, series=model.series
@@ -166,20 +171,26 @@ def _ablation(plot: Plot) -> Iterator[Panel]:
         configs = tuple(dict.fromkeys(config for _, config in steps))
         if len(configs) < MIN_CONFIGS:
             continue
-        values, gaps = [], []
-        for index, model in enumerate(models):
-            rows = model_rows(index, len(models), len(configs))
-            model_steps = [steps.get((model.name, config)) for config in configs]
-            metrics = [step.metric if step else None for step in model_steps]
-            values.append(model.points(metrics, rows))
-            differences = [step.gap if step else None for step in model_steps]
-            gaps.append(model.points(differences, rows))
-        yield Panel(x=Axis(label=label), y=Axis(names=configs), marks=tuple(values))
-        yield Panel(
-            x=Axis(label="difference to the one before"),
-            # the rows are those of the panel on the left
-            y=Axis(names=("",) * len(configs)),
-            marks=(ReferenceLine(way="vertical", at=0), *gaps),
+        by_model = [
+            (model, [steps.get((model.name, config)) for config in configs])
+            for model in models
+        ]
+        yield rows_panel(
+            configs,
+            (
+                (model, [step.metric if step else None for step in model_steps])
+                for model, model_steps in by_model
+            ),
+            Axis(label=label),
+        )
+        yield rows_panel(
+            configs,
+            (
+                (model, [step.gap if step else None for step in model_steps])
+                for model, model_steps in by_model
+            ),
+            Axis(label="difference to the one before"),
+            ReferenceLine(way="vertical", at=0),
         )
 
 
@@ -193,7 +204,7 @@ def _criteria(plot: Plot) -> Drawing:
     ]
     names, selected = first_rows(
         list(models[0].data) if models else [],
-        MOST_CRITERIA,
+        most_rows(len(models), MOST_CRITERIA),
         " The first {n} of {all} criteria.",
     )
     return Drawing(
@@ -225,38 +236,41 @@ def _criterion_panel(
     names: Sequence[str],
     models: Sequence[PlottedModel[_Criteria]],
 ) -> Panel | None:
-    bars = [
-        model.bars(model.data[name].get(path) for name in names) for model in models
+    rows = [(model, [model.data[name].get(path) for name in names]) for model in models]
+    defined = [
+        (model, metrics)
+        for model, metrics in rows
+        if any(metric and metric.value is not None for metric in metrics)
     ]
-    defined = [mark for mark in bars if set(mark.values) - {None}]
     if not defined:
         return None
+    chance = ReferenceLine(way="vertical", at=0.5, label="AUROC by chance")
     by_model = [model.data for model in models]
-    chance = ReferenceLine(way="horizontal", at=0.5, label="AUROC by chance")
-    return Panel(
-        x=Axis(names=tuple(_with_n(name, path, by_model) for name in names)),
-        y=Axis(label=label, lo=0, hi=1),
-        height=0.75,
-        marks=(chance, *defined) if path == "auroc" else tuple(defined),
+    return rows_panel(
+        names,
+        defined,
+        Axis(label=label, lo=0, hi=1),
+        *((chance,) if path == "auroc" else ()),
+        row_notes=[_criterion_n(name, path, by_model) for name in names],
     )
 
 
-def _with_n(name: str, path: str, by_model: Sequence[_Criteria]) -> str:
-    """A criterion with its n; the largest, where a model has not answered all."""
+def _criterion_n(name: str, path: str, by_model: Sequence[_Criteria]) -> str:
+    """The n of a criterion; the largest, where a model has not answered all."""
     criterion_metrics = [
         criteria[name] for criteria in by_model if path in criteria[name]
     ]
     if not criterion_metrics:  # ranking measures need a query with evidence
-        return f"{name}\nn = 0"
+        return "0"
     positive = max(
         int(metrics["n_positive"].value or 0) for metrics in criterion_metrics
     )
     few = "*" if positive < FEW_POSITIVES else ""
     if path == "auroc":
         total = max(metrics[path].n for metrics in criterion_metrics)
-        return f"{name}\n{positive:,}{few} of\n{total:,}"
+        return f"{positive:,}{few} of {total:,}"
     n = max(metrics[path].n_defined or metrics[path].n for metrics in criterion_metrics)
-    return f"{name}\nn = {n:,}{few}"
+    return f"{n:,}{few}"
 
 
 CHARTS = (
@@ -290,12 +304,11 @@ CHARTS = (
     Chart(
         name="criteria",
         title="Criterion by criterion",
-        caption="n is the number of queries that a bar speaks of: for AUROC those with "
+        caption="Beside each row the number of queries n: for AUROC those with "
         "evidence of all judged, otherwise those with evidence; * marks fewer than "
-        f"{FEW_POSITIVES} with evidence, which say little of others. Bars: "
+        f"{FEW_POSITIVES} with evidence, which say little of others. Intervals: "
         "{intervals}.{selected}",
         panels=_criteria,
-        columns=1,
     ),
     Chart(
         name="k-by-state",
@@ -316,7 +329,7 @@ CHARTS = (
         title="Sentences shown under other gammas",
         caption="Gamma is the share of the scores' mass that the shown sentences hold. "
         "Sentences shown (K) and what they find: recall and precision are means over "
-        "queries with evidence. Bars: {intervals}.",
+        "queries with evidence. Intervals: {intervals}.",
         panels=_gamma_sweep,
         columns=2,
     ),
@@ -333,7 +346,7 @@ CHARTS = (
         title="What each stage adds",
         caption="Left: each configuration. Right: what it adds to the one before, on "
         "the same draws; an interval that misses 0 is a change beyond chance, before "
-        "any correction for many tests. Bars: {intervals}. Without a gate "
+        "any correction for many tests. Intervals: {intervals}. Without a gate "
         "AUROC goes by the largest stage score; without a chosen K evidence recall is "
         "that of the first 10 sentences. Sentences shown are those that the posts "
         "have: a K above the length of a post shows no more. Further "

@@ -47,16 +47,19 @@ from runner.job_faults import sentence_of
 from runner.scorecard import (
     Axis,
     Bars,
+    Category,
     FailedFigure,
     Figure,
     Histogram,
     LineSeries,
+    Mark,
     Metric,
     Number,
     Numbers,
     Panel,
     Points,
     ReferenceLine,
+    Series,
     Stack,
 )
 
@@ -71,14 +74,19 @@ Selected = TypeVar("Selected")
 
 Row = TypeVar("Row")
 
-MOST_MODELS = 4
+MOST_MODELS = 6
 """In one figure; more lines or panels cannot be told apart. The tables hold all."""
+
+PAGE_POINTS = 80
+"""Points below one another that a page has room for."""
 
 MOST_POINTS = 400
 """Of a curve in a picture; more cannot be told apart."""
 
-SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 3: 3, 4: 2}
-"""Panels in a row, by how many there are; of more, two are in a row."""
+SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 4: 2}
+"""Panels in a row, by how many there are; otherwise three are in a row."""
+
+MOST_SIDE_BY_SIDE = 3
 
 
 class IntervalEstimate(Protocol):
@@ -151,32 +159,33 @@ class Plot(Generic[Results, Data]):
     def of(
         cls,
         results: Results,
-        models: Mapping[str, Data],
+        models: Mapping[str, Data | None],
         intervals: str = "",
         *,
         omitted: str = "",
-        most: int = MOST_MODELS,
     ) -> Plot[Results, Data]:
-        """Selects the first *most* models.
+        """Selects the first `MOST_MODELS` models.
 
         Args:
             results: of all models.
-            models: the data of each model, in the order of the report.
+            models: the data of each model, in the order of the scorecard. A model with
+                None is in no figure, and the others have the style that they have
+                beside it.
             intervals: how intervals were computed, such as `bootstrap_note` says.
             omitted: sentences about what no figure shows, each after a blank.
-            most: models in one figure.
         """
         first, note = first_rows(
-            list(models.items()),
-            most,
+            [
+                PlottedModel(name=name, series=series, data=data)
+                for series, (name, data) in enumerate(models.items())
+                if data is not None
+            ],
+            MOST_MODELS,
             " The first {n} of {all} models; the tables hold all.",
         )
         return cls(
             results=results,
-            models=tuple(
-                PlottedModel(name=name, series=series, data=data)
-                for series, (name, data) in enumerate(first)
-            ),
+            models=tuple(first),
             intervals=intervals,
             rest=omitted + note,
         )
@@ -230,7 +239,7 @@ class Chart(Generic[Results, Data]):
             + plot.rest,
             columns=drawing.columns
             or self.columns
-            or SIDE_BY_SIDE.get(len(drawing.panels), 2),
+            or SIDE_BY_SIDE.get(len(drawing.panels), MOST_SIDE_BY_SIDE),
             panels=tuple(drawing.panels),
         )
 
@@ -280,6 +289,11 @@ def first_rows(rows: Sequence[Row], most: int, note: str) -> tuple[Sequence[Row]
     return first, note.format(n=len(first), all=len(rows)) if is_cut else ""
 
 
+def most_rows(models: int, most: int) -> int:
+    """Returns how many rows with a point of each model a page has room for."""
+    return max(1, min(most, PAGE_POINTS // max(models, 2)))
+
+
 def bootstrap_note(level: float, by: str, clusters: str, b: int) -> str:
     """Returns how bootstrap intervals were computed, for captions."""
     return f"{100 * level:g}% percentile bootstrap by {by} ({clusters}, B {b:,})"
@@ -290,7 +304,7 @@ def thinned_line(
     y: Floats | Sequence[Number],
     *,
     label: str = "",
-    series: int = 0,
+    series: Series = None,
     faint: bool = False,
     marked: bool = False,
     steps: bool = False,
@@ -316,8 +330,8 @@ def _numbers(column: Floats) -> Numbers:
 def stack(parts: Mapping[str, Iterable[Number]]) -> tuple[Stack, ...]:
     """Returns the parts of stacked bars by their labels, from the bottom up."""
     return tuple(
-        Stack(values=tuple(values), label=label, series=series)
-        for series, (label, values) in enumerate(parts.items())
+        Stack(values=tuple(values), label=label, series=Category(index))
+        for index, (label, values) in enumerate(parts.items())
     )
 
 
@@ -336,14 +350,47 @@ def model_rows(
     return tuple(row + offset for row in range(rows))
 
 
+def rows_panel(
+    names: Sequence[str],
+    rows: Iterable[tuple[PlottedModel[Data], Iterable[Value]]],
+    x: Axis,
+    *marks: Mark,
+    title: str = "",
+    row_notes: Sequence[str] = (),
+) -> Panel:
+    """Returns a row for each name, and on it a point for each model.
+
+    Args:
+        names: of the rows, from the top down.
+        rows: the models, each with its value in every row.
+        x: the axis of the values.
+        marks: drawn behind the points.
+        title: of the panel.
+        row_notes: a text at the right end of each row.
+    """
+    by_model = list(rows)
+    points = (
+        model.points(values, model_rows(index, len(by_model), len(names)))
+        for index, (model, values) in enumerate(by_model)
+    )
+    return Panel(
+        title=title,
+        x=x,
+        y=Axis(names=tuple(names)),
+        marks=(*marks, *points),
+        row_notes=tuple(row_notes),
+    )
+
+
 def loss_panel(title: str, unit: str, left: Mapping[str, int]) -> Panel:
     """Returns a bar for each step: what is *left* after it, and what it lost."""
     counts = tuple(left.values())
     lost = (0, *(before - after for before, after in pairwise(counts)))
     return Panel(
         title=title,
-        x=Axis(names=tuple(f"{step}\n{n:,}" for step, n in left.items())),
-        y=Axis(label=unit, lo=0),
+        x=Axis(label=unit, lo=0),
+        y=Axis(names=tuple(left)),
+        row_notes=tuple(f"{n:,}" for n in counts),
         marks=stack({"left": counts, "lost at this step": lost}),
     )
 
@@ -363,7 +410,7 @@ def reliability(
         probability: label of the stated probability.
         unit: what the bins count.
     """
-    columns = SIDE_BY_SIDE.get(len(models), 2)
+    columns = SIDE_BY_SIDE.get(len(models), MOST_SIDE_BY_SIDE)
     panels: list[Panel] = []
     for begin in range(0, len(models), columns):
         row = models[begin : begin + columns]

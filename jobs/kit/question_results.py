@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from jobs.kit import charts
 from jobs.kit.baselines import TrivialBaseline
-from jobs.kit.charts import Chart, ChartFigures, bootstrap_note
+from jobs.kit.charts import Chart, ChartFigures, bootstrap_note, rows_panel
 from jobs.kit.measurements import share, with_intervals
 from jobs.kit.measures import MeasurePart, Measures, RateMeasure, ValueMeasure, measured
 from jobs.kit.metrics import Ratio, Resamples
@@ -26,7 +26,7 @@ from jobs.kit.score import (
 )
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.tables import TableOf, count, text
-from jobs.kit.text_format import with_ends
+from jobs.kit.text_format import n_text, with_ends
 from jobs.kit.truth import NO_TRUTH, no_truth, without_truth
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
@@ -146,10 +146,10 @@ Plot: TypeAlias = charts.Plot[None, Metric]
 
 
 def _accuracy_panel(plot: Plot) -> Iterator[Panel]:
-    yield Panel(
-        x=Axis(names=("accuracy",)),
-        y=Axis(label="share of rows", lo=0, hi=1),
-        marks=tuple(model.bars([model.data]) for model in plot.models),
+    yield rows_panel(
+        [f"accuracy\n{n_text(model.data for model in plot.models)}"],
+        ((model, [model.data]) for model in plot.models),
+        Axis(label="share of rows", lo=0, hi=1),
     )
 
 
@@ -157,8 +157,8 @@ CHARTS: tuple[Chart[None, Metric], ...] = (
     Chart(
         name="accuracy",
         title="Right answers",
-        caption="Share of rows with a known truth that were answered right. Bars: "
-        "{intervals}.",
+        caption="Share of rows with a known truth that were answered right; n is "
+        "their number. Intervals: {intervals}.",
         panels=_accuracy_panel,
     ),
 )

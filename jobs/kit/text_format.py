@@ -93,6 +93,17 @@ def metric_count(metric: Metric) -> str:
     return f"{metric.n_defined:,} of {metric.n:,}"
 
 
+def n_text(metrics: Iterable[Metric | None]) -> str:
+    """How many items have a value: `n = 12`, or `n = 9 to 12` where metrics differ."""
+    sizes = [
+        metric.n if metric.n_defined is None else metric.n_defined
+        for metric in metrics
+        if metric is not None
+    ]
+    low, high = min(sizes, default=0), max(sizes, default=0)
+    return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
+
+
 def metric_target(metric: Metric) -> str:
     """The bound and how the metric stands to it; empty where it has none."""
     if metric.target is None:

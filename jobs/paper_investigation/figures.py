@@ -16,10 +16,11 @@ from jobs.kit.charts import (
     Chart,
     ChartFigures,
     Drawing,
-    model_rows,
+    rows_panel,
     stack,
     value_columns,
 )
+from jobs.kit.text_format import n_text
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.model_tally import ModelTally
 from jobs.paper_investigation.paper_scores import AVERAGES, RECALL, SCORE
@@ -60,9 +61,6 @@ class PaperModelResults:
 
 Plot: TypeAlias = charts.Plot[PaperResults, PaperModelResults]
 
-MOST_MODELS = 6
-"""Side by side in one picture; the tables hold all."""
-
 BINS = tuple(i / 10 for i in range(11))
 
 SHARE_DIGITS = 3
@@ -83,50 +81,39 @@ FIELDS = {
 }
 
 
-def _rate_panel(
-    plot: Plot, words: Mapping[str, str], label: str, *, as_points: bool = False
-) -> Panel:
-    """Returns a bar or point for each model at each path, with the n of the models.
+def _rate_panel(plot: Plot, words: Mapping[str, str], label: str) -> Iterator[Panel]:
+    """Yields a point for each model at each path that one has a value at, with n.
 
     Args:
         plot: of models whose metrics at these paths lie between 0 and 1.
         words: names of the rows, by path.
         label: of the rates.
-        as_points: draws points in place of bars.
     """
-    rates = [
-        (model, [model.data.metrics.get(path) for path in words])
-        for model in plot.models
-    ]
-    return Panel(
-        x=Axis(label=label, lo=0, hi=1),
-        y=Axis(
-            names=tuple(f"{word}\nn = {_n(plot, path)}" for path, word in words.items())
+    rates = {
+        path: [model.data.metrics.get(path) for model in plot.models] for path in words
+    }
+    defined = {
+        path: metrics
+        for path, metrics in rates.items()
+        if any(metric and metric.value is not None for metric in metrics)
+    }
+    if not defined:
+        return
+    yield rows_panel(
+        [f"{words[path]}\n{n_text(metrics)}" for path, metrics in defined.items()],
+        (
+            (model, [metrics[at] for metrics in defined.values()])
+            for at, model in enumerate(plot.models)
         ),
-        marks=tuple(
-            model.points(metrics, model_rows(model.series, len(rates), len(words)))
-            if as_points
-            else model.bars(metrics)
-            for model, metrics in rates
-        ),
+        Axis(label=label, lo=0, hi=1),
     )
-
-
-def _n(plot: Plot, path: str) -> str:
-    """Returns the n of all models, or a range where they differ."""
-    metrics = [
-        model.data.metrics[path] for model in plot.models if path in model.data.metrics
-    ]
-    sizes = [m.n if m.n_defined is None else m.n_defined for m in metrics]
-    low, high = min(sizes, default=0), max(sizes, default=0)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _averages(plot: Plot) -> Iterator[Panel]:
     if plot.results.has_averages:
         paths = [average.path for average in AVERAGES[plot.results.tally.mode]]
         words = {path: WORDS[path] for path in paths}
-        yield _rate_panel(plot, words, "mean over papers", as_points=True)
+        yield from _rate_panel(plot, words, "mean over papers")
 
 
 def _recalls(plot: Plot, prefix: str) -> dict[str, str]:
@@ -142,12 +129,12 @@ def _recalls(plot: Plot, prefix: str) -> dict[str, str]:
 def _classes(plot: Plot) -> Iterator[Panel]:
     if plot.results.has_averages:
         words = _recalls(plot, "class") | {"class.MICRO-AVG.recall": "all"}
-        yield _rate_panel(plot, words, "recall")
+        yield from _rate_panel(plot, words, "recall")
 
 
 def _kinds(plot: Plot) -> Iterator[Panel]:
     if plot.results.has_averages:
-        yield _rate_panel(plot, _recalls(plot, "kind"), "recall")
+        yield from _rate_panel(plot, _recalls(plot, "kind"), "recall")
 
 
 def _answered_pipelines(plot: Plot) -> list[str]:
@@ -164,12 +151,12 @@ def _answered_pipelines(plot: Plot) -> list[str]:
 def _pipelines(plot: Plot) -> Iterator[Panel]:
     if names := _answered_pipelines(plot):
         words = {f"pipeline.{name}.accuracy": name for name in names}
-        yield _rate_panel(plot, words, "accuracy")
+        yield from _rate_panel(plot, words, "accuracy")
 
 
 def _fields(plot: Plot) -> Iterator[Panel]:
     if any("study_param.both.accuracy" in model.data.metrics for model in plot.models):
-        yield _rate_panel(plot, FIELDS, "accuracy")
+        yield from _rate_panel(plot, FIELDS, "accuracy")
 
 
 def _papers(plot: Plot) -> Drawing:
@@ -243,10 +230,7 @@ def _differences(plot: Plot) -> Iterator[Panel]:
         for pair in plot.results.pairs
         if {pair.compared.left, pair.compared.right} <= plotted
     ]
-    names = tuple(
-        f"{pair.compared.left} - {pair.compared.right}\nn = {pair.papers:,}"
-        for pair in pairs
-    )
+    names = tuple(f"{pair.compared.left}\n- {pair.compared.right}" for pair in pairs)
     for path in dict.fromkeys(path for pair in pairs for path in pair.compared.metrics):
         comparisons = [pair.average(path) for pair in pairs]
         x, lo, hi = value_columns(
@@ -260,6 +244,7 @@ def _differences(plot: Plot) -> Iterator[Panel]:
                 ReferenceLine(way="vertical", at=0.0),
                 Points(x=x, y=tuple(range(len(pairs))), lo=lo, hi=hi),
             ),
+            row_notes=tuple(f"n = {pair.papers:,}" for pair in pairs),
         )
 
 
@@ -315,7 +300,6 @@ CHARTS = (
         caption="How many scored papers lie in each tenth of the {average}; a paper "
         "of several replicates counts once, with its mean.",
         panels=_papers,
-        columns=2,
     ),
     Chart(
         name="score-by-recall",
@@ -325,7 +309,6 @@ CHARTS = (
         "were answered, so it lies on the diagonal where all answers "
         "are right and nowhere above.",
         panels=_score_by_recall,
-        columns=2,
     ),
     Chart(
         name="differences",
@@ -335,7 +318,6 @@ CHARTS = (
         "intervals by paper; an interval that contains 0 is "
         "inconclusive.",
         panels=_differences,
-        columns=1,
     ),
     Chart(
         name="classes",
@@ -382,7 +364,6 @@ CHARTS = (
         "(rows) and the one that was stated (columns); a reply that could not be "
         "read states something else. Right ones lie on the diagonal.",
         panels=_significance,
-        columns=1,
     ),
 )
 """In the order of the report."""
@@ -408,6 +389,5 @@ def figures(
                 model: PaperModelResults(tally=tally.by_model[model], metrics=by_path)
                 for model, by_path in metrics.items()
             },
-            most=MOST_MODELS,
         ),
     )

@@ -16,18 +16,23 @@ from jobs.kit.charts import (
     bootstrap_note,
     first_rows,
     loss_panel,
+    most_rows,
+    rows_panel,
     stack,
 )
 from jobs.kit.grounding import GroundingLevel
-from jobs.kit.text_format import plural
+from jobs.kit.text_format import n_text, plural
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.rates import WORDS, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome
 from runner.scorecard import Axis, Panel, Points
-from store.printable import one_line, shortened
+from store.printable import one_line
 
 Plot: TypeAlias = charts.Plot[PropertyResults, ScoredModel]
+
+NAMES = ("precision", "recall", "F1")
+"""Of the rates, as a reader knows them."""
 
 QUOTES = {
     "fabricated": (GroundingLevel.ABSENT,),
@@ -39,10 +44,7 @@ QUOTES = {
     ),
     "no quote": (GroundingLevel.NO_QUOTE,),
 }
-"""Levels as the figure has them, the worst at the bottom."""
-
-NAME_CELLS = 36
-"""Of a name at an axis: a picture has no more, and cuts off the end."""
+"""Levels as the figure has them, the worst first."""
 
 MOST_ROWS = 24
 """Properties in one figure; a page has no more. The tables hold all."""
@@ -50,13 +52,13 @@ MOST_ROWS = 24
 
 def _rates(plot: Plot) -> Iterator[Panel]:
     if plot.results.papers:
-        yield Panel(
-            x=Axis(names=("precision", "recall", "F1")),
-            y=Axis(lo=0, hi=1),
-            marks=tuple(
-                model.bars(model.data.metric(word) for word in WORDS)
-                for model in plot.models
-            ),
+        rates = [[model.data.metric(word) for word in WORDS] for model in plot.models]
+        names = [
+            f"{name}\n{n_text(metrics)}"
+            for name, metrics in zip(NAMES, zip(*rates, strict=True), strict=True)
+        ]
+        yield rows_panel(
+            names, zip(plot.models, rates, strict=True), Axis(label="rate", lo=0, hi=1)
         )
 
 
@@ -109,23 +111,18 @@ def _recall(plot: Plot) -> Drawing:
         recalls[model.name] = dict(zip(counts.names, rates, strict=True))
     ranked = sorted((name for name in n if n[name]), key=lambda name: (-n[name], name))
     names, selected = first_rows(
-        ranked, MOST_ROWS, " Of {all:,} properties the {n:,} with the most truth rows."
+        ranked,
+        most_rows(len(plot.models), MOST_ROWS),
+        " Of {all:,} properties the {n:,} with the most truth rows.",
     )
-    panel = Panel(
-        x=Axis(label="recall", lo=0, hi=1),
-        y=Axis(
-            names=tuple(
-                f"{shortened(one_line(name), NAME_CELLS)}\nn = {n[name]:,}"
-                for name in names
-            )
-        ),
-        marks=tuple(
-            model.bars(
-                (recalls[model.name].get(name) for name in names),
-                label=None if len(plot.models) > 1 else "",
-            )
+    panel = rows_panel(
+        [one_line(name) for name in names],
+        (
+            (model, [recalls[model.name].get(name) for name in names])
             for model in plot.models
         ),
+        Axis(label="recall", lo=0, hi=1),
+        row_notes=[f"n = {n[name]:,}" for name in names],
     )
     return Drawing(panels=[panel] if names else [], facts={"selected": selected})
 
@@ -164,12 +161,8 @@ def _quotes(plot: Plot) -> Iterator[Panel]:
     """How many rows of each model have which kind of quote."""
     if len(plot.results.dataset.papers):
         yield Panel(
-            x=Axis(
-                names=tuple(
-                    shortened(one_line(model.name), NAME_CELLS) for model in plot.models
-                )
-            ),
-            y=Axis(label="rows", lo=0),
+            x=Axis(label="rows", lo=0),
+            y=Axis(names=tuple(one_line(model.name) for model in plot.models)),
             marks=stack(
                 {
                     label: [_rows_at(model.data, *levels) for model in plot.models]
@@ -187,7 +180,7 @@ CHARTS = (
     Chart(
         name="rates",
         title="Precision, recall and F1",
-        caption="All rows together. Bars: {intervals}.",
+        caption="All rows together; n is the number of rows. Intervals: {intervals}.",
         panels=_rates,
     ),
     Chart(

@@ -14,6 +14,7 @@ from jobs.kit.charts import (
     first_rows,
     loss_panel,
     model_rows,
+    most_rows,
     thinned_line,
 )
 from jobs.review_benchmark.agent_results import AgentResults, mean_curve
@@ -22,7 +23,16 @@ from jobs.review_benchmark.losses import LostAt
 from jobs.review_benchmark.results import BenchmarkResults
 from jobs.review_benchmark.settings import VerdictKind
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
-from runner.scorecard import Axis, LineSeries, Number, Panel, Points, ReferenceLine
+from runner.scorecard import (
+    Axis,
+    Category,
+    LineSeries,
+    Number,
+    Panel,
+    Points,
+    ReferenceLine,
+    Series,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +94,13 @@ def _recall(plot: Plot) -> Drawing:
     # the first row is the one on top
     worst = sorted(lowest, key=lambda review: (lowest[review], review))
     reviews, selected = first_rows(
-        worst, MOST_REVIEWS, " The {n} of {all} reviews with the least recall."
+        worst,
+        most_rows(len(plot.models), MOST_REVIEWS),
+        " The {n} of {all} reviews with the least recall.",
     )
     marks = []
-    for model in plot.models:
-        rows = model_rows(model.series, len(plot.models), len(reviews), breadth=BREADTH)
+    for index, model in enumerate(plot.models):
+        rows = model_rows(index, len(plot.models), len(reviews), breadth=BREADTH)
         row_benchmarks = [
             (row, model.data.benchmarks[review])
             for row, review in zip(rows, reviews, strict=True)
@@ -108,7 +120,6 @@ def _recall(plot: Plot) -> Drawing:
     panel = Panel(
         x=Axis(label="recall", lo=0, hi=1),
         y=Axis(names=tuple(reviews)),
-        height=max(0.6, len(reviews) / 16),
         marks=(ReferenceLine(way="vertical", at=settings.target_recall), *marks),
     )
     return Drawing(
@@ -137,7 +148,7 @@ def _by_threshold(plot: Plot) -> Drawing:
         panels=[
             Panel(
                 title=model.name,
-                x=Axis(label="threshold"),
+                x=Axis(label="score threshold"),
                 y=Axis(label="mean over reviews", lo=0, hi=1),
                 # thresholds fall: each value holds down to the next score, exclusive
                 marks=(
@@ -145,12 +156,12 @@ def _by_threshold(plot: Plot) -> Drawing:
                     _step_line(
                         [(step.threshold, step.recall) for step in model.data],
                         label="recall",
-                        series=0,
+                        series=Category(0),
                     ),
                     _step_line(
                         [(step.threshold, step.precision) for step in model.data],
                         label="precision",
-                        series=1,
+                        series=Category(1),
                     ),
                 ),
             )
@@ -204,9 +215,9 @@ def _verdicts(plot: Plot) -> Iterator[Panel]:
                     _step_line(
                         _shares_above(similarities),
                         label=f"{name} ({len(similarities):,})",
-                        series=series,
+                        series=Category(index),
                     )
-                    for series, (name, similarities) in enumerate(pairs.items())
+                    for index, (name, similarities) in enumerate(pairs.items())
                     if similarities
                 ),
             ),
@@ -224,7 +235,7 @@ def _shares_above(similarities: Collection[float]) -> list[tuple[float, float]]:
 
 
 def _step_line(
-    points: Iterable[tuple[Number, Number]], *, label: str, series: int
+    points: Iterable[tuple[Number, Number]], *, label: str, series: Series
 ) -> LineSeries:
     x, y = zip(*points, strict=True)
     return thinned_line(x, y, label=label, series=series, steps=True)
@@ -245,7 +256,6 @@ CHARTS = (
         caption="Studies of all reviews that are left after each step, and those that "
         "were lost at it.",
         panels=_losses,
-        columns=2,
     ),
     Chart(
         name="threshold",
@@ -254,7 +264,6 @@ CHARTS = (
         "from each threshold on; at a step the value on its left is that of the "
         "score itself. A review that includes nothing has no precision.{dashed}",
         panels=_by_threshold,
-        columns=2,
     ),
     Chart(
         name="retrieval",
@@ -272,7 +281,6 @@ CHARTS = (
         "those of two. The further apart the lines, the more a verdict says. Dashed: "
         "the threshold, if there is one.",
         panels=_verdicts,
-        columns=2,
     ),
 )
 """In the order of the report."""
@@ -293,6 +301,9 @@ def figures(
                     if verdicts.compared
                 },
             ),
-            {model: agent for model, agent in results.columns.items() if agent.rebuilt},
+            {
+                model: agent if agent.rebuilt else None
+                for model, agent in results.columns.items()
+            },
         ),
     )

@@ -15,6 +15,7 @@ from jobs.kit.charts import (
     bootstrap_note,
     first_rows,
     reliability,
+    rows_panel,
     thinned_line,
 )
 from jobs.kit.metrics import calibration
@@ -22,7 +23,7 @@ from jobs.kit.metrics.calibration import Bin
 from jobs.kit.metrics.classification import curve
 from jobs.kit.metrics.columns import Floats
 from jobs.kit.metrics.screening import recall_curve
-from jobs.kit.text_format import plural
+from jobs.kit.text_format import n_text, plural
 from jobs.screening.decisions import ALL, EXCLUDE, DecisionView, strata
 from jobs.screening.ranking import rank_reviews
 from jobs.screening.results import ScreeningModelResults, ScreeningResults
@@ -30,6 +31,7 @@ from jobs.screening.worklist import EDGES, binned
 from runner.scorecard import (
     Axis,
     Bars,
+    Category,
     Histogram,
     LineSeries,
     Panel,
@@ -66,13 +68,8 @@ def _recall(plot: Plot) -> Iterator[Panel]:
             square=True,
             marks=(
                 ReferenceLine(way="diagonal"),
-                *(
-                    thinned_line(
-                        x, y, label="" if number else "single reviews", faint=True
-                    )
-                    for number, (x, y) in enumerate(singles)
-                ),
-                thinned_line(GRID, mean, label="mean"),
+                *(thinned_line(x, y, faint=True) for x, y in singles),
+                thinned_line(GRID, mean, series=model.series),
             ),
         )
 
@@ -89,15 +86,17 @@ def _fpr(plot: Plot) -> Iterator[Panel]:
     """The false positive rate against each kind, with intervals."""
     kinds = plot.results.measured.records.kinds
     if names := tuple(kind for kind in kinds if kind != "included"):
-        yield Panel(
-            x=Axis(names=names),
-            y=Axis(label="false positive rate", lo=0, hi=1),
-            marks=tuple(
-                model.bars(
-                    model.data.strata[name].by_path["micro.fpr"] for name in names
-                )
-                for model in plot.models
-            ),
+        rates = [
+            [model.data.strata[name].by_path["micro.fpr"] for name in names]
+            for model in plot.models
+        ]
+        yield rows_panel(
+            [
+                f"{name}\n{n_text(of_kind)}"
+                for name, of_kind in zip(names, zip(*rates, strict=True), strict=True)
+            ],
+            zip(plot.models, rates, strict=True),
+            Axis(label="false positive rate", lo=0, hi=1),
         )
 
 
@@ -120,7 +119,7 @@ def _kind_curves(view: DecisionView) -> Iterator[LineSeries]:
         if name != ALL and label.any() and not label.all():
             points = curve(label, view.height[rows])
             yield thinned_line(
-                points.fpr, points.tpr, label=name, series=kinds.index(name)
+                points.fpr, points.tpr, label=name, series=Category(kinds.index(name))
             )
 
 
@@ -245,10 +244,10 @@ def _similarity(plot: Plot) -> Iterator[Panel]:
                 (edges[1:] + edges[:-1]) / 2,
                 np.histogram(values, edges)[0] / len(values),
                 label=f"{kind} (n = {len(values):,})",
-                series=series,
+                series=Category(index),
                 marked=True,
             )
-            for series, (kind, values) in enumerate(similarities.items())
+            for index, (kind, values) in enumerate(similarities.items())
         ),
     )
 
@@ -278,7 +277,8 @@ CHARTS = (
         name="fpr-by-kind",
         title="Wrongly included, by kind of negative",
         caption="Share of decided negatives that the model includes. Near misses are "
-        "unjudged: some may be eligible. Bars: {intervals}.",
+        "unjudged: some may be eligible. n is the number of decided negatives. "
+        "Intervals: {intervals}.",
         panels=_fpr,
     ),
     Chart(

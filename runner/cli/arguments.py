@@ -100,6 +100,39 @@ strict = click.option(
     "--strict", is_flag=True, help="Exit with 6 if a finding is an error."
 )
 no_report = option("--no-report", is_flag=True, help="Skip the report and figures.")
+
+
+def _figure_formats(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Check formats that are listed with commas, and return each once."""
+    del context, parameter
+    if not values:
+        return ()
+    from typing import get_args
+
+    from runner.score.render import FigureFormat
+
+    known = get_args(FigureFormat)
+    formats = dict.fromkeys(
+        word.strip().lower() for value in values for word in value.split(",")
+    )
+    for name in formats:
+        if name not in known:
+            raise UsageError(
+                f"--figures {name}: not a format of figures; choose from "
+                f"{', '.join(known)}."
+            )
+    return tuple(formats)
+
+
+figures = option(
+    "--figures",
+    multiple=True,
+    metavar="FORMAT,...",
+    callback=_figure_formats,
+    help="Formats of figure files: svg, png, pdf.  [default: svg,png]",
+)
 output_dir = click.option(
     "--output-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -415,6 +448,7 @@ def variables() -> frozenset[str]:
     @parts
     @placing
     @no_report
+    @figures
     def every(**parameters: Any) -> None:
         del parameters
 

@@ -63,6 +63,7 @@ from store.task import PlannedTask, manifest_bytes
 @arguments.new_run
 @arguments.no_score
 @arguments.no_report
+@arguments.figures
 @arguments.strict
 @arguments.output_dir
 @arguments.as_json

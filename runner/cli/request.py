@@ -16,6 +16,7 @@ from runner.cli.arguments import LEASE_TTL_S, SHIP_EVERY_S, job_settings
 from runner.errors import UsageError
 
 if TYPE_CHECKING:
+    from runner.score.render import FigureFormat
     from runner.shards.engines import EngineName
     from runner.table_rendering import Form
 
@@ -96,6 +97,7 @@ class OutputOptions:
     form: Form = "text"  #: of tables
     tables: tuple[str, ...] = ()
     no_report: bool = False
+    figures: tuple[FigureFormat, ...] = ()  #: formats of files; empty: the default
     output_dir: Path | None = None
     strict: bool = False
 

@@ -147,6 +147,7 @@ def _code(wait_status: int) -> int:
 @arguments.detach
 @arguments.no_score
 @arguments.no_report
+@arguments.figures
 @arguments.output_dir
 @arguments.as_json
 @click.pass_context
@@ -265,6 +266,7 @@ def estimate(
 @arguments.detach
 @arguments.no_score
 @arguments.no_report
+@arguments.figures
 @arguments.output_dir
 @arguments.as_json
 @click.pass_context

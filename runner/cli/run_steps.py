@@ -278,7 +278,7 @@ def print_findings(work: Workload) -> None:
 
 
 async def score_ended(
-    folder: RunFolder, work: Workload, ended: RunOutcome, *, report: bool
+    folder: RunFolder, work: Workload, ended: RunOutcome, output: OutputOptions
 ) -> Scoring | None:
     """Score a run that ended, if it is complete enough.
 
@@ -287,7 +287,13 @@ async def score_ended(
     if ended.outcome not in {"finished", "budget", "decided"}:
         return None
     return await score_run(
-        work.job, folder, work.settings, clock=CLOCK, record=True, report=report
+        work.job,
+        folder,
+        work.settings,
+        clock=CLOCK,
+        record=True,
+        report=not output.no_report,
+        figures=output.figures,
     )
 
 
@@ -315,9 +321,7 @@ def end(
     _say_refused(folder)
     if scores:
         try:
-            scoring = asyncio.run(
-                score_ended(folder, work, ended, report=not output.no_report)
-            )
+            scoring = asyncio.run(score_ended(folder, work, ended, output))
         except (RunnerError, StoreError) as error:
             unscored = error
     with open_reader(folder.log) as reader:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     "repeatable.",
 )
 @arguments.no_report
+@arguments.figures
 @arguments.output_dir
 @click.option(
     "--table",
@@ -123,6 +124,7 @@ def score(
                 clock=run_steps.CLOCK,
                 record=not no_record,
                 report=not output.no_report,
+                figures=output.figures,
             )
         )
     for sentence in _remarks(run_scoring):

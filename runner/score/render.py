@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel
 
@@ -432,6 +432,13 @@ OPERATIONS = "operations.json"
 """Progress and cost of the run at the time of scoring."""
 
 
+FigureFormat: TypeAlias = Literal["svg", "png", "pdf"]
+"""Format of the files in `figures/`."""
+
+FIGURE_FORMATS: tuple[FigureFormat, ...] = ("svg", "png")
+"""Formats of a scoring's figures unless others are asked for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSource:
     """Input of a report, beside the files in the scoring's folder.
@@ -450,6 +457,7 @@ class ReportSource:
     """Settings that affect scores and differ from the default: value and default."""
     is_imported: bool  #: the answers were imported
     changed_settings: tuple[str, ...]  #: settings whose files differ from the run's
+    figure_formats: tuple[FigureFormat, ...] = FIGURE_FORMATS  #: of the files
 
 
 Writer: TypeAlias = Callable[[Path, ReportSource], Iterable[Finding]]

@@ -18,7 +18,12 @@ from runner.errors import DatasetError, RunnerError, UsageError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile, Job
 from runner.registry import job_of
-from runner.score.render import OPERATIONS, operations_json, write_reports
+from runner.score.render import (
+    OPERATIONS,
+    FigureFormat,
+    operations_json,
+    write_reports,
+)
 from runner.score.scoring import (
     Scoring,
     names,
@@ -271,12 +276,17 @@ def _changed(recorded_input: Input) -> DatasetError:
     )
 
 
-def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
+def redraw(
+    folder: RunFolder,
+    recorded: ScoringRecorded,
+    figures: Sequence[FigureFormat] = (),
+) -> Path:
     """Write the reports of a scoring again, or its whole folder if missing.
 
     Args:
         folder: the run's folder.
         recorded: the scoring.
+        figures: formats of the files of figures; empty: `FIGURE_FORMATS`.
 
     Returns:
         The scoring's folder.
@@ -312,7 +322,12 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
             before = set(names(draft))
             settings = validated(run.job, json.loads(recorded.settings))
             report_source = reported(
-                run.job, run.started, settings, repeated, recorded.inputs
+                run.job,
+                run.started,
+                settings,
+                repeated,
+                recorded.inputs,
+                figures=figures,
             )
             write_reports(draft, report_source)
             if not target.exists():

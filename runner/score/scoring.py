@@ -23,8 +23,10 @@ from runner.run.folder import owner
 from runner.score.log_answers import LogAnswers, ParsedFolder
 from runner.score.parsed_replies import FOLDER
 from runner.score.render import (
+    FIGURE_FORMATS,
     METRICS,
     OPERATIONS,
+    FigureFormat,
     ReportSource,
     changes,
     metrics_table,
@@ -236,6 +238,7 @@ async def score_run(
     clock: Clock,
     record: bool,
     report: bool = True,
+    figures: Sequence[FigureFormat] = (),
 ) -> Scoring:
     """Score a run in its current state; write and record the scoring if *record*.
 
@@ -249,6 +252,7 @@ async def score_run(
         clock: dates the scoring.
         record: write files and an event.
         report: include reports, which take seconds to draw.
+        figures: formats of the files of figures; empty: `FIGURE_FORMATS`.
 
     Raises:
         DatasetError: an input file is missing or invalid.
@@ -272,7 +276,9 @@ async def score_run(
             write_files(draft, result.scorecard, result.content, operations)
             if report:
                 first = run_started(reader)
-                report_source = reported(job, first, settings, result, inputs)
+                report_source = reported(
+                    job, first, settings, result, inputs, figures=figures
+                )
                 result = replace(result, findings=write_reports(draft, report_source))
             async with await SqliteLog.open(
                 folder.log, clock=clock, owner=owner()
@@ -390,6 +396,8 @@ def reported(
     settings: BaseModel,
     scoring: Scoring,
     inputs: Sequence[Input],
+    *,
+    figures: Sequence[FigureFormat],
 ) -> ReportSource:
     """Return the input of reports on a scoring."""
     return ReportSource(
@@ -402,6 +410,7 @@ def reported(
         changes=changes(job, settings, tuple(scoring.scorecard.settings)),
         is_imported=first.imported,
         changed_settings=scoring.changed_settings,
+        figure_formats=tuple(figures) or FIGURE_FORMATS,
     )
 
 

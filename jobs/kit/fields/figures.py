@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from jobs.kit import charts
-from jobs.kit.charts import Chart, ChartFigures, stack
+from jobs.kit.charts import Chart, ChartFigures, rows_panel, stack
 from jobs.kit.fields.tables import FieldOutcomes
+from jobs.kit.text_format import n_text
 from runner.scorecard import Axis, Metric, Panel
 
 Data: TypeAlias = tuple[Sequence[FieldOutcomes], Mapping[str, Metric]]
@@ -24,8 +25,8 @@ def _outcomes(plot: Plot) -> Iterator[Panel]:
         ungrounded = [row.tally.quoted - row.tally.grounded for row in rows]
         yield Panel(
             title=model.name,
-            x=Axis(names=tuple(row.field for row in rows)),
-            y=Axis(label="items", lo=0),
+            x=Axis(label="items", lo=0),
+            y=Axis(names=tuple(row.field for row in rows)),
             marks=stack(
                 {
                     "answered": [
@@ -48,13 +49,16 @@ def _accuracy(plot: Plot) -> Iterator[Panel]:
         if path.startswith("field.") and path.endswith(".accuracy")
     )
     if paths:
-        yield Panel(
-            x=Axis(names=tuple(path.split(".")[1] for path in paths)),
-            y=Axis(label="accuracy", lo=0, hi=1),
-            marks=tuple(
-                model.bars([model.data[1].get(path) for path in paths])
-                for model in plot.models
-            ),
+        values = {
+            path: [model.data[1].get(path) for model in plot.models] for path in paths
+        }
+        yield rows_panel(
+            [
+                f"{path.split('.')[1]}\n{n_text(metrics)}"
+                for path, metrics in values.items()
+            ],
+            zip(plot.models, zip(*values.values(), strict=True), strict=True),
+            Axis(label="accuracy", lo=0, hi=1),
         )
 
 
@@ -68,8 +72,8 @@ CHARTS: tuple[Chart[None, Data], ...] = (
     Chart(
         name="accuracy",
         title="Accuracy by field",
-        caption="Share of items with a gold value whose answer is right. Bars: "
-        "{intervals}.",
+        caption="Share of items with a gold value whose answer is right; n is their "
+        "number. Intervals: {intervals}.",
         panels=_accuracy,
     ),
 )

@@ -1,4 +1,9 @@
-"""Draws figures with matplotlib: an SVG and a PNG each, always the same bytes.
+"""Draws figures for a paper with matplotlib: SVG, PNG or PDF, always the same bytes.
+
+A figure is as wide as one column of a page (88 mm) or as two (180 mm), with letters of
+7 to 9 points at that width, and no title inside: a paper and the report set the title
+outside. PDFs embed their fonts as TrueType, and their text can be searched; in SVGs
+letters are outlines, which look the same wherever they are opened.
 
 Only objects of its own are used, none of `pyplot`'s state, and under a style of its
 own: neither a window system nor a person's matplotlibrc can change a picture.
@@ -6,8 +11,10 @@ own: neither a window system nor a person's matplotlibrc can change a picture.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
@@ -20,45 +27,94 @@ from matplotlib.ticker import MaxNLocator
 from jobs.kit.report.plot_marks import (
     DPI,
     NAME,
+    NOTE_PT,
     RC,
-    ROW_IN,
-    WIDTH_IN,
     PanelPainter,
+    legend_label,
     one_line_title,
     safe_text,
 )
 from runner.job_faults import sentence_of
-from runner.scorecard import Axis, Bars, FailedFigure, Figure, Histogram, Panel, Points
+from runner.score.render import FIGURE_FORMATS, FigureFormat
+from runner.scorecard import (
+    Axis,
+    Bars,
+    Category,
+    FailedFigure,
+    Figure,
+    Heatmap,
+    Histogram,
+    Panel,
+    Points,
+    ReferenceLine,
+    Series,
+    Stack,
+)
 
-SQUARE_IN = 4.6
-"""Width of a figure whose only column is square panels."""
+MM = 1 / 25.4
+"""Inches."""
+
+COLUMN_IN = 88 * MM
+"""Width of a figure in one column of a journal's page."""
+
+PAGE_IN = 180 * MM
+"""Width of a figure across both columns."""
+
+LONGEST_IN = 230 * MM
+"""Height of a page, less that of a caption."""
+
+ROW_IN = 65 * MM
+"""Height of a row of panels; in one column they are not wider than that."""
 
 SVG_DPI = 72
 """Units per inch in an SVG."""
 
-BAR_IN = 0.2
+BAR_IN = 0.17
 """Height of a lying bar."""
 
-FRAME_IN = 0.75
+LINE_IN = 0.125
+"""Height of a line of a row's name."""
+
+FRAME_IN = 0.66
 """Height that title, axis and its label take."""
 
-ROOM = 92
-"""Characters that fit side by side along a full width."""
+ROOM = 96
+"""Characters that fit side by side along the width of a page."""
 
 TICKS = 10
-"""Numbers along a full width, at most."""
+"""Numbers along the width of a page, at most."""
 
 ROUND = (1, 2, 2.5, 5, 10)
 """Steps from one to the next, by powers of ten."""
 
-TITLE = 76
-"""Characters of a title over a full width."""
+TITLE = 72
+"""Characters of a title along the width of a page."""
 
 KEY = 7
 """Characters that the key before an entry of a legend takes."""
 
+LEGEND_IN = 0.19
+"""Height of a line of the legend."""
 
-def write_figures(figures: Sequence[Figure], folder: Path) -> tuple[FailedFigure, ...]:
+MARGIN = 6
+"""Characters that the numbers of y take of a panel's width."""
+
+SHORT = 22
+"""Characters of a row's name that leave the panel room in one column."""
+
+METADATA: Mapping[FigureFormat, Mapping[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""What matplotlib would write of itself and of the time."""
+
+
+def write_figures(
+    figures: Sequence[Figure],
+    folder: Path,
+    formats: Sequence[FigureFormat] = FIGURE_FORMATS,
+) -> tuple[FailedFigure, ...]:
     """Draw all *figures* into *folder*, which is made.
 
     Returns:
@@ -71,33 +127,30 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> tuple[FailedFigure
         mpl.rcParams.update(RC)
         for figure in figures:
             try:
-                _save(figure, folder)
+                _save(figure, folder, formats)
             except (ArithmeticError, LookupError, TypeError, ValueError) as error:
                 fault = sentence_of(error, __name__)
                 failed.append(FailedFigure(name=figure.name, fault=fault))
-                for suffix in ("svg", "png"):
+                for suffix in formats:
                     (folder / f"{figure.name}.{suffix}").unlink(missing_ok=True)
     return tuple(failed)
 
 
-def _save(figure: Figure, folder: Path) -> None:
+def _save(figure: Figure, folder: Path, formats: Sequence[FigureFormat]) -> None:
     canvas = draw_figure(figure)
     _lay_out(canvas)
-    canvas.savefig(
-        folder / f"{figure.name}.svg",
-        format="svg",
-        metadata={"Date": None, "Creator": None},
-    )
-    canvas.savefig(
-        folder / f"{figure.name}.png",
-        format="png",
-        dpi=DPI,
-        metadata={"Software": None},
-    )
+    for suffix in formats:
+        options: dict[str, Any] = {"dpi": DPI} if suffix == "png" else {}
+        canvas.savefig(
+            folder / f"{figure.name}.{suffix}",
+            format=suffix,
+            metadata=dict(METADATA[suffix]),
+            **options,
+        )
 
 
 def _lay_out(canvas: Canvas) -> None:
-    """Place the panels for both files at once; each `savefig` would do it again.
+    """Place the panels for all files at once; each `savefig` would do it again.
 
     With a layout engine, `savefig` also draws everything once more in advance.
     """
@@ -116,64 +169,88 @@ def draw_figure(figure: Figure) -> Canvas:
         figure.panels[begin : begin + columns]
         for begin in range(0, len(figure.panels), columns)
     ]
-    room = WIDTH_IN / columns
+    is_narrow = columns == 1 and all(map(_fits_column, figure.panels))
+    width = COLUMN_IN if is_narrow else PAGE_IN
+    room = width / columns
     heights = [max(_height(panel, room) for panel in row) for row in rows]
-    is_narrow = columns == 1 and all(panel.square for panel in figure.panels)
-    width = SQUARE_IN if is_narrow else WIDTH_IN
-    canvas = Canvas(figsize=(width, sum(heights) + 0.35), layout="constrained")
+    names = _legend_names(figure)
+    legend = _legend_columns(names, int(ROOM * width / PAGE_IN))
+    legend_height = LEGEND_IN * -(-len(names) // legend) if names else 0.0
+    height = min(sum(heights) + legend_height, LONGEST_IN)
+    canvas = Canvas(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(canvas)
     grid = canvas.add_gridspec(len(rows), columns, height_ratios=heights)
     for y, row in enumerate(rows):
         for x, panel in enumerate(row):
-            _panel(canvas.add_subplot(grid[y, x]), panel, room)
-    _legend(canvas, int(ROOM * width / WIDTH_IN))
+            axes = canvas.add_subplot(grid[y, x])
+            _panel(axes, panel, room)
+            if x and panel.y.names and panel.y == row[x - 1].y:
+                axes.set_yticklabels([])  # as those of the panel on the left
+                axes.set_ylabel("")
+    _legend(canvas, names, legend)
     return canvas
+
+
+def _fits_column(panel: Panel) -> bool:
+    """Whether a panel can be read in one column of a page."""
+    if panel.row_notes:
+        return False
+    if panel.y.names:
+        return max(map(_longest, panel.y.names)) <= SHORT
+    return not panel.x.names or _is_roomy(panel.x.names, COLUMN_IN)
 
 
 def _height(panel: Panel, width: float) -> float:
     """Of a panel in inches: as it says, or what its lying bars need."""
+    if any(isinstance(mark, Heatmap) for mark in panel.marks):
+        return width
     if not panel.y.names:
-        return panel.height * (min(SQUARE_IN, width) if panel.square else ROW_IN)
+        return panel.height * (min(COLUMN_IN, width) if panel.square else ROW_IN)
     bars = sum(isinstance(mark, Bars) for mark in panel.marks)
-    points = sum(isinstance(mark, Points) for mark in panel.marks)
-    side_by_side = max(1.0, bars, points / 2)  # a point is half as high as a bar
-    return FRAME_IN + len(panel.y.names) * BAR_IN * (side_by_side + 0.6)
+    points = [mark for mark in panel.marks if isinstance(mark, Points)]
+    rows = Counter(round(y) for mark in points for y in mark.y if y is not None)
+    # a point is half as high as a bar
+    side_by_side = max(1.0, bars, max(rows.values(), default=0) / 2)
+    lines = 1 + max(name.count("\n") for name in panel.y.names)
+    step = max(BAR_IN * (side_by_side + 0.6), LINE_IN * (lines + 0.6))
+    return FRAME_IN + len(panel.y.names) * step
 
 
 def _panel(axes: Axes, panel: Panel, width: float) -> None:
     PanelPainter(axes=axes, panel=panel).draw()
     if panel.title:
-        axes.set_title(one_line_title(panel.title, int(TITLE * width / WIDTH_IN)))
+        axes.set_title(one_line_title(panel.title, int(TITLE * width / PAGE_IN)))
     axes.set_xlabel(safe_text(panel.x.label))
     axes.set_ylabel(safe_text(panel.y.label))
-    if _counts(panel):
+    is_counted = _is_counted(panel)
+    if is_counted and not panel.y.names:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    _x_axis(axes, panel.x, width)
+    _x_axis(axes, panel.x, width, is_counted=is_counted and bool(panel.y.names))
     _y_axis(axes, panel.y)
+    _row_notes(axes, panel.row_notes)
     if panel.square:
         axes.set_aspect("equal", adjustable="box")
 
 
-def _counts(panel: Panel) -> bool:
-    """Whether y counts something, so that no number between two is of use."""
-    bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
-    if panel.y.names or not bars:
-        return any(isinstance(mark, Histogram) for mark in panel.marks)
-    return all(isinstance(value, int) for mark in bars for value in mark.values)
+def _is_counted(panel: Panel) -> bool:
+    """Whether values are counts, so that no number between two is of use."""
+    if any(isinstance(mark, Histogram) for mark in panel.marks):
+        return True
+    bars = [mark for mark in panel.marks if isinstance(mark, Bars | Stack)]
+    values = [value for mark in bars for value in mark.values if value is not None]
+    return bool(values) and all(isinstance(value, int) for value in values)
 
 
-def _x_axis(axes: Axes, axis: Axis, width: float) -> None:
+def _x_axis(axes: Axes, axis: Axis, width: float, *, is_counted: bool) -> None:
     if not axis.names:
         axes.set_xlim(*_ends(axis))
-        if width < WIDTH_IN:
-            # of long numbers fewer fit than matplotlib believes
-            most = int(TICKS * width / WIDTH_IN)
-            axes.xaxis.set_major_locator(MaxNLocator(most, steps=ROUND))
+        # of long numbers fewer fit than matplotlib believes
+        most = max(2, int(TICKS * width / PAGE_IN))
+        axes.xaxis.set_major_locator(MaxNLocator(most, steps=ROUND, integer=is_counted))
         return
-    names = [safe_text(name, NAME) for name in axis.names]
-    is_long = sum(_longest(name) + 2 for name in names) > ROOM * width / WIDTH_IN
+    names = [_name(name) for name in axis.names]
     axes.set_xticks(range(len(names)), names)
-    if is_long:
+    if not _is_roomy(names, width):
         axes.tick_params(axis="x", labelrotation=35)
         for text in axes.get_xticklabels():
             text.set_horizontalalignment("right")
@@ -182,14 +259,43 @@ def _x_axis(axes: Axes, axis: Axis, width: float) -> None:
     axes.set_xlim(-0.6, len(names) - 0.4)
 
 
+def _is_roomy(names: Sequence[str], width: float) -> bool:
+    """Whether names fit side by side along the *width* of a panel in inches."""
+    return sum(_longest(name) + 2 for name in names) <= ROOM * width / PAGE_IN - MARGIN
+
+
 def _y_axis(axes: Axes, axis: Axis) -> None:
     if not axis.names:
         axes.set_ylim(*_ends(axis))
         return
-    names = [safe_text(name, NAME) for name in axis.names]
+    names = [_name(name) for name in axis.names]
     axes.set_yticks(range(len(names)), names)
+    # a line between rows: each may hold many points
+    axes.set_yticks([row + 0.5 for row in range(len(names) - 1)], minor=True)
+    axes.tick_params(axis="y", which="minor", length=0)
     axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="y", which="minor")
     axes.set_ylim(len(names) - 0.4, -0.6)
+
+
+def _name(name: str) -> str:
+    """A name at an axis; each of its lines is cut in its middle."""
+    return "\n".join(one_line_title(line, NAME) for line in name.split("\n"))
+
+
+def _row_notes(axes: Axes, notes: Sequence[str]) -> None:
+    """Texts beside the frame, each on its row."""
+    for row, note in enumerate(notes):
+        axes.annotate(
+            safe_text(note),
+            (1.0, row),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=NOTE_PT,
+            annotation_clip=False,
+        )
 
 
 def _ends(axis: Axis) -> tuple[float | None, float | None]:
@@ -205,18 +311,48 @@ def _longest(name: str) -> int:
     return max(map(len, name.split("\n")))
 
 
-def _legend(canvas: Canvas, room: int) -> None:
-    """One for all panels, below them, where it hides nothing; *room* is characters."""
+def _legend_names(figure: Figure) -> list[str]:
+    """Entries of the legend: models in their order, categories, and what else is."""
+    ranks: dict[str, tuple[int, int]] = {}
+    for panel in figure.panels:
+        for mark in panel.marks:
+            if isinstance(mark, Heatmap):
+                continue
+            series = None if isinstance(mark, ReferenceLine) else mark.series
+            if name := legend_label(mark.label):
+                ranks.setdefault(name, _rank(series))
+    return sorted(ranks, key=lambda name: ranks[name])
+
+
+def _rank(series: Series) -> tuple[int, int]:
+    match series:
+        case None:
+            return 2, 0
+        case Category(index):
+            return 1, index
+        case _:
+            return 0, series
+
+
+def _legend_columns(names: Sequence[str], room: int) -> int:
+    """How many entries fit side by side; *room* is characters."""
+    longest = max(map(len, names), default=0) + KEY
+    return max(1, min(len(names), room // longest))
+
+
+def _legend(canvas: Canvas, names: Sequence[str], columns: int) -> None:
+    """One for all panels, below them, where it hides nothing."""
     entries: dict[str, Artist] = {}
     for axes in canvas.axes:
-        handles, names = axes.get_legend_handles_labels()
-        for handle, name in zip(handles, names, strict=True):
-            entries.setdefault(name, handle)
-    if entries:
+        handles, labels = axes.get_legend_handles_labels()
+        for handle, label in zip(handles, labels, strict=True):
+            entries.setdefault(label, handle)
+    shown = [name for name in names if name in entries]
+    if shown:
         canvas.legend(
-            list(entries.values()),
-            list(entries),
+            [entries[name] for name in shown],
+            shown,
             loc="outside lower center",
-            ncols=min(len(entries), max(1, room // (max(map(len, entries)) + KEY))),
+            ncols=columns,
             handlelength=2.8,
         )

@@ -240,7 +240,9 @@ def _class(name: str, metric: Metric, is_number: bool) -> str | None:
     return "n" if is_number else None
 
 
-def figures(drawn_figures: Iterable[Figure], folder: Path) -> Iterator[Element]:
+def figures(
+    drawn_figures: Iterable[Figure], folder: Path, formats: Sequence[str]
+) -> Iterator[Element]:
     """Every figure inside the page, with what it shows in words."""
     for figure in drawn_figures:
         picture = (folder / f"{figure.name}.svg").read_bytes()
@@ -257,9 +259,9 @@ def figures(drawn_figures: Iterable[Figure], folder: Path) -> Iterator[Element]:
                 element("strong", figure.title),
                 figure.caption,
                 " Files: ",
-                element("code", f"figures/{figure.name}.svg"),
-                ", ",
-                element("code", f"figures/{figure.name}.png"),
+                element(
+                    "code", ", ".join(f"figures/{figure.name}.{f}" for f in formats)
+                ),
             ),
         )
 
@@ -490,13 +492,18 @@ def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
         # its matplotlib takes half a second to import
         from jobs.kit.report import figures  # noqa: PLC0415
 
-        undrawn = figures.write_figures(drawn_figures, folder / FIGURES)
+        # the page embeds SVG, also where its files are not asked for
+        formats = dict.fromkeys(("svg", *reported.figure_formats))
+        undrawn = figures.write_figures(drawn_figures, folder / FIGURES, [*formats])
         lost = {figure.name for figure in undrawn}
         drawn_figures = [figure for figure in drawn_figures if figure.name not in lost]
         failed += undrawn
     new_findings = tuple(map(_failed_figure, failed))
     text = page(folder, _with(reported, new_findings), drawn_figures)
     (folder / REPORT).write_text(text, encoding="utf-8", newline="")
+    if "svg" not in reported.figure_formats:
+        for figure in drawn_figures:
+            (folder / FIGURES / f"{figure.name}.svg").unlink()
     return new_findings
 
 
@@ -528,7 +535,7 @@ def page(folder: Path, reported: ReportSource, drawn_figures: Sequence[Figure]) 
             not_available(reported),
         ),
         "Limits": limits(reported),
-        "Figures": figures(drawn_figures, folder / FIGURES),
+        "Figures": figures(drawn_figures, folder / FIGURES, reported.figure_formats),
         "Findings": findings(reported),
         "Tables": other_tables(reported, folder),
         "Coverage": chain(coverage(operations), costs(operations)),

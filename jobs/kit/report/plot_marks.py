@@ -1,8 +1,8 @@
 """Draws the marks of a figure onto matplotlib's axes, in one style.
 
-The colours are those of Okabe and Ito ("Color Universal Design", 2008), which readers
-with every kind of colour vision tell apart, less their yellow, which is too pale for a
-line on white. Line style, marker and hatching change with the colour.
+Any two colours of a palette differ by 20 or more in CIE L*a*b*, for readers with and
+without each kind of dichromacy; colours of models have a contrast of 3 to white. Line
+style, marker and hatching change with the colour.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from runner.scorecard import (
     Axis,
     Band,
     Bars,
+    Category,
     Heatmap,
     Histogram,
     LineSeries,
@@ -31,19 +32,18 @@ from runner.scorecard import (
     Panel,
     Points,
     ReferenceLine,
+    Series,
     Stack,
 )
 from runner.table_rendering import format_number
 from store.printable import LINE as READABLE
 from store.printable import printable, shortened
 
-WIDTH_IN = 7.2
-"""Of a figure: two columns of a journal's page."""
+DPI = 300
+"""Of raster pictures, as journals ask for."""
 
-ROW_IN = 3.1
-"""Height of a row of panels."""
-
-DPI = 144
+NOTE_PT = 7
+"""Points of letters beside a point, a bar or a row."""
 
 INK = "#222222"
 FAINT = "#8a8a8a"
@@ -58,15 +58,28 @@ class SeriesStyle(NamedTuple):
     hatch: str
 
 
-SERIES_STYLES = (
-    SeriesStyle("#0072B2", "-", "o", ""),
-    SeriesStyle("#D55E00", (0, (5, 1.6)), "s", "//"),
-    SeriesStyle("#009E73", (0, (1.2, 1.2)), "^", ".."),
-    SeriesStyle("#CC79A7", (0, (6, 1.5, 1.2, 1.5)), "D", "xx"),
-    SeriesStyle("#56B4E9", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\"),
-    SeriesStyle("#E69F00", (0, (8, 2)), "P", "++"),
-    SeriesStyle("#5B5B5B", (0, (2, 2)), "X", "--"),
+MODEL_STYLES = (
+    SeriesStyle("#2F99F0", "-", "o", ""),
+    SeriesStyle("#8D2904", (0, (5, 1.6)), "s", "//"),
+    SeriesStyle("#077B4D", (0, (1.2, 1.2)), "^", ".."),
+    SeriesStyle("#B5559A", (0, (6, 1.5, 1.2, 1.5)), "D", "xx"),
+    SeriesStyle("#02326A", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\"),
+    SeriesStyle("#A08308", (0, (8, 2)), "P", "++"),
+    SeriesStyle("#423133", (0, (2, 2)), "X", "--"),
 )
+"""Of models. Of more, colours and markers come in further combinations."""
+
+CATEGORY_STYLES = (
+    SeriesStyle("#3B3561", "-", "o", ""),
+    SeriesStyle("#C9A227", (0, (5, 1.6)), "s", "//"),
+    SeriesStyle("#8C83C9", (0, (6, 1.5, 1.2, 1.5)), "^", ".."),
+    SeriesStyle("#A4243B", (0, (1.2, 1.2)), "D", "xx"),
+    SeriesStyle("#7FB7BE", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\"),
+)
+"""Of parts, kinds and states; no model has them."""
+
+PLAIN_STYLE = SeriesStyle("#5B5B5B", "-", "o", "")
+"""Of what is neither a model's nor a category's."""
 
 BACKGROUND: dict[str, Any] = {
     "color": FAINT,
@@ -82,29 +95,29 @@ RC: dict[Any, Any] = {
     "axes.edgecolor": FAINT,
     "axes.grid": True,
     "axes.labelcolor": INK,
-    "axes.labelsize": 9,
+    "axes.labelsize": 8,
     "axes.linewidth": 0.8,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 8.5,
+    "axes.titlesize": 7.5,
     "axes.titleweight": "bold",
     "axes.unicode_minus": True,
     "figure.constrained_layout.h_pad": 0.07,
     "figure.constrained_layout.w_pad": 0.07,
     "figure.facecolor": "white",
     "font.family": ["DejaVu Sans"],
-    "font.size": 8.5,
+    "font.size": 8,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.7,
     "hatch.linewidth": 0.5,
     "legend.borderaxespad": 0.2,
-    "legend.fontsize": 8,
-    "legend.framealpha": 0.9,
-    "legend.edgecolor": "#d0d0d0",
-    "legend.fancybox": False,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
     "path.simplify": True,
     "savefig.facecolor": "white",
+    # embedded as TrueType: journals refuse matplotlib's Type 3
+    "pdf.fonttype": 42,
     # ids inside an SVG come from this and the content, not from chance
     "svg.hashsalt": "siftlog",
     # letters as outlines: the same picture wherever it is opened
@@ -112,15 +125,25 @@ RC: dict[Any, Any] = {
     "text.color": INK,
     "text.parse_math": False,
     "xtick.color": INK,
-    "xtick.labelsize": 8,
+    "xtick.labelsize": 7.5,
     "ytick.color": INK,
-    "ytick.labelsize": 8,
+    "ytick.labelsize": 7.5,
 }
 
 
-def series_style(series: int) -> SeriesStyle:
-    """How a series is drawn; after the last look they begin again."""
-    return SERIES_STYLES[series % len(SERIES_STYLES)]
+def series_style(series: Series) -> SeriesStyle:
+    """How a series is drawn, the same in every figure."""
+    match series:
+        case None:
+            return PLAIN_STYLE
+        case Category(index):
+            return CATEGORY_STYLES[index % len(CATEGORY_STYLES)]
+        case _:
+            style = MODEL_STYLES[series % len(MODEL_STYLES)]
+            # the eighth model has the first colour and the second marker
+            shifted = series + series // len(MODEL_STYLES)
+            other = MODEL_STYLES[shifted % len(MODEL_STYLES)]
+            return style._replace(line=other.line, marker=other.marker)
 
 
 def foreground(style: SeriesStyle) -> dict[str, Any]:
@@ -175,6 +198,9 @@ def _glyphs() -> frozenset[int]:
     font = Path(mpl.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
     return frozenset(FT2Font(str(font)).get_charmap())
 
+
+MARKER_PT = {"s": 5.0, "P": 7.0, "X": 7.0, "^": 6.0, "v": 6.0}
+"""Sizes of markers that look as large as a circle of 5.5 points."""
 
 BREADTH = 0.8
 """Of the room between two names, what bars side by side may take."""
@@ -258,15 +284,18 @@ class PanelPainter:
         mark_style = series_style(mark.series)
         x, y = numbers(mark.x), numbers(mark.y)
         self._intervals(y if self.lies else x, mark.lo, mark.hi, mark_style.color)
+        if self.lies:
+            self._undefined(y, mark.x, mark_style.color)
         self.axes.plot(
             x,
             y,
             color=mark_style.color,
             linestyle="",
             marker=mark_style.marker,
-            markersize=5.5,
+            markersize=MARKER_PT.get(mark_style.marker, 5.5),
             markeredgecolor="white",
             markeredgewidth=0.6,
+            clip_on=False,
             label=legend_label(mark.label),
             zorder=3,
         )
@@ -283,7 +312,7 @@ class PanelPainter:
                 xytext=(-6, -14) if is_left else right,
                 textcoords="offset points",
                 ha="right" if is_left else "left",
-                fontsize=7.5,
+                fontsize=NOTE_PT,
                 bbox={
                     "facecolor": "white",
                     "edgecolor": "none",
@@ -301,8 +330,14 @@ class PanelPainter:
         heights = [0.0 if value is None else value for value in mark.values]
         self._bar(mark, positions, heights, breadth=breadth * 0.92)
         self._intervals(positions, mark.lo, mark.hi, INK, zorder=3)
-        for at, value in zip(positions, mark.values, strict=True):
-            if value is None:
+        self._undefined(positions, mark.values, mark_style.color)
+
+    def _undefined(
+        self, positions: Sequence[float], values: Sequence[Number], color: str
+    ) -> None:
+        """Say so where there is no value."""
+        for at, value in zip(positions, values, strict=True):
+            if value is None and not math.isnan(at):
                 x, y = (0.0, at) if self.lies else (at, 0.0)
                 self.axes.annotate(
                     UNDEFINED,
@@ -311,8 +346,8 @@ class PanelPainter:
                     textcoords="offset points",
                     ha="left" if self.lies else "center",
                     va="center" if self.lies else "bottom",
-                    fontsize=7,
-                    color=mark_style.color,
+                    fontsize=NOTE_PT,
+                    color=color,
                 )
 
     def _stack(self, mark: Stack, floor: list[float]) -> None:
@@ -376,7 +411,7 @@ class PanelPainter:
 
     def _heat(self, mark: Heatmap) -> None:
         rows = [numbers(row) for row in mark.rows]
-        image = self.axes.imshow(rows, origin="lower", aspect="auto", cmap="cividis")
+        image = self.axes.imshow(rows, origin="lower", aspect="equal", cmap="cividis")
         self.axes.grid(visible=False)
         low, high = image.get_clim()
         middle = (low or 0.0) + LIGHT * ((high or 0.0) - (low or 0.0))
@@ -389,12 +424,13 @@ class PanelPainter:
                     format_number(value),
                     ha="center",
                     va="center",
-                    fontsize=7.5,
+                    fontsize=NOTE_PT,
                     color="white" if is_dark else INK,
                 )
         figure = self.axes.get_figure(root=True)
         if figure is not None:
-            figure.colorbar(image, ax=self.axes, label=safe_text(mark.label))
+            label = safe_text(mark.label)
+            figure.colorbar(image, ax=self.axes, label=label, fraction=0.046, pad=0.03)
 
     def _intervals(
         self,

@@ -18,7 +18,6 @@ from jobs.kit.metrics.calibration import reliability
 from jobs.kit.metrics.classification import curve
 from jobs.kit.report.figures import write_figures
 from runner.scorecard import (
-    Bars,
     Figure,
     Histogram,
     LineSeries,
@@ -215,31 +214,34 @@ def test_a_bin_without_queries_has_no_point_and_a_count_of_none() -> None:
     assert one(figure.panels[1], Histogram).counts.count(0) == 6
 
 
-def test_bars_of_criteria_are_their_metrics_with_n_under_the_label(
+def test_criteria_have_their_metrics_with_n_beside_them(
     card: Scorecard, figures: dict[str, Figure]
 ) -> None:
     area, order, found = figures["criteria"].panels
-    assert area.x.names[0] == "A.1\n153 of\n1,477"
-    assert order.x.names[9] == found.x.names[9] == "A.10\nn = 125"
+    assert area.y.names == order.y.names == found.y.names
+    assert (area.y.names[0], area.row_notes[0]) == ("A.1", "153 of 1,477")
+    assert (area.y.names[9], order.row_notes[9]) == ("A.10", "125")
     # a dynamic K is never called by a number
-    assert [each.y.label for each in (area, order, found)] == [
+    assert [each.x.label for each in (area, order, found)] == [
         *("AUROC", "nDCG@10", "evidence recall@K")
     ]
     third = known(card)["criterion.A.3.auroc"]
-    bars = one(area, Bars)
-    assert (bars.values[2], bars.lo[2], bars.hi[2]) == (third.value, third.lo, third.hi)
-    # the second model has no lists, and so no bars where these matter
-    assert [len(marks(each, Bars)) for each in (area, order, found)] == [2, 1, 1]
+    points = one(area, Points)
+    of_third = (points.x[2], points.lo[2], points.hi[2])
+    assert of_third == (third.value, third.lo, third.hi)
+    # the second model has no lists, and so no points where these matter
+    assert [len(marks(each, Points)) for each in (area, order, found)] == [2, 1, 1]
 
 
-def test_few_queries_with_evidence_are_marked_and_one_class_has_no_bar() -> None:
+def test_few_queries_with_evidence_are_marked_and_one_class_has_no_point() -> None:
     keys = [(f"p{i}", f"A.{c}") for i in range(4) for c in (1, 2)]
     y = [1, 0, 0, 0, 1, 0, 0, 0]
     card = score(dataset(boot_b=20), small_sheet(keys, y=y, prob=[0.5] * 8))
     (figure,) = (each for each in card.figures if each.name == "criteria")
     (panel,) = figure.panels
-    assert panel.x.names == ("A.1\n2* of\n4", "A.2\n0* of\n4")
-    assert one(panel, Bars).values == (0.5, None)
+    assert panel.y.names == ("A.1", "A.2")
+    assert panel.row_notes == ("2* of 4", "0* of 4")
+    assert one(panel, Points).x == (0.5, None)
 
 
 def test_every_query_is_in_one_histogram_of_k(figures: dict[str, Figure]) -> None:
@@ -315,7 +317,7 @@ def test_only_the_first_models_are_drawn_and_the_caption_says_so() -> None:
         models=tuple(names),
     )
     for figure in score(dataset(boot_b=20), many).figures:
-        assert figure.caption.endswith("The first 4 of 6 models; the tables hold all.")
+        assert figure.caption.endswith("The first 6 of 8 models; the tables hold all.")
         series = {
             series_of(mark)
             for panel in figure.panels

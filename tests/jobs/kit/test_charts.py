@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jobs.kit.charts import (
     MOST_MODELS,
     MOST_POINTS,
+    MOST_SIDE_BY_SIDE,
     SIDE_BY_SIDE,
     Chart,
     ChartFigures,
@@ -61,7 +62,7 @@ def figure_of(chart: Chart[None, int], plot: Plot[None, int]) -> Figure:
     return figure
 
 
-@pytest.mark.parametrize("models", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("models", [1, 2, 3, 4, 6, 8])
 def test_a_panel_for_each_of_the_first_models_and_the_others_counted(
     models: int,
 ) -> None:
@@ -69,8 +70,8 @@ def test_a_panel_for_each_of_the_first_models_and_the_others_counted(
     plotted = min(models, MOST_MODELS)
     assert [panel.title for panel in figure.panels] == [f"m{n}" for n in range(plotted)]
     assert [panel.marks[0].series for panel in figure.panels] == [*range(plotted)]  # type: ignore[union-attr]
-    assert figure.columns == SIDE_BY_SIDE[plotted]
-    rest = " The first 4 of 6 models; the tables hold all." if models == 6 else ""
+    assert figure.columns == SIDE_BY_SIDE.get(plotted, MOST_SIDE_BY_SIDE)
+    rest = " The first 6 of 8 models; the tables hold all." if models == 8 else ""
     assert figure.caption == f"Values.{rest}"
 
 
@@ -144,7 +145,12 @@ def test_marks_take_values_and_intervals_from_metrics_differences_and_numbers() 
     (model,) = plot(1).models
     points = model.points([metric, None], (0.25, 1.25))
     assert points == Points(
-        x=(0.5, None), y=(0.25, 1.25), lo=(0.1, None), hi=(0.9, None), label="m0"
+        x=(0.5, None),
+        y=(0.25, 1.25),
+        lo=(0.1, None),
+        hi=(0.9, None),
+        label="m0",
+        series=0,
     )
     assert model.bars([1], label="").label == ""
 

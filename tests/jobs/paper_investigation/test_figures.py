@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from jobs.kit.charts import MOST_MODELS
 from jobs.kit.testing import MemoryAnswers
-from jobs.paper_investigation.figures import MOST_MODELS
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.question_counts import SIGNIFICANCES
 from runner.job import Task
 from runner.scorecard import (
-    Bars,
     Figure,
     Heatmap,
     Histogram,
@@ -77,13 +76,13 @@ def test_the_points_are_the_averages_with_their_intervals() -> None:
         assert mark.label == model
 
 
-def test_the_bars_are_the_accuracies_of_the_pipelines_that_were_asked() -> None:
+def test_the_points_are_the_accuracies_of_the_pipelines_that_were_asked() -> None:
     card = scored()
     (panel,) = figure(card, "pipelines").panels
     assert panel.y.names == ("mcq_drug\nn = 2", "study_param\nn = 1", "TOTAL\nn = 3")
     (mark, _) = panel.marks
-    assert isinstance(mark, Bars)
-    assert mark.values == tuple(
+    assert isinstance(mark, Points)
+    assert mark.x == tuple(
         metric(card, "m", f"pipeline.{name}.accuracy").value
         for name in ("mcq_drug", "study_param", "TOTAL")
     )
@@ -126,7 +125,8 @@ def test_the_forest_is_of_the_differences_that_the_table_has() -> None:
     assert isinstance(rule, ReferenceLine)
     assert isinstance(mark, Points)
     assert (rule.way, rule.at) == ("vertical", 0.0)
-    assert panel.y.names == ("m - k\nn = 2",)
+    assert panel.y.names == ("m\n- k",)
+    assert panel.row_notes == ("n = 2",)
     (table,) = (each for each in card.tables if each.name == "pairs")
     (row,) = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
     assert mark.x == (0.25,) == (row["avg_variant_recall_difference"],)
@@ -144,9 +144,9 @@ def test_kinds_have_their_recall_with_intervals() -> None:
     (panel,) = figure(card, "kinds").panels
     assert panel.y.names == ("rsID\nn = 3",)
     mark = panel.marks[0]
-    assert isinstance(mark, Bars)
+    assert isinstance(mark, Points)
     own = metric(card, "m", "kind.rsID.recall")
-    assert (mark.values, mark.lo, mark.hi) == ((own.value,), (own.lo,), (own.hi,))
+    assert (mark.x, mark.lo, mark.hi) == ((own.value,), (own.lo,), (own.hi,))
 
 
 def test_significances_stand_where_expected_meets_answered() -> None:
@@ -173,10 +173,9 @@ def silence(task: Task) -> None:
     del task
 
 
-def test_a_run_without_a_scored_paper_has_figures_without_numbers() -> None:
-    card = scored(silence)
-    (panel,) = figure(card, "averages").panels
-    assert all(isinstance(m, Points) and set(m.x) == {None} for m in panel.marks)
+def test_a_run_without_a_scored_paper_has_no_figure_of_averages() -> None:
+    names = [each.name for each in scored(silence).figures]
+    assert names == ["papers", "score-by-recall", "differences"]
 
 
 @pytest.mark.parametrize("count", [MOST_MODELS, MOST_MODELS + 1])

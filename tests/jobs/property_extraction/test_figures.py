@@ -34,15 +34,15 @@ def marks(figure: Figure, kind: type[Kind]) -> list[Kind]:
 
 def test_each_model_has_its_rates_with_their_intervals() -> None:
     results = scored(STATED, ())
-    first, second = marks(figures(results)["rates"], Bars)
+    first, second = marks(figures(results)["rates"], Points)
     metric = results.columns["m1"].metric("recall")
-    assert (first.values[1], first.lo[1], first.hi[1]) == (
+    assert (first.x[1], first.lo[1], first.hi[1]) == (
         metric.value,
         metric.lo,
         metric.hi,
     )
     assert (first.label, second.label) == ("m1", "m2")
-    assert second.values == (None, 0.0, 0.0)
+    assert second.x == (None, 0.0, 0.0)
 
 
 def test_what_is_lost_at_each_step_adds_up_to_the_truth() -> None:
@@ -57,7 +57,7 @@ def test_properties_stand_by_how_much_truth_they_have() -> None:
     others = tuple(truth("P1", f"n{n:03}", "x") for n in range(MOST_ROWS + 5))
     found = figures(scored(STATED, rows=(*others, *rows)))["recall-by-property"]
     names = found.panels[0].y.names
-    assert names[0] == "Tc\nn = 3"
+    assert (names[0], found.panels[0].row_notes[0]) == ("Tc", "n = 3")
     assert len(names) == MOST_ROWS
     assert f"Of {MOST_ROWS + 6} properties the {MOST_ROWS} with" in found.caption
 

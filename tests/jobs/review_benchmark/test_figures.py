@@ -55,15 +55,9 @@ def test_what_is_lost_at_a_step_is_missing_from_it_on(
     kept, lost = stacks(figures["losses"], 0)
     assert kept == (8, 6, 4, 3, 2)
     assert lost == (0, 2, 2, 1, 1)
-    assert [
-        name.partition("\n")[0] for name in figures["losses"].panels[0].x.names
-    ] == [
-        "truth",
-        "database",
-        "retrieved",
-        "scored",
-        "included",
-    ]
+    panel = figures["losses"].panels[0]
+    assert panel.y.names == ("truth", "database", "retrieved", "scored", "included")
+    assert panel.row_notes == ("8", "6", "4", "3", "2")
 
 
 def test_an_import_tells_of_fewer_steps() -> None:

@@ -13,7 +13,15 @@ from jobs.screening.figures import MOST_CURVES, MOST_ROWS
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.results import ScreeningResults, measure_decisions
 from jobs.screening.settings import ScreeningSettings
-from runner.scorecard import Bars, Figure, Histogram, LineSeries, Mark, Panel, Points
+from runner.scorecard import (
+    Category,
+    Figure,
+    Histogram,
+    LineSeries,
+    Mark,
+    Panel,
+    Points,
+)
 from tests.jobs.screening.told_decisions import Said, sheet
 
 Kind = TypeVar("Kind", bound=Mark)
@@ -61,11 +69,12 @@ def test_false_positives_and_savings_are_those_of_the_scorecard() -> None:
     drawn = {figure.name: figure for figure in screening_figures.figures(found)}
     known = found.columns["model 1"].by_path()
     (panel,) = drawn["fpr-by-kind"].panels
-    (bars,) = marks(panel, Bars)
-    paths = [f"{kind}.micro.fpr" for kind in panel.x.names]
-    assert panel.x.names == ("near-miss", "random")
-    assert bars.values == tuple(known[path].value for path in paths)
-    assert bars.lo == tuple(known[path].lo for path in paths)
+    (rates,) = marks(panel, Points)
+    paths = [f"{name.split()[0]}.micro.fpr" for name in panel.y.names]
+    assert [path.split(".")[0] for path in paths] == ["near-miss", "random"]
+    assert panel.y.names[0].endswith(f"\nn = {known[paths[0]].n}")
+    assert rates.x == tuple(known[path].value for path in paths)
+    assert rates.lo == tuple(known[path].lo for path in paths)
     (panel,) = drawn["wss95"].panels
     (points,) = marks(panel, Points)
     own = found.columns["model 1"].strata["all"].by_review["wss95"]
@@ -87,8 +96,8 @@ def test_a_kind_looks_alike_in_every_figure() -> None:
     (panel,) = figures(review("a"))["roc-by-kind"].panels
     kinds = ("included", "near-miss", "random")
     assert {line.label: line.series for line in marks(panel, LineSeries)} == {
-        "near-miss": kinds.index("near-miss"),
-        "random": kinds.index("random"),
+        "near-miss": Category(kinds.index("near-miss")),
+        "random": Category(kinds.index("random")),
     }
 
 
@@ -111,10 +120,13 @@ def test_a_panel_a_model_and_no_more_models_than_can_be_told_apart() -> None:
     found = figures(*[review("a")] * (MOST_MODELS + 1))
     for name in ("recall", "roc-by-kind", "wss95"):
         assert len(found[name].panels) == MOST_MODELS
-        assert "The first 4 of 5 models" in found[name].caption
+        assert "The first 6 of 7 models" in found[name].caption
     # counts stand below their model
     titles = [panel.title for panel in found["reliability"].panels]
-    assert titles == ["model 1", "model 2", "", "", "model 3", "model 4", "", ""]
+    assert titles == [
+        *("model 1", "model 2", "model 3", "", "", ""),
+        *("model 4", "model 5", "model 6", "", "", ""),
+    ]
     assert len(found["fpr-by-kind"].panels[0].marks) == MOST_MODELS
 
 
@@ -124,5 +136,5 @@ def test_what_has_no_input_has_no_figure() -> None:
     undecided = [*only, ("a", "2", "random", "unclear", None)]
     assert {*figures(undecided)} == {"recall", "fpr-by-kind", "roc-by-kind", "wss95"}
     (panel,) = figures(undecided)["fpr-by-kind"].panels
-    assert [bars.values for bars in marks(panel, Bars)] == [(None,)]
+    assert [points.x for points in marks(panel, Points)] == [(None,)]
     assert figures(undecided)["recall"].panels[0].title == "model 1, 1 review"

@@ -9,7 +9,7 @@ time. `runner.job_faults` turns exceptions of a job's code into values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
@@ -484,6 +484,16 @@ class Job(ABC):
         return spec.key if spec.group is None else spec.group
 
     # Other commands
+
+    def describe(self, dataset: Dataset, /) -> Iterable[str]:
+        """Return what the models are asked, in words for a reader of the report.
+
+        A few sentences or short lists, such as the question and the criteria. By
+        default it is the first paragraph of the docstring of the job's class.
+        """
+        del dataset
+        text = (type(self).__doc__ or "").strip().split("\n\n")[0]
+        return (" ".join(text.split()),) if text else ()
 
     def explain(
         self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...], /

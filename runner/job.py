@@ -488,12 +488,11 @@ class Job(ABC):
     def describe(self, dataset: Dataset, /) -> Iterable[str]:
         """Return what the models are asked, in words for a reader of the report.
 
-        A few sentences or short lists, such as the question and the criteria. By
-        default it is the first paragraph of the docstring of the job's class.
+        A few sentences, such as the question and the criteria; default: none. A report
+        shows them below the first paragraph of the docstring of the job's class.
         """
         del dataset
-        text = (type(self).__doc__ or "").strip().split("\n\n")[0]
-        return (" ".join(text.split()),) if text else ()
+        return ()
 
     def explain(
         self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...], /

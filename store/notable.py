@@ -37,6 +37,7 @@ CONFIDENT: Final = 0.9
 TEXT_CHARS: Final = 400
 """Characters of a value, an expected value or a rule that are kept."""
 
+_PAIR: Final = 2
 _BATCH: Final = 5_000
 _UNPARSED_ROWS: Final = 20
 _SQL: Final = statements_by_name(text("notable"))
@@ -56,7 +57,7 @@ class ItemSigns(NamedTuple):
     right: int
     wrong: int  #: parsed and wrong
     wrong_models: int
-    wrong_values: int  #: different wrong values
+    wrong_labels: int  #: different wrong answers, where answers are compared
     labels: int  #: different answers, where answers are compared
     confidence: float | None  #: the largest one of a wrong answer
     ungrounded: int
@@ -80,12 +81,12 @@ class Reason:
 def _all_wrong(item: ItemSigns) -> float:
     if item.models == 1 or item.wrong_models < item.models or item.right:
         return 0
-    return 10 if item.wrong_values == 1 else 8
+    return 10 if item.wrong_labels == 1 else 8
 
 
 def _all_wrong_words(item: ItemSigns) -> str:
-    same = ", all with the same answer" if item.wrong_values == 1 else ""
-    return f"all {item.models} models are wrong{same}"
+    who = "both models are" if item.models == _PAIR else f"all {item.models} models are"
+    return f"{who} wrong{', with the same answer' if item.wrong_labels == 1 else ''}"
 
 
 def _confident(item: ItemSigns) -> float:

@@ -32,7 +32,7 @@ REPLY_CHARS: Final = 600
 MOST_REPLIES: Final = 8
 """Replies of one item, such as of eight models."""
 
-MOST_QUOTES: Final = 3
+MOST_QUOTES: Final = 2
 """Quotes of one reply."""
 
 

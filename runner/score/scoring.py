@@ -404,8 +404,9 @@ def reported(
         items: which have watched its verdicts.
     """
     first = run_started(reader)
+    purpose = " ".join((type(job).__doc__ or "").strip().split("\n\n")[0].split())
     with calling(job, "describe"):
-        description = tuple(job.describe(scoring.dataset))
+        description = (purpose, *job.describe(scoring.dataset))
     return ReportSource(
         job=job.name,
         job_version=job.version,
@@ -417,7 +418,7 @@ def reported(
         is_imported=first.imported,
         changed_settings=scoring.changed_settings,
         settings=settings,
-        description=description,
+        description=tuple(filter(None, description)),
         times=run_times(reader, scoring.seq),
         notable=notable_answers(items.ranking(), reader, job, scoring.dataset),
         has_explain=type(job).explain is not Job.explain,

@@ -18,7 +18,7 @@ INSERT INTO verdict VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 SELECT min(rowid), stage, key, part, count(DISTINCT model), count(*),
   sum(correct IS 1), sum(correct IS 0 AND NOT is_unparsed) AS wrong,
   count(DISTINCT CASE WHEN correct IS 0 AND NOT is_unparsed THEN model END),
-  count(DISTINCT CASE WHEN correct IS 0 AND NOT is_unparsed THEN value END),
+  count(DISTINCT CASE WHEN correct IS 0 AND NOT is_unparsed THEN label END),
   count(DISTINCT label) AS labels,
   max(CASE WHEN correct IS 0 AND NOT is_unparsed THEN confidence END),
   sum(is_grounded IS 0) AS ungrounded, sum(is_unparsed) AS unparsed

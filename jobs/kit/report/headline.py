@@ -6,14 +6,14 @@ the comparisons of the run say so (`jobs.kit.comparison`), and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from jobs.kit.charts import MOST_HEADLINES
 from jobs.kit.comparison.in_run import MetricStanding, standings
 from jobs.kit.report.html import Child, Element, element, facts_list, html_table
-from jobs.kit.text_format import metric_count, metric_interval, metric_target, plural
+from jobs.kit.text_format import metric_count, metric_interval, metric_target
 from runner.cli.console import duration
 from runner.score.notable import RunTimes
 from runner.score.render import ReportSource
@@ -130,7 +130,7 @@ def results(reported: ReportSource) -> Iterator[Element]:
             [
                 model,
                 *(
-                    _cell(of.get(model), is_best=model == name, has_n=_n(of) is None)
+                    _cell(of.get(model), is_best=model == name)
                     for of, name in zip(columns, best, strict=True)
                 ),
             ]
@@ -161,16 +161,9 @@ def _first(of: Mapping[str, Metric]) -> Metric:
     return next(iter(of.values()))
 
 
-def _n(of: Mapping[str, Metric]) -> str | None:
-    """The n that all models share; None where they differ."""
-    counts = {metric_count(metric) for metric in of.values()}
-    return counts.pop() if len(counts) == 1 else None
-
-
 def _key(of: Mapping[str, Metric]) -> Child:
-    n, better = _n(of), BETTER_WORDS[_first(of).direction]
-    texts = [f"n = {n}" if n else "", better]
-    return element("span", "; ".join(filter(None, texts)), class_="key") or ""
+    better = BETTER_WORDS[_first(of).direction]
+    return element("span", better, class_="key") if better else ""
 
 
 def _caption(card: Scorecard) -> str:
@@ -179,7 +172,7 @@ def _caption(card: Scorecard) -> str:
     return f"Below each value: its {size}; n is the number of items."
 
 
-def _cell(metric: Metric | None, *, is_best: bool, has_n: bool) -> Child:
+def _cell(metric: Metric | None, *, is_best: bool) -> Child:
     if metric is None:
         return "-"
     value: Child = format_number(metric.value)
@@ -187,11 +180,11 @@ def _cell(metric: Metric | None, *, is_best: bool, has_n: bool) -> Child:
         value = (element("strong", value), " ", element("span", "best", class_="best"))
     texts = (
         metric_interval(metric),
-        f"n = {metric_count(metric)}" if has_n else "",
+        f"n = {metric_count(metric)}",
         metric_target(metric),
     )
     lines = (element("span", text, class_="ends") for text in texts if text)
-    return element("span", value, lines, class_="cell")
+    return value, lines
 
 
 def _best(standing: MetricStanding | None, of: Mapping[str, Metric]) -> str | None:
@@ -204,49 +197,42 @@ def _comparison(
     compared: Mapping[str, MetricStanding], columns: Mapping[str, Mapping[str, Metric]]
 ) -> Iterator[Element]:
     """A line for each thing that comparisons say, with the metrics it is about."""
-    said: dict[str, list[str]] = {}
+    if not compared:
+        return
+    by_sentence: dict[str, list[str]] = {}
     for path, standing in compared.items():
         sentence = _sentence(standing, columns[path])
-        said.setdefault(sentence, []).append(_first(columns[path]).label)
-    if not said:
-        return
+        by_sentence.setdefault(sentence, []).append(_first(columns[path]).label)
+    missing = [_first(of).label for path, of in columns.items() if path not in compared]
+    if missing:
+        by_sentence["not compared: it has no value for each item"] = missing
     yield element(
         "ul",
         (
-            element("li", element("strong", ", ".join(names)), f": {sentence}.")
-            for sentence, names in said.items()
+            element("li", element("strong", "; ".join(names)), f": {sentence}.")
+            for sentence, names in by_sentence.items()
         ),
         class_="comparison",
     )
     first = next(iter(compared.values()))
-    note = f"{first.rule.sentence(first.cluster)}."
-    missing = [_first(of).label for path, of in columns.items() if path not in compared]
-    if missing:
-        note += f" Not compared item by item: {', '.join(missing)}."
-    yield element("p", note[:1].upper(), note[1:], class_="note")
+    note = first.rule.sentence(first.cluster)
+    yield element("p", f"{note[:1].upper()}{note[1:]}.", class_="note")
 
 
 def _sentence(standing: MetricStanding, of: Mapping[str, Metric]) -> str:
-    best, cluster = _best(standing, of), standing.cluster
+    best = _best(standing, of)
     if best is not None:
         others = [model for model in of if model != best]
-        return f"{best} is better than {' and '.join(others[:DECIDED_PAIRS])}" + (
-            f" and {len(others) - DECIDED_PAIRS} more" if others[DECIDED_PAIRS:] else ""
-        )
+        more = len(others) - DECIDED_PAIRS
+        if more > 0:
+            others[DECIDED_PAIRS:] = [f"{more} more"]
+        return f"{best} is better than {' and '.join(others)}"
     if standing.has_too_few:
-        return (
-            f"no best model, too few {cluster}s to compare "
-            f"({plural(standing.clusters, cluster)})"
-        )
-    decided = _pairs(standing.decided)
-    if not decided:
-        return "no best model, no clear difference"
-    return f"no best model; {decided}; no other clear difference"
-
-
-def _pairs(decided: Sequence[tuple[str, str]]) -> str:
-    texts = [f"{winner} is better than {loser}" for winner, loser in decided]
+        return f"no best model, too few {standing.cluster}s to compare"
+    texts = [f"{winner} is better than {loser}" for winner, loser in standing.decided]
     more = len(texts) - DECIDED_PAIRS
     if more > 0:
         texts[DECIDED_PAIRS:] = [f"{more} more pairs differ"]
-    return ", ".join(texts)
+    if not texts:
+        return "no best model, no clear difference"
+    return f"no best model; {', '.join(texts)}; no other clear difference"

@@ -194,7 +194,9 @@ def html_table(
     """
     classes = ["n" if isinstance(column, Numbers) else None for column in columns]
     titles = (
-        with_key(column.title, _breaking(key) if isinstance(key, str) else key)
+        (column.title, key)
+        if isinstance(key, Element) and key
+        else with_key(column.title, _breaking(str(key)))
         if key
         else _breaking(column.title)
         for column, key in zip(columns, keys or [""] * len(columns), strict=True)
@@ -210,7 +212,9 @@ def html_table(
             (
                 element(
                     "td",
-                    cell,
+                    element("span", cell, class_="cell")
+                    if is_stacked and cell
+                    else cell,
                     class_=kind,
                     data_label=column.title if is_stacked else None,
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,10 @@ from runner.job import QuotedPassage
 from runner.score.notable import NotableItem, NotableReply
 from runner.score.render import ReportSource
 from store.document import Numbers, Words
+from store.printable import clip
+
+VALUE_CHARS: Final = 80
+"""Characters of an answer in the line of an item."""
 
 _WORTH: Final = {True: "right", False: "wrong", None: "not judged"}
 
@@ -41,6 +46,7 @@ def _item(number: int, item: NotableItem, reported: ReportSource) -> Element:
     summary = (
         element("span", f"{number}. {item.key}{part}", class_="name"),
         element("span", "; ".join(item.reasons), class_="why"),
+        element("span", _answers(item), class_="why"),
     )
     prompt: Child = ()
     if item.prompt:
@@ -53,9 +59,6 @@ def _item(number: int, item: NotableItem, reported: ReportSource) -> Element:
     )
     return folded(
         summary,
-        element("p", "Expected: ", element("strong", item.expected))
-        if item.expected
-        else element("p", "Expected: not known"),
         prompt,
         element("h4", "Replies"),
         (_reply(reply) for reply in item.replies),
@@ -64,6 +67,15 @@ def _item(number: int, item: NotableItem, reported: ReportSource) -> Element:
         is_open=number == 1,
         class_="item",
     )
+
+
+def _answers(item: NotableItem) -> str:
+    """The expected answer beside those of the models."""
+    values = [clip(r.verdict.value or "unparsed", VALUE_CHARS) for r in item.replies]
+    counts = Counter(values)
+    answers = (f"{v} ({n} times)" if n > 1 else v for v, n in counts.items())
+    expected = clip(item.expected, VALUE_CHARS) or "not known"
+    return f"expected: {expected}; answers: {' | '.join(answers)}"
 
 
 def _command(item: NotableItem, reported: ReportSource) -> str:

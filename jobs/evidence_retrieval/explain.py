@@ -442,8 +442,6 @@ def _predicted(
 def describe(dataset: EvidenceDataset, /) -> Iterator[str]:
     """Yields the criteria that posts are read for."""
     if dataset.criteria:
-        criteria = (
-            f"{criterion.id}: {criterion.text}" for criterion in dataset.criteria
-        )
+        criteria = (f"{each.id}: {each.text}" for each in dataset.criteria)
         posts = plural(len(dataset.posts), "post")
-        yield f"{posts}, each read for these criteria: {listed(criteria)}"
+        yield f"{posts}, read for these criteria: {listed(criteria)}"

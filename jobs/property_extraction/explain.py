@@ -385,5 +385,6 @@ def describe(dataset: PropertyDataset, /) -> Iterator[str]:
     if names:
         yield f"Properties: {listed(names, most=12)}"
     if dataset.truth:
+        values = plural(len(dataset.truth), "curated value")
         papers = plural(len(dataset.truth_by_paper), "paper")
-        yield f"Compared with {plural(len(dataset.truth), 'curated value')} of {papers}."
+        yield f"Compared with {values} of {papers}."

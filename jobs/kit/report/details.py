@@ -165,10 +165,13 @@ def figures(drawn_figures: Iterable[Figure], folder: Path) -> Iterator[Element]:
         yield element(
             "figure",
             element("h3", figure.title),
-            element(
-                "img",
-                src=Element(f"data:image/svg+xml;base64,{source}"),
-                alt=f"{figure.title}. {figure.caption}",
+            scrolling(
+                element(
+                    "img",
+                    src=Element(f"data:image/svg+xml;base64,{source}"),
+                    alt=f"{figure.title}. {figure.caption}",
+                ),
+                figure.title,
             ),
             element(
                 "figcaption",

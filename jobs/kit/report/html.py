@@ -212,9 +212,8 @@ def html_table(
             (
                 element(
                     "td",
-                    element("span", cell, class_="cell")
-                    if is_stacked and cell
-                    else cell,
+                    # beside its title it must be one thing
+                    element("span", cell, class_="cell") if is_stacked else cell,
                     class_=kind,
                     data_label=column.title if is_stacked else None,
                 )

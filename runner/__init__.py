@@ -22,8 +22,8 @@ For the code that jobs share (commands, comparisons, reports), in addition:
 
 - `cli.arguments`, `cli.console`: options and output that commands share
 - `table_rendering`: tables for a terminal, Markdown and LaTeX
-- `score.scoring`, `score.repeat`, `score.render`: scoring a run again or as recorded,
-  and the content of reports
+- `score.scoring`, `score.repeat`, `score.render`, `score.notable`: scoring a run again
+  or as recorded, and the content of reports
 - `export`: the rows that an export writes
 - `estimate.estimate`: estimates of calls, tokens, cost and time
 - `matrix`: runs of one file

@@ -9,7 +9,7 @@ time. `runner.job_faults` turns exceptions of a job's code into values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
@@ -484,6 +484,15 @@ class Job(ABC):
         return spec.key if spec.group is None else spec.group
 
     # Other commands
+
+    def describe(self, dataset: Dataset, /) -> Iterable[str]:
+        """Return what the models are asked, in words for a reader of the report.
+
+        A few sentences, such as the question and the criteria; default: none. A report
+        shows them below the first paragraph of the docstring of the job's class.
+        """
+        del dataset
+        return ()
 
     def explain(
         self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...], /

@@ -325,6 +325,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     expected: str
     correct: bool | None  #: None: neither right nor wrong
     rule: str  #: the parsing rule that matched, or the reason of the failure
+    part: str = ""  #: what of the item it is about, such as a field
+    label: str | None = None
+    """The answer in a form that two models share if they agree; None: answers are not
+    compared, such as lists of search queries."""
+    confidence: float | None = None  #: stated probability of the value, from 0 to 1
+    is_grounded: bool | None = None  #: whether its quotes are in the text; None: none
+    is_unparsed: bool = False  #: the reply could not be parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

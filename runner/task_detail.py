@@ -21,11 +21,11 @@ from pydantic import BaseModel
 
 from runner.clients.wire import decode_reply
 from runner.errors import RunnerError
-from runner.export import SentRequest, SentRequests
 from runner.job import Answer, Dataset, Job, QuotedPassage
 from runner.job_faults import calling
 from runner.messages import AnyReply
 from runner.plan import parsed_answer
+from runner.sent_requests import SentRequest, SentRequests
 from store.errors import CorruptLog
 from store.events import AttemptAnswered
 from store.log.interface import StoredReply

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from runner.export import reply_text
 from runner.job import Answer, QuotedPassage
 from runner.messages import ParseFailure, Reply
+from runner.sent_requests import reply_text
 from runner.task_detail import TaskRecord, plain_value
 from store.document import Block, Fact, Heading, Numbers, Quote, TableBlock, Words
 from store.events import AttemptAnswered, AttemptFailed

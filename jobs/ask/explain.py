@@ -22,7 +22,7 @@ from jobs.kit.fields.parsing import ParsedReply
 from jobs.kit.fields.results import FieldResult, ModelResult, replicate_result
 from jobs.kit.fields.tables import JudgedRow
 from jobs.kit.replies import AnswerSubset
-from jobs.kit.text_format import plural
+from jobs.kit.text_format import listed, plural
 from runner.job import Answer, Answers, QuotedPassage
 from store.document import Block, Fact, Heading, Quote
 
@@ -123,6 +123,15 @@ def _words(result: FieldResult, unit: str | None) -> str:
     detail = result.answer.detail
     reasons = (result.state, result.failure, repr(detail) if detail else "")
     return ": ".join(filter(None, reasons))
+
+
+def describe(dataset: AskDataset, /) -> Iterator[str]:
+    """Yield the instructions and the questions, for the report."""
+    recipe = dataset.recipe
+    if recipe.instructions.strip():
+        yield recipe.instructions.strip()
+    questions = (f"{name}: {field.ask}" for name, field in recipe.every_field.items())
+    yield f"Asked of {plural(len(dataset.items), 'paper')}: {listed(questions)}"
 
 
 def quotes(dataset: AskDataset, answer: Answer, /) -> Iterator[QuotedPassage]:

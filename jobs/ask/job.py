@@ -36,6 +36,7 @@ class Ask(Job):
     baseline = staticmethod(baseline)
 
     score = Deferred("jobs.ask.score:score")
+    describe = Deferred("jobs.ask.explain:describe")
     explain = Deferred("jobs.ask.explain:explain")
     quotes = Deferred("jobs.ask.explain:quotes")
 

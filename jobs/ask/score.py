@@ -27,6 +27,7 @@ from jobs.kit.fields.measures import (
     is_categorical,
 )
 from jobs.kit.fields.results import (
+    FieldResult,
     ItemResult,
     ModelResult,
     replicate_result,
@@ -45,6 +46,7 @@ from jobs.kit.fields.tables import (
     answer_table,
     disagreements,
 )
+from jobs.kit.grounding import GroundingLevel
 from jobs.kit.measurements import with_intervals
 from jobs.kit.metrics import Resamples, without_interval
 from jobs.kit.report.answer_page import page_end
@@ -364,4 +366,14 @@ def _verdicts(
                 expected="" if judged is None else f"{name}: {gold_text(gold)}",
                 correct=None if judged is None else judged.is_right,
                 rule=result.failure or result.state,
+                part=name,
+                label=result.text or result.state,
+                is_grounded=_is_grounded(result),
+                is_unparsed=result.state == "unparsed",
             )
+
+
+def _is_grounded(result: FieldResult) -> bool | None:
+    """Whether no quote is absent from the text; None without a quote."""
+    levels = {quote.level for quote in result.answer.quotes}
+    return GroundingLevel.ABSENT not in levels if levels else None

@@ -53,7 +53,7 @@ from jobs.kit.explain import (
 from jobs.kit.metrics import assign
 from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.metrics.selective import NEG, POS, STATES
-from jobs.kit.text_format import joined_words, plural
+from jobs.kit.text_format import joined_words, listed, plural
 from runner.fingerprint import request_hash
 from runner.job import Answer, Answers, Task, TaskSpec
 from runner.messages import (
@@ -437,3 +437,11 @@ def _predicted(
     yield from answer_blocks(dataset, query, answers)
     if not answers:
         yield "  nothing was asked"
+
+
+def describe(dataset: EvidenceDataset, /) -> Iterator[str]:
+    """Yields the criteria that posts are read for."""
+    if dataset.criteria:
+        criteria = (f"{each.id}: {each.text}" for each in dataset.criteria)
+        posts = plural(len(dataset.posts), "post")
+        yield f"{posts}, read for these criteria: {listed(criteria)}"

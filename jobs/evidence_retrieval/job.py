@@ -42,6 +42,7 @@ class EvidenceRetrieval(Job):
     baseline = staticmethod(baseline)
 
     score = Deferred("jobs.evidence_retrieval.score:score_run")
+    describe = Deferred("jobs.evidence_retrieval.explain:describe")
     explain = Deferred("jobs.evidence_retrieval.explain:explain")
     quotes = Deferred("jobs.evidence_retrieval.explain_query:quotes")
     prepare = Deferred("jobs.evidence_retrieval.prepare:SUBCOMMANDS")

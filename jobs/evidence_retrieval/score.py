@@ -144,6 +144,8 @@ def _read(
                 expected=_truth(truth),
                 correct=_agree([(p >= tau, truth)]),
                 rule=_noted(parsed.noted),
+                label=_called(p >= tau),
+                confidence=p if p >= tau else 1 - p,
             )
         case PostAssessment():
             return _batch(task.key, parsed, expected, tau)
@@ -159,7 +161,7 @@ def _read(
             value = f"{scored_n} of {len(scores)} sentences scored"
             return Judged(value=value, rule=_noted(parsed.noted))
         case ParseFailure(reason=reason):
-            return Judged(rule=reason)
+            return Judged.unparsed(reason)
         case _:
             raise AssertionError(parsed)
 
@@ -203,6 +205,8 @@ def _imported(
         value=f"{called} {p:.2f}",
         expected=_truth(truth),
         correct=_agree([(p >= tau, truth)]),
+        label=_called(p >= tau),
+        confidence=p if p >= tau else 1 - p,
     )
 
 

@@ -276,6 +276,82 @@ def _failed(name: str, code: Callable[..., object], error: Exception) -> FailedF
     return FailedFigure(name=name, fault=sentence_of(error, code.__module__))
 
 
+MOST_HEADLINES = 7
+"""Metrics of the figure of headlines, and of the table above it."""
+
+MOST_FOREST_MODELS = 7
+"""Models of that figure: rows can be told apart longer than lines."""
+
+
+def headline_figure(
+    models: Mapping[str, Sequence[Metric]], paths: Sequence[str]
+) -> Figure | None:
+    """Returns a forest plot: a row for each metric, a point with interval a model.
+
+    Shares lie on one axis; each other metric has its own.
+
+    Args:
+        models: metrics by model, in the order of the report.
+        paths: of the metrics, in the order of the figure.
+    """
+    by_model: dict[str, Mapping[str, Metric]] = {
+        model: {metric.path: metric for metric in metrics}
+        for model, metrics in models.items()
+    }
+    plot = Plot.of(None, by_model, most=MOST_FOREST_MODELS)
+    rows = {path: [model.data.get(path) for model in plot.models] for path in paths}
+    filled = {
+        path: metrics
+        for path, metrics in rows.items()
+        if any(metric and metric.value is not None for metric in metrics)
+    }
+    shares = [path for path, of in filled.items() if all(map(_is_share, of))]
+    others = [path for path in filled if path not in shares]
+    groups = ([shares] if shares else []) + [[path] for path in others]
+    if not groups:
+        return None
+    return Figure(
+        name="headline",
+        title="Headline metrics",
+        caption="The values of the table above, a point for each model, with their "
+        f"intervals.{plot.rest}",
+        columns=1,
+        panels=tuple(
+            _forest_panel(plot, {path: filled[path] for path in group}, group is shares)
+            for group in groups
+        ),
+    )
+
+
+def _is_share(metric: Metric | None) -> bool:
+    if metric is None:
+        return True
+    numbers = [x for x in (metric.value, metric.lo, metric.hi) if x is not None]
+    return not isinstance(metric.value, int) and all(0 <= x <= 1 for x in numbers)
+
+
+def _forest_panel(
+    plot: Plot[None, Mapping[str, Metric]],
+    rows: Mapping[str, Sequence[Metric | None]],
+    is_share: bool,
+) -> Panel:
+    names = [
+        next(metric.label for metric in of_path if metric is not None)
+        for of_path in rows.values()
+    ]
+    return Panel(
+        x=Axis(lo=0, hi=1) if is_share else Axis(),
+        y=Axis(names=tuple(names)),
+        marks=tuple(
+            model.points(
+                [model.data.get(path) for path in rows],
+                model_rows(index, len(plot.models), len(rows)),
+            )
+            for index, model in enumerate(plot.models)
+        ),
+    )
+
+
 def first_rows(rows: Sequence[Row], most: int, note: str) -> tuple[Sequence[Row], str]:
     """Returns the first *most* rows, and a note for the caption if more were left out.
 

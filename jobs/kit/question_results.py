@@ -121,6 +121,8 @@ def judge(job: QuestionJob, dataset: Questions, answer: Answer) -> Judged | None
         expected="" if truth is None else str(truth),
         correct=None if truth is None else is_right,
         rule=failure.reason if failure else "read",
+        label=None if failure else str(value),
+        is_unparsed=failure is not None,
     )
 
 

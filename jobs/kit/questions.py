@@ -51,6 +51,7 @@ from jobs.kit.inputs import cells
 from jobs.kit.inputs.files import read_table
 from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.kit.job import Deferred
+from jobs.kit.text_format import plural
 from runner.errors import DatasetError
 from runner.job import (
     Answer,
@@ -225,6 +226,12 @@ class QuestionJob(Job):
         """Accuracy, confusion and everything that follows from them."""
         scorecard: Scorecard = _score(self, dataset, answers)
         return scorecard
+
+    def describe(self, dataset: Questions) -> Iterator[str]:
+        """The question, the fields that models see, and how many rows there are."""
+        yield f"Question: {self.question}"
+        rows = plural(len(dataset.rows), "row")
+        yield f"Asked of {rows}; models see {', '.join(self.show)}."
 
     def explain(
         self, dataset: Questions, answers: Answers | None, items: tuple[str, ...]

@@ -46,7 +46,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -242,6 +242,15 @@ class Judged:
     expected: str = ""
     correct: bool | None = None  #: None where there is no right or wrong
     rule: str = ""  #: the parsing rule that fired, or the reason of the failure
+    label: str | None = None  #: see `Verdict`, as for the fields below
+    confidence: float | None = None
+    is_grounded: bool | None = None
+    is_unparsed: bool = False
+
+    @classmethod
+    def unparsed(cls, reason: str) -> Self:
+        """A reply that could not be parsed and is not judged."""
+        return cls(rule=reason, is_unparsed=True)
 
     def verdict(self, task: Task) -> Verdict:
         """The verdict on *task*."""
@@ -254,6 +263,10 @@ class Judged:
             expected=self.expected,
             correct=self.correct,
             rule=self.rule,
+            label=self.label,
+            confidence=self.confidence,
+            is_grounded=self.is_grounded,
+            is_unparsed=self.is_unparsed,
         )
 
 

@@ -21,6 +21,17 @@ def joined_words(values: Iterable[object]) -> str:
     return " ".join(map(str, values)) or NONE
 
 
+def listed(texts: Iterable[str], most: int = 6) -> str:
+    """The first *most* texts, and how many more there are.
+
+    >>> listed(["dose", "age", "sex"], most=2)
+    'dose; age; and 1 more'
+    """
+    every = [*texts]
+    more = len(every) - most
+    return "; ".join([*every[:most], *([f"and {more:,} more"] if more > 0 else [])])
+
+
 def plural(n: int, noun: str, many: str = "") -> str:
     """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"

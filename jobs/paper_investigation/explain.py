@@ -6,11 +6,12 @@ key, such as `PMC1/mcq_drug:7`, means that question. Nothing after a paper: all 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.kit.explain import ItemAnswer, pages_text, summary_fact
-from jobs.kit.text_format import fixed, plural
+from jobs.kit.text_format import fixed, listed, plural
 from jobs.paper_investigation import plan
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.bench import sentences_of
@@ -422,3 +423,16 @@ def _page(
     for question in questions:
         yield ""
         yield from question_blocks(question, case, dataset)
+
+
+def describe(dataset: InvestigationDataset, /) -> Iterator[str]:
+    """Yields what is asked about the papers: variants, and kinds of questions."""
+    papers = plural(len(dataset.bench) or len(dataset.questions), "paper")
+    if dataset.settings.mode != "questions":
+        yield f"Which genetic variants does each of {papers} study?"
+    pipelines = Counter(
+        question.pipeline for of in dataset.questions.values() for question in of
+    )
+    if pipelines and dataset.settings.mode != "extract":
+        kinds = (f"{name} ({n:,})" for name, n in pipelines.items())
+        yield f"Questions about the variants, by kind: {listed(kinds)}"

@@ -35,6 +35,7 @@ class PaperInvestigation(Job):
     baseline = staticmethod(baseline)
 
     score = Deferred("jobs.paper_investigation.score:score")
+    describe = Deferred("jobs.paper_investigation.explain:describe")
     explain = Deferred("jobs.paper_investigation.explain:explain")
     prepare: Mapping[str, Deferred] = {
         "check": Deferred("jobs.paper_investigation.prepare_check:check_data")

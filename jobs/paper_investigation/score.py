@@ -38,6 +38,7 @@ from jobs.paper_investigation.tables import (
     rows,
 )
 from runner.job import Answers
+from runner.messages import ParseFailure
 from runner.scorecard import Artifact, Cell, Detail, Finding, Metric, Scorecard, Verdict
 
 
@@ -81,6 +82,7 @@ def verdicts(paper: GradedPaper) -> Iterator[Verdict]:
             expected=", ".join(paper.truth.values()),
             correct=None,
             rule=rule,
+            is_unparsed=isinstance(parsed_list, ParseFailure),
         )
     for graded_answer in (*paper.answers, *paper.missed_variant_answers):
         item, judgement = graded_answer.item, graded_answer.judgement
@@ -94,6 +96,8 @@ def verdicts(paper: GradedPaper) -> Iterator[Verdict]:
                 expected=expected(item.question),
                 correct=judgement.right,
                 rule=judgement.rule,
+                label=None if judgement.failed else judgement.value,
+                is_unparsed=judgement.failed,
             )
 
 

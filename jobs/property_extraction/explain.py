@@ -19,7 +19,7 @@ from jobs.kit.explain import (
     unknown_item,
 )
 from jobs.kit.grounding import ground
-from jobs.kit.text_format import plural
+from jobs.kit.text_format import listed, plural
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.data import PropertyDataset
@@ -373,3 +373,18 @@ def quotes(dataset: PropertyDataset, answer: Answer, /) -> Iterator[QuotedPassag
                 label=f"{row.name}: {value}",
                 match=match.level.value,
             )
+
+
+def describe(dataset: PropertyDataset, /) -> Iterator[str]:
+    """Yields which properties are looked for, or which names are verified."""
+    if dataset.questions:
+        pairs = sum(len(question.pairs) for question in dataset.questions.values())
+        yield f"Do the two names of a pair mean one property? {plural(pairs, 'pair')}."
+        return
+    names = [prop.name for prop in dataset.listed_properties]
+    if names:
+        yield f"Properties: {listed(names, most=12)}"
+    if dataset.truth:
+        values = plural(len(dataset.truth), "curated value")
+        papers = plural(len(dataset.truth_by_paper), "paper")
+        yield f"Compared with {values} of {papers}."

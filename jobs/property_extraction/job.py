@@ -64,6 +64,7 @@ class PropertyExtraction(Job):
             Deferred("jobs.property_extraction.score_without_truth:score"),
         ),
     )
+    describe = Deferred("jobs.property_extraction.explain:describe")
     explain = either(
         _verifies,
         Deferred(

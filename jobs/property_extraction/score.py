@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from jobs.kit.baselines import TrivialBaseline
+from jobs.kit.grounding import GroundingLevel
 from jobs.kit.metrics import Ratio, ratio
 from jobs.kit.score import (
     ItemFrame,
@@ -41,6 +42,7 @@ from jobs.property_extraction.results import (
     ScoredReplicate,
     measure_run,
 )
+from jobs.property_extraction.row_metrics import JUDGED
 from jobs.property_extraction.row_outcomes import RowOutcome
 from jobs.property_extraction.row_tables import RowTables
 from jobs.property_extraction.rows import ROWS_STAGE, Prediction
@@ -80,12 +82,16 @@ PARSERS: Mapping[
 
 def paper_verdicts(results: PropertyResults, answers: Answers) -> TaskVerdicts:
     """One verdict for each answered task."""
-    by_replicate = {
-        (model, replicate.replicate): _by_paper(replicate)
+    replicates = {
+        (model, replicate.replicate): replicate
         for model, column in results.columns.items()
         for replicate in column.replicates
     }
-    return TaskVerdicts(answers, partial(_judged, results.dataset, by_replicate))
+    by_replicate = {name: _by_paper(scored) for name, scored in replicates.items()}
+    grounded = {name: _grounded_papers(scored) for name, scored in replicates.items()}
+    return TaskVerdicts(
+        answers, partial(_judged, results.dataset, by_replicate, grounded)
+    )
 
 
 def _by_paper(replicate: ScoredReplicate) -> Mapping[str, _PaperCounts]:
@@ -93,9 +99,21 @@ def _by_paper(replicate: ScoredReplicate) -> Mapping[str, _PaperCounts]:
     return dict(zip(counts.papers, counts.by_paper().rows(), strict=True))
 
 
+def _grounded_papers(replicate: ScoredReplicate) -> Mapping[str, bool]:
+    """By paper: whether each quote that can be checked is in its text."""
+    grounded: dict[str, bool] = {}
+    rows = replicate.row_outcomes.predicted.predictions
+    for row, grounding in zip(rows, replicate.groundings, strict=True):
+        if grounding.quote.level in JUDGED:
+            is_absent = grounding.quote.level is GroundingLevel.ABSENT
+            grounded[row.refno] = grounded.get(row.refno, True) and not is_absent
+    return grounded
+
+
 def _judged(
     dataset: PropertyDataset,
     by_replicate: Mapping[tuple[str, int], Mapping[str, _PaperCounts]],
+    grounded: Mapping[tuple[str, int], Mapping[str, bool]],
     answer: Answer,
 ) -> Judged | None:
     """None of a task that has no reply."""
@@ -105,11 +123,17 @@ def _judged(
     # a file names whole papers, whatever signs their names hold
     refno, piece = (task.key, None) if task.stage == ROWS_STAGE else paper_of(task.key)
     value, rule = _read(dataset, task, answer.chat)
+    is_unparsed = not value
     # a consensus is no replicate's own
     papers = by_replicate.get((task.model, task.replicate), {})
-    counts = None if piece or task.stage == REQUOTE else papers.get(refno)
+    is_whole = not piece and task.stage != REQUOTE
+    counts = papers.get(refno) if is_whole else None
+    of_papers = grounded.get((task.model, task.replicate), {})
+    is_grounded = of_papers.get(refno) if is_whole else None
     if not dataset.has_truth:
-        return Judged(value=value, rule=rule)
+        return Judged(
+            value=value, rule=rule, is_grounded=is_grounded, is_unparsed=is_unparsed
+        )
     if counts is not None:
         rule = ", ".join(
             filter(None, ("TP {:,} FP {:,} FN {:,}".format(*counts), rule))
@@ -119,6 +143,8 @@ def _judged(
         expected=plural(len(dataset.truth_by_paper.get(refno, ())), "row"),
         correct=None if counts is None else not (counts[1] or counts[2]),
         rule=rule,
+        is_grounded=is_grounded,
+        is_unparsed=is_unparsed,
     )
 
 

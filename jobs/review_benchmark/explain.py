@@ -18,7 +18,7 @@ from jobs.kit.explain import (
     summary_fact,
 )
 from jobs.kit.replies import AnswerSubset
-from jobs.kit.text_format import plural
+from jobs.kit.text_format import listed, plural
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.answered_questions import question_page
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
@@ -392,3 +392,10 @@ def _summary(explained: ExplainedReview, document: str) -> Fact:
 
 def _head(chosen: SelectedPaper, title: str) -> Heading:
     return Heading(f"{chosen.name}  {title}", level=1)
+
+
+def describe(dataset: ReviewDataset, /) -> Iterator[str]:
+    """Yields the questions of the reviews."""
+    questions = (review.question or review.title for review in dataset.reviews)
+    reviews = plural(len(dataset.reviews), "review")
+    yield f"{reviews}: {listed(questions, most=4)}"

@@ -52,6 +52,12 @@ def _refuse_explain(
     )
 
 
+def _describe_extraction(dataset: ExtractionInputs) -> tuple[str, ...]:
+    """What is read from a review's text."""
+    del dataset
+    return ("Included studies, as the text of one review lists them.",)
+
+
 class ReviewBenchmark(Job):
     """Can an agent rebuild a Cochrane review's list of included studies?
 
@@ -90,6 +96,11 @@ class ReviewBenchmark(Job):
             Deferred("jobs.review_benchmark.score:score"),
             Deferred("jobs.review_benchmark.score_without_truth:score"),
         ),
+    )
+    describe = either(
+        _is_extraction,
+        _describe_extraction,
+        Deferred("jobs.review_benchmark.explain:describe"),
     )
     explain = either(
         _is_extraction,

@@ -96,18 +96,20 @@ def _judged(  # noqa: PLR0911 - a line for each kind of value
     dataset, task = results.dataset, answer.task
     match _PARSERS[task.stage](dataset, task, answer.reply):
         case ParseFailure(reason=reason):
-            return Judged(rule=reason)
+            return Judged.unparsed(reason)
         case SearchPlan(queries=queries, dropped=dropped):
             rule = f"{dropped} dropped" if dropped else ""
             return Judged(value=f"{len(queries)} queries", rule=rule)
         case Relevance(score=score, rule=rule):
             review, paper = requests.paper_of_key(task.key)
             is_truth = str(paper) in truth.get((task.model, review), frozenset())
+            is_included = dataset.settings.includes(score)
             return Judged(
                 value=f"{score:g}",
                 expected=EXPECTED[is_truth],
-                correct=dataset.settings.includes(score) == is_truth,
+                correct=is_included == is_truth,
                 rule=rule,
+                label=EXPECTED[is_included],
             )
         case Conclusion(direction=direction, certainty=certainty):
             value = f"{direction or NOT_STATED}, certainty {certainty or NOT_STATED}"

@@ -274,15 +274,16 @@ def _judged(dataset: ReviewDataset, answer: Answer) -> Judged | None:
         return None
     match _PARSERS[answer.task.stage](dataset, answer.task, answer.reply):
         case ParseFailure(reason=reason):
-            return Judged(rule=reason)
+            return Judged.unparsed(reason)
         case SearchPlan(queries=queries):
             return Judged(value=plural(len(queries), "query", "queries"))
         case Relevance(score=score, rule=rule):
             decision = DECISIONS[dataset.settings.includes(score)]
-            return Judged(value=f"{score:g}, {decision}", rule=rule)
+            return Judged(value=f"{score:g}, {decision}", rule=rule, label=decision)
         case Conclusion(direction=direction, certainty=certainty):
             stated = (direction or "not stated", certainty or "not stated")
-            return Judged(value="{}, certainty {}".format(*stated))
+            value = "{}, certainty {}".format(*stated)
+            return Judged(value=value, label=stated[0])
         case _:
             return None
 

@@ -19,7 +19,7 @@ from jobs.kit.explain import (
     summary_fact,
 )
 from jobs.kit.metrics.columns import Bools
-from jobs.kit.text_format import plural
+from jobs.kit.text_format import listed, plural
 from jobs.screening.data import (
     UNLABELLED,
     ArticleText,
@@ -58,6 +58,21 @@ from store.document import (
     Words,
     number,
 )
+
+
+def describe(dataset: ScreeningDataset, /) -> Iterator[str]:
+    """Yields what papers are screened for: the question or title of each review."""
+    validation_set = dataset.validation_set
+    if validation_set is None:
+        return
+    reviews = (
+        (review.criteria.question if review.criteria else "")
+        or review.text.title
+        or review.id
+        for review in validation_set.reviews
+    )
+    records = plural(len(validation_set.records), "record")
+    yield f"{records} screened for: {listed(reviews, most=4)}"
 
 
 def _answer_blocks(answers: Iterable[Answer], *, imported: bool) -> Iterator[Block]:

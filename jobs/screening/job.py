@@ -35,6 +35,7 @@ class Screening(Job):
     baseline = staticmethod(baseline)
 
     score = Deferred("jobs.screening.score:score")
+    describe = Deferred("jobs.screening.explain:describe")
     explain = Deferred("jobs.screening.explain:explain")
     explain_inputs = Deferred("jobs.screening.explain_inputs:explain_inputs")
     prepare = Deferred("jobs.screening.prepare:SUBCOMMANDS")

@@ -98,7 +98,15 @@ class RecordVerdicts:
                 expected=expected,
                 correct=None if is_open else decision == expected,
                 rule=rule,
+                label=decision or None,
+                confidence=_confidence(decision, p) if has_p else None,
+                is_unparsed=not decision,
             )
+
+
+def _confidence(decision: str, p: float) -> float | None:
+    """The stated probability of the decision, from that of inclusion."""
+    return {"include": p, "exclude": 1 - p}.get(decision)
 
 
 def _read_as(kind: ReplyKind) -> tuple[str, str] | None:

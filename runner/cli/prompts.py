@@ -15,8 +15,8 @@ from runner.cli.console import DONE, print_json, print_note, print_raw
 from runner.cli.request import SettingsSource
 
 if TYPE_CHECKING:
-    from runner.export import RequestExample
     from runner.job import Job
+    from runner.sent_requests import RequestExample
     from store.events import Input, RunStarted
     from store.runs import RunFolder
 
@@ -100,7 +100,7 @@ def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:
 
 def _of_run(folder: RunFolder, *, as_json: bool) -> int:
     from runner.errors import UsageError
-    from runner.export import SentRequests
+    from runner.sent_requests import SentRequests
     from store.database import open_reader
     from store.read.status import run_started
 
@@ -128,7 +128,7 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
 
 def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
     """Yield the source of the prompts at the start and after each change."""
-    from runner.export import PAGE
+    from runner.sent_requests import PAGE
     from store.events import RunResumed
     from store.read.tasks import events
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from runner.errors import UsageError
 from runner.installed import entry_points
 from runner.job import Job
+from runner.score.notable import NotableAnswers, RunTimes
 from runner.score.result import RunResult
 from runner.scorecard import Cell, Direction, Finding, Metric, Scorecard, Table
 from runner.scorecard import Cell as Value
@@ -443,8 +444,8 @@ FIGURE_FORMATS: tuple[FigureFormat, ...] = ("svg", "png")
 class ReportSource:
     """Input of a report, beside the files in the scoring's folder.
 
-    It has neither time nor path: the same scoring gives the same report. The progress
-    of the run is in `operations.json`.
+    It has no path, and no time but those of the log: the same scoring of the same log
+    gives the same report. The progress of the run is in `operations.json`.
     """
 
     job: str
@@ -458,6 +459,11 @@ class ReportSource:
     is_imported: bool  #: the answers were imported
     changed_settings: tuple[str, ...]  #: settings whose files differ from the run's
     figure_formats: tuple[FigureFormat, ...] = FIGURE_FORMATS  #: of the files
+    settings: BaseModel | None = None  #: all settings of the scoring
+    description: tuple[str, ...] = ()  #: what the models were asked, in words
+    times: RunTimes | None = None
+    notable: NotableAnswers = field(default_factory=NotableAnswers)
+    has_explain: bool = True  #: whether `siftlog explain` knows the job's items
 
 
 Writer: TypeAlias = Callable[[Path, ReportSource], Iterable[Finding]]

@@ -35,6 +35,7 @@ from runner.score.scoring import (
 from runner.workload import as_json, validated
 from store.database import open_reader
 from store.events import Input, RunStarted, ScoringRecorded
+from store.notable import NotableItems
 from store.query import parse_query
 from store.read.status import run_started, scorings, status
 from store.read.tasks import changed_tasks, parts
@@ -149,7 +150,7 @@ class Rescorer:
             UsageError: the settings are inconsistent.
         """
         settings = self.placed(basis)
-        reader = self._reader(basis.seq)
+        reader = self.reader_at(basis.seq)
         return replayed(
             self.job, reader, settings, list(basis.inputs), through_seq=basis.seq
         )
@@ -182,7 +183,7 @@ class Rescorer:
         """Return whether no answer has changed since that event."""
         return not changed_tasks(self.reader, parse_query(""), seq, 1)
 
-    def _reader(self, seq: int) -> sqlite3.Connection:
+    def reader_at(self, seq: int) -> sqlite3.Connection:
         """Return a reader of the log up to that event."""
         if self.is_still_after(seq):
             return self.reader
@@ -318,15 +319,16 @@ def redraw(
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"
-            write_files(draft, repeated.scorecard, repeated.content, operations)
+            items = NotableItems()
+            write_files(draft, repeated.scorecard, repeated.content, operations, items)
             before = set(names(draft))
             settings = validated(run.job, json.loads(recorded.settings))
             report_source = reported(
                 run.job,
-                run.started,
+                run.reader_at(recorded.seq),
                 settings,
                 repeated,
-                recorded.inputs,
+                items,
                 figures=figures,
             )
             write_reports(draft, report_source)

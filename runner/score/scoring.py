@@ -17,10 +17,11 @@ from typing import TextIO, assert_never
 from pydantic import BaseModel
 
 from runner.fingerprint import code_hash, files_of, input_hashes, manifest
-from runner.job import Job
+from runner.job import Dataset, Job
 from runner.job_faults import calling, parser_faults
 from runner.run.folder import owner
 from runner.score.log_answers import LogAnswers, ParsedFolder
+from runner.score.notable import notable_answers, run_times
 from runner.score.parsed_replies import FOLDER
 from runner.score.render import (
     FIGURE_FORMATS,
@@ -59,6 +60,7 @@ from store.database import open_reader
 from store.errors import CorruptLog
 from store.events import Blob, Entry, Input, RunResumed, RunStarted, ScoringRecorded
 from store.log.sqlite import SqliteLog
+from store.notable import NotableItems
 from store.read.status import Status, run_started, scorings, status
 from store.read.tasks import events, parts
 from store.read.usage import usage_counts
@@ -168,6 +170,7 @@ class Scoring:
     """Class and line of exceptions in parsers; those replies count as unparsed."""
     findings: tuple[Finding, ...] = ()
     """Findings of the reports, such as a figure that could not be drawn."""
+    dataset: Dataset = field(default=None, repr=False)  #: that was scored
 
     @property
     def digest(self) -> str:
@@ -273,11 +276,11 @@ async def score_run(
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"
-            write_files(draft, result.scorecard, result.content, operations)
-            if report:
-                first = run_started(reader)
+            items = NotableItems() if report else None
+            write_files(draft, result.scorecard, result.content, operations, items)
+            if items is not None:
                 report_source = reported(
-                    job, first, settings, result, inputs, figures=figures
+                    job, reader, settings, result, items, figures=figures
                 )
                 result = replace(result, findings=write_reports(draft, report_source))
             async with await SqliteLog.open(
@@ -331,7 +334,8 @@ def replayed(
     state = status(reader)
     with calling(job, "score"), parser_faults() as faults:
         stored = answers(reader, first, through_seq, parsed)
-        card = job.score(job.load(settings), stored)
+        dataset = job.load(settings)
+        card = job.score(dataset, stored)
     return Scoring(
         number=None,
         job=job.name,
@@ -345,6 +349,7 @@ def replayed(
         seq=through_seq,
         ended=state.tasks.completed + state.tasks.failed,
         parser_faults=tuple(faults),
+        dataset=dataset,
     )
 
 
@@ -392,25 +397,42 @@ def names(folder: Path) -> tuple[str, ...]:
 
 def reported(
     job: Job,
-    first: RunStarted,
+    reader: sqlite3.Connection,
     settings: BaseModel,
     scoring: Scoring,
-    inputs: Sequence[Input],
+    items: NotableItems,
     *,
     figures: Sequence[FigureFormat],
 ) -> ReportSource:
-    """Return the input of reports on a scoring."""
+    """Return the input of reports on a scoring.
+
+    Args:
+        job: the job of the run.
+        reader: of the log as the scoring read it.
+        settings: the settings of the scoring.
+        scoring: the scoring.
+        items: which have watched its verdicts.
+    """
+    first = run_started(reader)
+    purpose = " ".join((type(job).__doc__ or "").strip().split("\n\n")[0].split())
+    with calling(job, "describe"):
+        description = (purpose, *job.describe(scoring.dataset))
     return ReportSource(
         job=job.name,
         job_version=job.version,
         run_id=first.run_id,
         scorecard=scoring.scorecard,
         digest=scoring.digest,
-        inputs=tuple(inputs),
+        inputs=scoring.inputs,
         changes=changes(job, settings, tuple(scoring.scorecard.settings)),
         is_imported=first.imported,
         changed_settings=scoring.changed_settings,
         figure_formats=tuple(figures) or FIGURE_FORMATS,
+        settings=settings,
+        description=tuple(filter(None, description)),
+        times=run_times(reader, scoring.seq),
+        notable=notable_answers(items.ranking(), reader, job, scoring.dataset),
+        has_explain=type(job).explain is not Job.explain,
     )
 
 
@@ -422,14 +444,29 @@ def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
 
 
 def write_files(
-    draft: Path, card: Scorecard, content: bytes, operations: bytes
+    draft: Path,
+    card: Scorecard,
+    content: bytes,
+    operations: bytes,
+    items: NotableItems | None = None,
 ) -> None:
-    """Write all files of a scoring except reports into a new folder."""
+    """Write all files of a scoring except reports into a new folder.
+
+    Args:
+        draft: the folder.
+        card: the scorecard.
+        content: of `scorecard.json`.
+        operations: content of `operations.json`.
+        items: watch the verdicts, for reports.
+    """
     draft.mkdir()
     (draft / "scorecard.json").write_bytes(content)
     (draft / OPERATIONS).write_bytes(operations)
     (draft / RESULT).write_bytes(result_of(card).json())
-    write_verdicts(draft / "verdicts.db", _write_files(draft, card))
+    verdicts = _write_files(draft, card)
+    if items is not None:
+        verdicts = items.watch(verdicts)
+    write_verdicts(draft / "verdicts.db", verdicts)
 
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/){0,2}[A-Za-z0-9_][A-Za-z0-9._-]*")

@@ -551,6 +551,9 @@ WHERE m.kind = ? ORDER BY m.seq DESC LIMIT 1;
 SELECT e.seq, k.name, e.ver, e.facts
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = 'tasks_planned' AND m.seq <= ? ORDER BY m.seq DESC LIMIT 1;
+-- name: work_times
+SELECT (SELECT ts_us FROM event ORDER BY seq LIMIT 1),
+  (SELECT ts_us FROM event WHERE seq <= ? AND task IS NOT NULL ORDER BY seq DESC LIMIT 1);
 -- name: events_back
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
 FROM event AS e JOIN kind AS k ON k.id = e.kind

@@ -76,6 +76,18 @@ def _rendered(child: Child) -> str:
     return "".join(map(_rendered, child))
 
 
+EXCERPT_CHARS = 700
+"""Characters of a prompt or reply that a page shows."""
+
+
+def excerpt(text: str) -> Element:
+    """A text from outside in its own lines, set off from ours."""
+    safe = printable(text)
+    if len(safe) > EXCERPT_CHARS:
+        safe = f"{safe[: EXCERPT_CHARS - 1]}…"
+    return element("div", Element(html.escape(safe)), class_="excerpt")
+
+
 def display_text(text: str) -> str:
     """What a page shows of a text from outside."""
     safe = printable(text)
@@ -166,7 +178,9 @@ def html_table(
     caption: Child,
     columns: Sequence[Column],
     rows: Sequence[Sequence[Child]],
-    keys: Sequence[str] = (),
+    keys: Sequence[Child] = (),
+    *,
+    is_stacked: bool = False,
 ) -> Element:
     """A table; the first cell of a row is its head.
 
@@ -175,10 +189,16 @@ def html_table(
         columns: texts and numbers; of the blocks of a document the titles count.
         rows: a cell for each column.
         keys: a name below the title of each column; "": none.
+        is_stacked: whether a narrow screen shows each row as a block of lines, which
+            begin with the titles, instead of scrolling it.
     """
     classes = ["n" if isinstance(column, Numbers) else None for column in columns]
     titles = (
-        with_key(column.title, _breaking(key)) if key else _breaking(column.title)
+        (column.title, key)
+        if isinstance(key, Element) and key
+        else with_key(column.title, _breaking(str(key)))
+        if key
+        else _breaking(column.title)
         for column, key in zip(columns, keys or [""] * len(columns), strict=True)
     )
     head = (
@@ -190,8 +210,16 @@ def html_table(
             "tr",
             element("th", row[0], scope="row", class_=classes[0]),
             (
-                element("td", cell, class_=kind)
-                for cell, kind in zip(row[1:], classes[1:], strict=True)
+                element(
+                    "td",
+                    # beside its title it must be one thing
+                    element("span", cell, class_="cell") if is_stacked else cell,
+                    class_=kind,
+                    data_label=column.title if is_stacked else None,
+                )
+                for cell, kind, column in zip(
+                    row[1:], classes[1:], columns[1:], strict=True
+                )
             ),
         )
         for row in rows
@@ -202,6 +230,7 @@ def html_table(
             element("caption", element("span", caption)),
             element("thead", element("tr", head)),
             element("tbody", body),
+            class_="stacked" if is_stacked else None,
         ),
         "table",
     )
@@ -213,10 +242,14 @@ def with_key(name: str, key: Child) -> Child:
     return (name, element("span", code, class_="key")) if name else code
 
 
-def folded(summary: str, *inside: Child, is_open: bool = False) -> Element:
+def folded(
+    summary: Child, *inside: Child, is_open: bool = False, class_: str | None = None
+) -> Element:
     """What is shown behind a click on its summary."""
     heading = element("summary", summary)
-    return element("details", heading, inside, open="" if is_open else None)
+    return element(
+        "details", heading, inside, open="" if is_open else None, class_=class_
+    )
 
 
 def _breaking(name: str) -> Child:

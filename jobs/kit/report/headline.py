@@ -1,0 +1,238 @@
+"""Page one of a report: what was asked, by whom, when, for how much, and the result.
+
+The result is a table of models by headline metrics. A model is marked as best where
+the comparisons of the run say so (`jobs.kit.comparison`), and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from jobs.kit.charts import MOST_HEADLINES
+from jobs.kit.comparison.in_run import MetricStanding, standings
+from jobs.kit.report.html import Child, Element, element, facts_list, html_table
+from jobs.kit.text_format import metric_count, metric_interval, metric_target
+from runner.cli.console import duration
+from runner.score.notable import RunTimes
+from runner.score.render import ReportSource
+from runner.score.render import headlines as headline_paths
+from runner.scorecard import Direction, Metric, Scorecard
+from runner.table_rendering import format_number
+from store.document import Numbers, Words
+from store.read.usage import dollars
+
+NAMED_MODELS: Final = 8
+"""Models that the header names."""
+
+DECIDED_PAIRS: Final = 3
+"""Pairs of models that a sentence names."""
+
+BETTER_WORDS: Final[Mapping[Direction, str]] = {
+    "higher": "higher is better",
+    "lower": "lower is better",
+    "neither": "",
+}
+
+
+def description(reported: ReportSource) -> Iterator[Element]:
+    """What was asked, a paragraph each."""
+    for text in reported.description:
+        yield element("p", text, class_="asked")
+
+
+def facts(reported: ReportSource, operations: Mapping[str, Any]) -> Element:
+    """By whom, when, and for how much."""
+    models = [*reported.scorecard.models]
+    named = ", ".join(models[:NAMED_MODELS]) or "none"
+    more = len(models) - NAMED_MODELS
+    return facts_list(
+        {
+            "models": f"{named} and {more} more" if more > 0 else named,
+            **_times(reported.times, is_imported=reported.is_imported),
+            "cost": _cost(operations, is_imported=reported.is_imported),
+            "tasks": _tasks(operations),
+        }
+    )
+
+
+def _times(times: RunTimes | None, *, is_imported: bool) -> Mapping[str, str]:
+    if times is None:
+        return {}
+    start = datetime.fromtimestamp(times.started_us / 1e6, UTC)
+    when = f"{start.day} {start:%B %Y, %H:%M} UTC"
+    if is_imported:
+        return {"imported": when}
+    seconds = (times.ended_us - times.started_us) / 1e6
+    return {"started": when, "duration": duration(seconds)}
+
+
+def _cost(operations: Mapping[str, Any], *, is_imported: bool) -> str:
+    if is_imported:
+        return "not known: the answers were imported"
+    cost, open_usd = operations["cost_usd"], operations.get("possible_usd")
+    text = "not known: a price is missing" if cost is None else dollars(cost)
+    return f"{text}; {dollars(open_usd)} may still be billed" if open_usd else text
+
+
+def _tasks(operations: Mapping[str, Any]) -> str:
+    tasks = operations["tasks"]
+    counts = [f"{tasks['completed']:,} completed"]
+    counts += [
+        f"{tasks[state]:,} {state}"
+        for state in ("failed", "skipped", "open")
+        if tasks[state]
+    ]
+    return ", ".join(counts)
+
+
+def main_paths(card: Scorecard) -> list[str]:
+    """The metrics of page one: the headline, then those with a better and a worse.
+
+    A job without headline metrics has its first metrics there.
+    """
+    paths = headline_paths(card)
+    if not paths:
+        every = (m.path for metrics in card.models.values() for m in metrics)
+        paths = [*dict.fromkeys(every)]
+    directions = {
+        metric.path: metric.direction
+        for metrics in card.models.values()
+        for metric in metrics
+    }
+    known = [path for path in paths if path in directions]
+    by_use = sorted(
+        known, key=lambda p: (p != card.headline, directions[p] == "neither")
+    )
+    return by_use[:MOST_HEADLINES]
+
+
+def results(reported: ReportSource) -> Iterator[Element]:
+    """Models by headline metrics, and what comparisons say about them."""
+    card = reported.scorecard
+    paths = main_paths(card)
+    if not paths:
+        yield element("p", "There is no metric.")
+        return
+    table = metrics_by_path(card)
+    compared: Mapping[str, MetricStanding] = {}
+    if len(table) > 1:
+        compared = standings(card.comparable, paths, reported.settings)
+    columns = [metric_by_model(table, path) for path in paths]
+    best = [
+        _best(compared.get(path), of) for path, of in zip(paths, columns, strict=True)
+    ]
+    yield html_table(
+        _caption(card),
+        [Words("model"), *(Numbers(_first(of).label) for of in columns)],
+        [
+            [
+                model,
+                *(
+                    _cell(of.get(model), is_best=model == name)
+                    for of, name in zip(columns, best, strict=True)
+                ),
+            ]
+            for model in table
+        ],
+        ["", *map(_key, columns)],
+        is_stacked=True,
+    )
+    yield from _comparison(compared, dict(zip(paths, columns, strict=True)))
+
+
+def metrics_by_path(card: Scorecard) -> dict[str, dict[str, Metric]]:
+    """The metrics of each model by path."""
+    return {
+        model: {metric.path: metric for metric in metrics}
+        for model, metrics in card.models.items()
+    }
+
+
+def metric_by_model(
+    table: Mapping[str, Mapping[str, Metric]], path: str
+) -> dict[str, Metric]:
+    """One metric of the models that have it."""
+    return {model: of[path] for model, of in table.items() if path in of}
+
+
+def _first(of: Mapping[str, Metric]) -> Metric:
+    return next(iter(of.values()))
+
+
+def _key(of: Mapping[str, Metric]) -> Child:
+    better = BETTER_WORDS[_first(of).direction]
+    return element("span", better, class_="key") if better else ""
+
+
+def _caption(card: Scorecard) -> str:
+    level = card.settings.get("level")
+    size = f"{100 * level:.4g} % interval" if isinstance(level, float) else "interval"
+    return f"Below each value: its {size}; n is the number of items."
+
+
+def _cell(metric: Metric | None, *, is_best: bool) -> Child:
+    if metric is None:
+        return "-"
+    value: Child = format_number(metric.value)
+    if is_best:
+        value = (element("strong", value), " ", element("span", "best", class_="best"))
+    texts = (
+        metric_interval(metric),
+        f"n = {metric_count(metric)}",
+        metric_target(metric),
+    )
+    lines = (element("span", text, class_="ends") for text in texts if text)
+    return value, lines
+
+
+def _best(standing: MetricStanding | None, of: Mapping[str, Metric]) -> str | None:
+    if standing is None:
+        return None
+    return standing.best([m for m, metric in of.items() if metric.value is not None])
+
+
+def _comparison(
+    compared: Mapping[str, MetricStanding], columns: Mapping[str, Mapping[str, Metric]]
+) -> Iterator[Element]:
+    """A line for each thing that comparisons say, with the metrics it is about."""
+    if not compared:
+        return
+    by_sentence: dict[str, list[str]] = {}
+    for path, standing in compared.items():
+        sentence = _sentence(standing, columns[path])
+        by_sentence.setdefault(sentence, []).append(_first(columns[path]).label)
+    missing = [_first(of).label for path, of in columns.items() if path not in compared]
+    if missing:
+        by_sentence["not compared: it has no value for each item"] = missing
+    yield element(
+        "ul",
+        (
+            element("li", element("strong", "; ".join(names)), f": {sentence}.")
+            for sentence, names in by_sentence.items()
+        ),
+        class_="comparison",
+    )
+    first = next(iter(compared.values()))
+    note = first.rule.sentence(first.cluster)
+    yield element("p", f"{note[:1].upper()}{note[1:]}.", class_="note")
+
+
+def _sentence(standing: MetricStanding, of: Mapping[str, Metric]) -> str:
+    best = _best(standing, of)
+    if best is not None:
+        others = [model for model in of if model != best]
+        more = len(others) - DECIDED_PAIRS
+        if more > 0:
+            others[DECIDED_PAIRS:] = [f"{more} more"]
+        return f"{best} is better than {' and '.join(others)}"
+    if standing.has_too_few:
+        return f"no best model, too few {standing.cluster}s to compare"
+    texts = [f"{winner} is better than {loser}" for winner, loser in standing.decided]
+    more = len(texts) - DECIDED_PAIRS
+    if more > 0:
+        texts[DECIDED_PAIRS:] = [f"{more} more pairs differ"]
+    if not texts:
+        return "no best model, no clear difference"
+    return f"no best model; {', '.join(texts)}; no other clear difference"

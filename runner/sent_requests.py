@@ -1,0 +1,179 @@
+"""Reads the requests of a run from its log, and the texts of replies."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, assert_never
+
+from runner.messages import AnyReply, Ranking, Reply, Vectors
+from store.events import AttemptStarted
+from store.read.tasks import events, part_text, parts
+from store.tables import last_started, payload, tasks_numbered
+from store.task import TaskRow
+
+PAGE: Final = 1_000
+"""Events read at a time."""
+
+_CACHED_TEXTS: Final = 256
+"""Number of decoded texts kept: consecutive requests are about the same paper."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRequest:
+    """A request with its texts."""
+
+    kind: str  #: chat, embed or rerank
+    messages: tuple[tuple[str, str], ...] = ()  #: role and text of a chat's messages
+    schema: str | None = None  #: JSON schema of a chat's reply
+    texts: tuple[str, ...] = ()  #: texts to embed or rank
+    query: str | None = None  #: query of a rerank
+
+    @property
+    def json(self) -> str:
+        """Return the model's input as JSON: a list of messages, or the texts."""
+        if self.kind == "chat":
+            content: Any = [{"role": role, "content": t} for role, t in self.messages]
+        elif self.query is None:
+            content = list(self.texts)
+        else:
+            content = {"query": self.query, "documents": list(self.texts)}
+        return json.dumps(content, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestExample:
+    """One of several similar requests of a stage, and their number."""
+
+    stage: str
+    key: str
+    task: int
+    model: str
+    request_sha256: str
+    requests: int
+    request: SentRequest
+
+
+class SentRequests:
+    """Reads requests from a log; caches decoded texts."""
+
+    def __init__(self, reader: sqlite3.Connection) -> None:
+        self._reader = reader
+        self._text: Callable[[str], str] = lru_cache(_CACHED_TEXTS)(self._read_text)
+
+    def of_task(self, task: int) -> tuple[str, SentRequest] | None:
+        """Return hash and content of a task's last request; None if none was sent."""
+        last_attempt = last_started(self._reader, task)
+        if last_attempt is None:
+            return None
+        seq, started = last_attempt
+        request = self._read(seq)
+        return None if request is None else (started.request_sha256, request)
+
+    def examples(self) -> list[RequestExample]:
+        """Return the first request of each form in each stage, by task number.
+
+        Requests of one form have the same stage, system message, roles of messages and
+        schema.
+        """
+        first: dict[tuple[str, str], tuple[TaskRow, int, str]] = {}
+        counts: Counter[tuple[str, str]] = Counter()
+        for row, seq, sha256 in self._sent():
+            form = (row.stage, _form(self._facts(seq)))
+            counts[form] += 1
+            if form not in first or row.task < first[form][0].task:
+                first[form] = (row, seq, sha256)
+        examples = []
+        for form, (row, seq, sha256) in first.items():
+            request = self._read(seq)
+            if request is not None:
+                examples.append(
+                    RequestExample(
+                        stage=row.stage,
+                        key=row.key,
+                        task=row.task,
+                        model=row.model,
+                        request_sha256=sha256,
+                        requests=counts[form],
+                        request=request,
+                    )
+                )
+        return sorted(examples, key=lambda example: example.task)
+
+    def _sent(self) -> Iterator[tuple[TaskRow, int, str]]:
+        """Yield every started attempt: its task, the event and the request's hash."""
+        after = 0
+        while page := events(
+            self._reader, after=after, limit=PAGE, kinds=["attempt_started"]
+        ):
+            after = page[-1].seq
+            started = [
+                (recorded.seq, recorded.event)
+                for recorded in page
+                if isinstance(recorded.event, AttemptStarted)
+            ]
+            numbers = sorted({event.task for _, event in started})
+            rows = {row.task: row for row in tasks_numbered(self._reader, numbers)}
+            for seq, event in started:
+                yield rows[event.task], seq, event.request_sha256
+
+    def _read(self, seq: int) -> SentRequest | None:
+        facts = self._facts(seq)
+        kind = facts.get("kind", "chat")
+        if kind == "embed":
+            return SentRequest(kind=kind, texts=self._texts(facts["texts"]))
+        if kind == "rerank":
+            return SentRequest(
+                kind=kind,
+                texts=self._texts(facts["documents"]),
+                query=self._text(facts["query"]),
+            )
+        if "messages" not in facts:
+            return None
+        schema = facts.get("schema")
+        return SentRequest(
+            kind=kind,
+            messages=tuple(
+                (message["role"], "".join(self._texts(message["parts"])))
+                for message in facts["messages"]
+            ),
+            schema=self._text(schema["sha256"]) if schema else None,
+        )
+
+    def _facts(self, seq: int) -> dict[str, Any]:
+        body = payload(self._reader, seq)
+        return json.loads(body) if body else {}
+
+    def _texts(self, hashes: Iterable[str]) -> tuple[str, ...]:
+        return tuple(map(self._text, hashes))
+
+    def _read_text(self, sha256: str) -> str:
+        key = bytes.fromhex(sha256)
+        return part_text(key, parts(self._reader, [key]).get(key, b""))
+
+
+def _form(facts: Mapping[str, Any]) -> str:
+    """Return what requests of one form have in common."""
+    messages = facts.get("messages", [])
+    system = [message["parts"] for message in messages if message["role"] == "system"]
+    roles = [message["role"] for message in messages]
+    return json.dumps([facts.get("kind"), system, roles, facts.get("schema")])
+
+
+def reply_text(reply: AnyReply) -> str:
+    """Return a reply as one cell: its text, or its numbers as JSON."""
+    match reply:
+        case Reply():
+            return reply.text
+        case Vectors():
+            return json.dumps(reply.numbers())
+        case Ranking():
+            return json.dumps(
+                [[document.index, document.score] for document in reply.results]
+            )
+        case _:
+            assert_never(reply)

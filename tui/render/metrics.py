@@ -59,8 +59,8 @@ class ChartedHistory:
     def axis(self) -> PlotAxis:
         """The columns as an axis."""
         return PlotAxis(
-            first=self.history.columns[0].first,
-            width=self.history.width,
+            first=self.history.columns[0].first * _S_PER_MINUTE,
+            width=self.history.width * _S_PER_MINUTE,
             count=len(self.history.columns),
             cursor=self.cursor,
             flagged=frozenset(self.flags),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import pairwise
 
 from textual.content import Content
@@ -219,6 +220,18 @@ def plot(
         figure: formats a value.
         ceiling: upper limits of the values, drawn as a line; empty: none.
     """
+    return _plot(tuple(values), axis, room, figure, tuple(ceiling))
+
+
+# between two steps of a course every refresh draws the same
+@lru_cache(maxsize=64)
+def _plot(
+    values: tuple[float | None, ...],
+    axis: PlotAxis,
+    room: Room,
+    figure: Callable[[float], str],
+    ceiling: tuple[float | None, ...],
+) -> Content:
     cells = max(1, room.width - LABEL)
     is_low = room.height < _LOW
     height = max(1, room.height - (1 if is_low else 2))

@@ -50,6 +50,7 @@ class Monitor(TerminalControlApp):
         (80, "-small"),
         (100, "-middle"),
         (120, "-wide"),
+        (150, "-broad"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (24, "-low")]  # noqa: RUF012 - likewise
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -25,8 +25,8 @@ from tui.terminal.shell import RefreshRate, TerminalApp
 from tui.widgets.panel import TextBlock
 
 LINES = 8
-_AROUND = 4
-"""Lines of the header (two), the errors and the footer."""
+_AROUND = 5
+"""Lines of the header (three), the errors and the footer."""
 
 
 def brief(snapshot: RunSnapshot, room: Room) -> Content:

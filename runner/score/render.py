@@ -112,6 +112,8 @@ def operations_json(
         "possible_usd": state.possible_usd,
         "errors": dict(state.errors),
         "findings": list(state.findings),
+        # for readers that have no job: scorecard.json does not rank metrics
+        "headlines": headlines(card),
         # the usage of imported answers is unknown
         "models": {}
         if state.imported

@@ -28,7 +28,9 @@ from store.fold import MARKED
 from store.fold_state import US_PER_S
 from store.query import EventQuery
 from store.read.live import Traffic, traffic
+from store.read.tasks import event_times
 from store.tables import damaged, event_in, recorded_rows, task_events, visible_seq
+from store.task import usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,22 @@ class RecentLatencies:
     p99_ms: float
 
 
+LATENCY_STEPS = 60
+"""Maximum parts of the time of the latest answers."""
+ANSWERS_A_STEP = 8
+"""Minimum mean number of answers in a part: below, a percentile is one answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyCourse:
+    """Latencies of the latest answers of all models, in equal parts of their time."""
+
+    first_us: int  #: start of the first part
+    width_us: int  #: of each part
+    p50_ms: tuple[float | None, ...]  #: None: no answer came
+    p95_ms: tuple[float | None, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedFailure:
     """A failure that recurred without a different one in between."""
@@ -154,6 +172,7 @@ class RecentAnswers:
     until_us: int | None
     models: tuple[RecentLatencies, ...]
     failure: RepeatedFailure | None  #: the last failed attempt
+    course: LatencyCourse | None = None  #: None: too few answers
 
     @property
     def seconds(self) -> float:
@@ -211,7 +230,99 @@ class AnswerTail:
             until_us=self._answers[-1][0] if self._answers else None,
             models=tuple(_recent(model, by_model[model]) for model in sorted(by_model)),
             failure=self._failure,
+            course=_latency_course(self._answers),
         )
+
+
+def _latency_course(answers: Sequence[tuple[int, str, float]]) -> LatencyCourse | None:
+    """Divide the time of *answers*, ascending, into parts with enough of them."""
+    count = min(LATENCY_STEPS, len(answers) // ANSWERS_A_STEP)
+    if count < 2:  # noqa: PLR2004 - one part is no course
+        return None
+    first_us = answers[0][0]
+    width_us = (answers[-1][0] - first_us) // count + 1
+    parts: list[list[float]] = [[] for _ in range(count)]
+    for at_us, _, latency_ms in answers:
+        parts[min(count - 1, (at_us - first_us) // width_us)].append(latency_ms)
+    ordered = [sorted(part) for part in parts]
+    return LatencyCourse(
+        first_us=first_us,
+        width_us=width_us,
+        p50_ms=tuple(nearest_rank(part, 0.5) if part else None for part in ordered),
+        p95_ms=tuple(nearest_rank(part, 0.95) if part else None for part in ordered),
+    )
+
+
+COMPLETIONS_READ = 6_000
+"""Events whose completed tasks one read finds, by index: some milliseconds."""
+COMPLETIONS_KEPT_S = 1_900
+"""Seconds kept: charts of longer windows have minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletedSecond:
+    """Tasks completed in one second."""
+
+    second: int  #: since 1970 UTC
+    n: int
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completions:
+    """Tasks completed by second, at the end of a log."""
+
+    since_us: int  #: all completions after this time are included
+    seconds: tuple[CompletedSecond, ...]  #: ascending; others had none
+
+
+class CompletionTail:
+    """Remembers the latest completions of one log, and its read position.
+
+    A run that is younger than half an hour has too few minutes for a chart. Each read
+    is bounded: of older completions only the minutes are known.
+    """
+
+    def __init__(self) -> None:
+        self._seq = 0
+        self._since_us = 0
+        self._seconds: dict[int, CompletedSecond] = {}
+        self._completions = Completions(since_us=0, seconds=())
+
+    def read(self, conn: sqlite3.Connection) -> Completions:
+        """Read new completions and return all that are remembered."""
+        last = visible_seq(conn)
+        if last == self._seq:
+            return self._completions
+        after = max(self._seq, last - COMPLETIONS_READ)
+        if after != self._seq or not self._since_us:
+            # what was read before has a gap behind it
+            self._seconds = {}
+            first = event_times(conn, [max(1, after)])
+            self._since_us = first.get(max(1, after), 0)
+        for second, n, cost_pico in conn.execute(
+            SQL["completions"], (after, last)
+        ).fetchall():
+            before = self._seconds.get(second)
+            self._seconds[second] = CompletedSecond(
+                second=second,
+                n=n + (before.n if before else 0),
+                cost_usd=usd(cost_pico) + (before.cost_usd if before else 0.0),
+            )
+        self._seq = last
+        self._forget(max(self._seconds, default=0) - COMPLETIONS_KEPT_S)
+        self._completions = Completions(
+            since_us=self._since_us, seconds=tuple(self._seconds.values())
+        )
+        return self._completions
+
+    def _forget(self, first: int) -> None:
+        """Forget seconds before *first*."""
+        for second in list(self._seconds):
+            if second >= first:
+                break
+            del self._seconds[second]
+            self._since_us = max(self._since_us, first * US_PER_S)
 
 
 def _recent(model: str, latencies: Sequence[float]) -> RecentLatencies:

@@ -512,6 +512,11 @@ FROM event AS e JOIN kind AS k ON k.id = e.kind
 JOIN task AS t ON t.task = e.task JOIN model AS m ON m.id = t.model
 WHERE e.seq > ? AND e.seq <= ? AND k.name IN ('attempt_answered', 'attempt_failed')
 ORDER BY e.seq;
+-- name: completions
+SELECT e.ts_us / 1000000 AS second, count(*), coalesce(sum(t.cost_pico), 0)
+FROM task AS t JOIN event AS e ON e.seq = t.updated_seq
+WHERE t.updated_seq > ? AND t.updated_seq <= ? AND t.state = 3
+GROUP BY second ORDER BY second;
 -- name: next_retries
 SELECT stage, model, min(not_before_us) FROM tasks
 WHERE state = 2 AND not_before_us IS NOT NULL GROUP BY stage, model;

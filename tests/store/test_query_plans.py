@@ -28,6 +28,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "next_retries": (),
     "oldest_in_flight": (5,),
     "outcomes": (0, 9),
+    "completions": (0, 9),
     "lane_costs": (),
     "error_classes": (),
     "failures": (9,),

@@ -1,6 +1,6 @@
 """Draws charts as lines of text: bars, sparklines, curves with axes.
 
-Pure. Times are whole minutes since 1970 and are shown in UTC; an unknown value leaves a
+Pure. Times are whole seconds since 1970 and are shown in UTC; an unknown value leaves a
 gap, unlike a value of zero.
 
 Linear in the cells drawn: more values than columns are first combined into buckets
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import pairwise
 
 from textual.content import Content
@@ -163,17 +164,22 @@ _LOW = 6
 _HALF_FROM = 5
 """Height of a curve from which its middle is labelled too."""
 _STEPS = (1, 2, 3, 5)
-_DAY = 1440
-_TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, _DAY, 2 * _DAY, 7 * _DAY)
-"""Possible minutes between two labelled times; round on the clock."""
+_MINUTE = 60
+_DAY = 1440 * _MINUTE
+_TICKS = (
+    *(5, 10, 15, 30),
+    *(n * _MINUTE for n in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
+    *(_DAY, 2 * _DAY, 7 * _DAY),
+)
+"""Possible seconds between two labelled times; round on the clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlotAxis:
     """The time axis of a plot, from left to right."""
 
-    first: int  #: start minute of the first value
-    width: int  #: minutes per value
+    first: int  #: start of the first value, seconds since 1970 UTC
+    width: int  #: seconds per value
     count: int  #: number of values
     cursor: int | None = None  #: the selected value
     flagged: frozenset[int] = frozenset()  #: values with events
@@ -214,6 +220,18 @@ def plot(
         figure: formats a value.
         ceiling: upper limits of the values, drawn as a line; empty: none.
     """
+    return _plot(tuple(values), axis, room, figure, tuple(ceiling))
+
+
+# between two steps of a course every refresh draws the same
+@lru_cache(maxsize=64)
+def _plot(
+    values: tuple[float | None, ...],
+    axis: PlotAxis,
+    room: Room,
+    figure: Callable[[float], str],
+    ceiling: tuple[float | None, ...],
+) -> Content:
     cells = max(1, room.width - LABEL)
     is_low = room.height < _LOW
     height = max(1, room.height - (1 if is_low else 2))
@@ -328,9 +346,10 @@ def _times(
     """Return the line under a curve, and its times where cells are free."""
     rule, words = [glyphs.rule] * cells, [" "] * cells
     free = 0
-    for minute in _ticks(axis, cells):
-        at = columns.left((minute - axis.first) // axis.width) // _in_cell(glyphs)
-        word = _clock(minute, axis)
+    ticks = _ticks(axis, cells)
+    for second in ticks:
+        at = columns.left((second - axis.first) // axis.width) // _in_cell(glyphs)
+        word = _clock(second, axis, ticks.step)
         end = at + len(word) + 1
         if free <= at and end <= cells and taken.isdisjoint(range(at, end)):
             rule[at] = glyphs.tick
@@ -363,15 +382,24 @@ def _axis_rule(
 
 
 def _ticks(axis: PlotAxis, cells: int) -> range:
-    """Return the minutes to label, as many as fit."""
+    """Return the seconds to label, as many as fit."""
     span = axis.count * axis.width
-    most = max(1, cells // (len(_clock(axis.first, axis)) + 3))
-    step = next((t for t in _TICKS if t >= axis.width and span <= t * most), span)
+    # between full minutes there are seconds to write
+    step = next(
+        (
+            t
+            for t in _TICKS
+            if t >= axis.width
+            and span <= t * max(1, cells // (len(_clock(axis.first, axis, t)) + 3))
+        ),
+        span,
+    )
     return range(-(-axis.first // step) * step, axis.first + span, step)
 
 
-def _clock(minute: int, axis: PlotAxis) -> str:
+def _clock(second: int, axis: PlotAxis, step: int) -> str:
     """Format a time of day; with its date on an axis longer than a day."""
-    timestamp = datetime.fromtimestamp(minute * 60, UTC)
-    is_long = axis.count * axis.width > _DAY
-    return timestamp.strftime("%m-%d %H:%M" if is_long else "%H:%M")
+    timestamp = datetime.fromtimestamp(second, UTC)
+    if axis.count * axis.width > _DAY:
+        return timestamp.strftime("%m-%d %H:%M")
+    return timestamp.strftime("%H:%M:%S" if step % _MINUTE else "%H:%M")

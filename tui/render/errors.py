@@ -6,12 +6,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from store.fold_state import US_PER_S, FailureOutcome
 from tui.render.format import UNKNOWN, duration, task_name, tight
-from tui.render.layout import MUTED, PanelColumn, Room, clip, lines_of, table_lines
-from tui.render.models import term
+from tui.render.layout import (
+    MUTED,
+    PANEL_GAP,
+    PanelColumn,
+    Room,
+    clip,
+    lines_of,
+    table_lines,
+)
+from tui.render.models import names_of, term
 from tui.sources.run_snapshot import LATELY, RunSnapshot
 
 _WORDS = {
@@ -38,6 +47,7 @@ class ErrorRow:
     lately: int | None = None  #: in the last `LATELY` minutes; None: unknown
     a_minute: float | None = None
     task: int | None = None  #: an example
+    models: Counter[str] = field(default_factory=Counter)  #: failed attempts by model
 
     @property
     def next(self) -> str:
@@ -72,6 +82,7 @@ def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
     for error in snapshot.facts.errors:
         of = row(error.error)
         of.all += error.n
+        of.models[error.model] += error.n
         of.task = of.task or error.sample_task
         if error.final is not None:
             of.outcomes[FailureOutcome.FINAL] += error.final
@@ -90,6 +101,8 @@ def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
         for failure in lately:
             of = row(failure.error)
             of.lately = (of.lately or 0) + failure.n
+            if failure.outcome in _KEYS:  # counted by attempt otherwise
+                of.models[failure.model] += failure.n
             of.task = failure.last_task
         minutes = _minutes(snapshot)
         for error_row in rows_by_error.values():
@@ -110,6 +123,14 @@ def _minutes(snapshot: RunSnapshot) -> float:
 def error_goals(snapshot: RunSnapshot) -> list[str]:
     """Return the filter of each row."""
     return [row.goal for row in error_rows(snapshot)]
+
+
+def errors_height(snapshot: RunSnapshot) -> int:
+    """Return the lines that all classes, findings and the last failure take."""
+    has_last = snapshot.facts.last_failure is not None
+    return (
+        1 + max(1, len(error_rows(snapshot))) + has_last + len(snapshot.status.findings)
+    )
 
 
 def errors(snapshot: RunSnapshot, room: Room) -> Content:
@@ -138,9 +159,22 @@ def _failures(
     figures = [PanelColumn("10 min", 6), PanelColumn("/min", 5), PanelColumn("all", 7)]
     used = sum(column.width + 2 for column in figures) + 2 + 9
     space = room.width - used - 2
-    name = PanelColumn("class", max(8, min(18, space - 8)), is_right=False)
-    becomes = PanelColumn("next", max(0, min(24, space - name.width)), is_right=False)
+    outcome = max(len("next"), *(len(row.next) for row in failures))
+    longest = max(len("class"), *(cell_len(row.error) for row in failures))
+    name = PanelColumn("class", max(8, min(longest, space - 8)), is_right=False)
+    becomes = PanelColumn(
+        "next", max(0, min(outcome, space - name.width)), is_right=False
+    )
     columns = [name, *figures, becomes, PanelColumn("example", 9)]
+    names = names_of(snapshot)
+    by_model = [
+        " · ".join(f"{names.get(m, m)} {tight(n)}" for m, n in row.models.most_common())
+        for row in failures
+    ]
+    rest = space - name.width - becomes.width - len(PANEL_GAP)
+    has_models = len(names) > 1 and rest >= max(map(len, by_model))
+    if has_models:
+        columns.append(PanelColumn("models", rest, is_right=False))
     rows: list[list[str | Content]] = [
         [
             Content.styled(clip(row.error, name.width), "$state-failed"),
@@ -149,8 +183,9 @@ def _failures(
             tight(row.all, 7),
             row.next,
             UNKNOWN if row.task is None else task_name(row.task),
+            *([words] if has_models else []),
         ]
-        for row in failures
+        for row, words in zip(failures, by_model, strict=True)
     ]
     last = last_words(snapshot)
     if not last or room.height < 4:  # noqa: PLR2004 - a head, a row and the words

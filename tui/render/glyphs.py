@@ -18,7 +18,8 @@ from textual.filter import LineFilter
 from store.task import TaskState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# compared by identity, so that drawings can be cached by what they are drawn with
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Glyphs:
     """A set of characters; each takes one cell."""
 

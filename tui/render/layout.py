@@ -65,6 +65,46 @@ def _clipped(text: str, cells: int, *, is_right: bool) -> str:
     return blank + line if is_right else line + blank
 
 
+def shared_lines(
+    room: int, least: Sequence[int], most: Sequence[int | None]
+) -> list[int]:
+    """Share the lines of a column among its panels, from the top.
+
+    Tables grow first, the lowest one each time, up to their content; then those that
+    can use any number of lines share the rest. Panels that do not even get their least
+    get none: the first ones in the column are dropped first.
+
+    >>> shared_lines(30, [6, 4, 4], [None, 5, 9])
+    [16, 5, 9]
+    >>> shared_lines(16, [6, 4, 4], [None, 5, 9])
+    [6, 5, 5]
+    >>> shared_lines(9, [6, 4, 4], [None, 5, 9])
+    [0, 4, 5]
+
+    Args:
+        room: lines of the column.
+        least: minimum of each panel.
+        most: lines of each panel's content; None: it takes any number.
+    """
+    lines = list(least)
+    dropped = 0
+    while sum(lines) > room and dropped < len(lines) - 1:
+        lines[dropped] = 0
+        dropped += 1
+    spare = room - sum(lines)
+    while spare > 0:
+        growing = [
+            at
+            for at, limit in enumerate(most)
+            if lines[at] and limit is not None and lines[at] < limit
+        ] or [at for at, limit in enumerate(most) if lines[at] and limit is None]
+        if not growing:
+            break
+        lines[min(growing, key=lambda at: lines[at])] += 1
+        spare -= 1
+    return lines
+
+
 PANEL_GAP = "  "
 LEAD = 1
 """Cells before each line of a panel with a cursor, for its sign."""

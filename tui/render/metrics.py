@@ -59,8 +59,8 @@ class ChartedHistory:
     def axis(self) -> PlotAxis:
         """The columns as an axis."""
         return PlotAxis(
-            first=self.history.columns[0].first,
-            width=self.history.width,
+            first=self.history.columns[0].first * _S_PER_MINUTE,
+            width=self.history.width * _S_PER_MINUTE,
             count=len(self.history.columns),
             cursor=self.cursor,
             flagged=frozenset(self.flags),
@@ -109,16 +109,16 @@ def _limit(column: HistoryColumn) -> float | None:
 COST = "cost"
 SERIES = (
     Series(
-        name="goodput",
-        title="tasks completed a minute",
+        name="rate",
+        title="tasks completed per minute",
         value=_rate(lambda row: row.succeeded),
         figure=amount,
-        lead="done ",
+        lead="rate ",
         unit="/min",
     ),
     Series(
         name="retries",
-        title="attempts retried a minute",
+        title="attempts retried per minute",
         value=_rate(lambda row: row.retried),
         figure=amount,
         lead="retried ",
@@ -126,7 +126,7 @@ SERIES = (
     ),
     Series(
         name="tokens-in",
-        title="input tokens a second",
+        title="input tokens per second",
         value=_rate(lambda row: row.tokens_in / _S_PER_MINUTE),
         figure=amount,
         lead="in ",
@@ -134,7 +134,7 @@ SERIES = (
     ),
     Series(
         name="tokens-out",
-        title="output tokens a second",
+        title="output tokens per second",
         value=_rate(lambda row: row.tokens_out / _S_PER_MINUTE),
         figure=amount,
         lead="out ",
@@ -142,7 +142,7 @@ SERIES = (
     ),
     Series(
         name=COST,
-        title="cost an hour, at this rate",
+        title="cost per hour",
         value=_rate(lambda row: row.cost_usd * _MINUTES_PER_HOUR),
         figure=money,
         unit="/h",
@@ -312,7 +312,7 @@ def provenance(headline_state: HeadlineState) -> str:
         so_far = "so far, " if scores.is_partial else ""
         age = duration(headline_state.now_s - reckoning.received_s)
         parts.append(
-            f"{so_far}of {count(scores.ended)} ended tasks, as of event "
+            f"{so_far}of {count(scores.ended)} done tasks, as of event "
             f"{count(scores.seq)}, computed {age} ago"
         )
     if reckoning.is_busy and reckoning.began_s is not None:

@@ -12,7 +12,7 @@ from store.read.live import MinuteRow
 from store.read.status import ObservedLimits
 from store.task import TaskState
 from tui.render.charts import bar
-from tui.render.format import UNKNOWN, duration, percent, tight
+from tui.render.format import UNKNOWN, duration, latency, money, percent, tight
 from tui.render.layout import PANEL_GAP, PanelColumn, Room, clip, lines_of, table_lines
 from tui.sources.run_snapshot import US_PER_MINUTE, RunSnapshot
 
@@ -34,11 +34,13 @@ def term(key: str, value: str) -> str:
 
 FULL = 0.95
 """Share of a limit from which it counts as the bottleneck."""
-BAR, LONGEST = 3, 10
+BAR, LONGEST = 3, 16
 """Minimum and maximum length of a bar."""
 NARROW = 52
 """Cells below which the column of refusals is omitted."""
 _WIDTHS = {"in flight": 9, "req/min": 9, "tok/min": 7, "429/m": 5, "next in": 7}
+_MORE = {"p50": 6, "p95": 6, "cost": 9}
+"""Columns that are added while there is room, each with its width."""
 REFUSED = "RateLimited"
 """Error class of status 429 in `runner.errors`."""
 
@@ -81,6 +83,9 @@ class ModelRow:
     tokens: LimitUse  #: per minute
     refused: int | None  #: in the last complete minute; None: unknown
     wait_s: float | None  #: remaining pause requested by its endpoint
+    p50_ms: float | None  #: of its latest answers
+    p95_ms: float | None
+    cost_usd: float | None  #: of its recorded answers; None: a price is unknown
 
 
 def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
@@ -89,6 +94,8 @@ def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
     minute = last_minute(snapshot)
     is_known = snapshot.rate is not None
     refused = _refused(snapshot) if is_known else None
+    recent = snapshot.facts.answers.models if snapshot.facts.answers else ()
+    latest = {answers.model: answers for answers in recent}
     rows = []
     for model, name in names_of(snapshot).items():
         seen = limits.get(model)
@@ -112,9 +119,19 @@ def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
                 ),
                 refused=None if refused is None else refused.get(model, 0),
                 wait_s=_wait_s(snapshot, seen),
+                p50_ms=latest[model].p50_ms if model in latest else None,
+                p95_ms=latest[model].p95_ms if model in latest else None,
+                cost_usd=None
+                if snapshot.status.cost_usd is None
+                else snapshot.status.model_cost_usd.get(model, 0.0),
             )
         )
     return rows
+
+
+def models_height(snapshot: RunSnapshot) -> int:
+    """Return the lines that all models take."""
+    return 1 + max(1, len(names_of(snapshot)))
 
 
 def model_goals(snapshot: RunSnapshot) -> list[str]:
@@ -132,6 +149,10 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
     if room.width < NARROW:
         del widths["429/m"]
     space = room.width - sum(width + len(PANEL_GAP) for width in widths.values())
+    for head, width in _MORE.items():
+        if space - longest - len(PANEL_GAP) - width >= 3 * (BAR + 1):
+            widths[head] = width
+            space -= width + len(PANEL_GAP)
     name = PanelColumn("model", max(6, min(longest, space)), is_right=False)
     # three bars, each with a cell before its figures; too short ones are omitted
     bars = min(LONGEST, (space - name.width) // 3 - 1)
@@ -158,6 +179,12 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
         if "429/m" in widths:
             cells.append(tight(row.refused))
         cells.append(duration(row.wait_s) if row.wait_s else UNKNOWN)
+        further = {
+            "p50": latency(row.p50_ms),
+            "p95": latency(row.p95_ms),
+            "cost": money(row.cost_usd),
+        }
+        cells += [text for head, text in further.items() if head in widths]
         rows.append(cells)
     return table_lines(columns, rows, room)
 

@@ -1,19 +1,19 @@
-"""Renders progress: stages, goodput, latencies, cost, oldest calls."""
+"""Renders progress: stages, rate, latencies, cost, oldest calls."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from textual.content import Content
 
 from store.fold_state import US_PER_S
 from store.read.forecast import StageForecast
-from store.read.history import RecentLatencies
+from store.read.history import LatencyCourse, RecentLatencies
 from store.read.live import AT_WORK, Latencies
 from store.task import TaskState
-from tui.render.charts import bar, sparkline
+from tui.render.charts import PlotAxis, bar, columns_in, plot
 from tui.render.format import (
     UNKNOWN,
     amount,
@@ -27,20 +27,28 @@ from tui.render.format import (
 )
 from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, lines_of, table_lines
 from tui.render.models import names_of, short_names, term
+from tui.render.pace import Course, by_minute, completed, known, per_second
+from tui.render.sentences import span
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
 BAR = 4
 """Minimum length of a bar."""
-LONGEST = 24
+LONGEST = 40
 ROOMY_STAGES = 80
 """Cells from which columns have a gap of two cells."""
 _NEXT = 9
+_LEFT, _SPAN = 8, 26
+"""Width of the time left, without and with its interval."""
 _FIGURES = (
-    ("run", 4, TaskState.RUNNING, "$state-running"),
     ("queued", 7, TaskState.QUEUED, "$state-queued"),
-    ("retry", 5, TaskState.WAITING, "$state-waiting"),
-    ("fail", 5, TaskState.FAILED, "$state-failed"),
+    ("running", 7, TaskState.RUNNING, "$state-running"),
+    ("waiting", 7, TaskState.WAITING, "$state-waiting"),
+    ("failed", 6, TaskState.FAILED, "$state-failed"),
 )
+TITLE_LINE = 1
+"""Line of a table with its headings."""
+CHART = 4
+"""Minimum lines of a chart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +63,17 @@ class StageRow:
 
     @property
     def share(self) -> float:
-        """Ended share of planned tasks, 0 to 1."""
-        total = sum(self.states.values()) - self.states[TaskState.SKIPPED]
+        """Share of its work that is done, expected follow-ups included, 0 to 1."""
         ended = self.states[TaskState.COMPLETED] + self.states[TaskState.FAILED]
+        total = ended + self.left
         return ended / total if total else 1.0
 
-    @property
-    def eta(self) -> str:
-        """Format its ETA, or why it is unknown."""
-        if self.forecast is None or not self.left:
+    def time_left(self, *, has_span: bool = False) -> str:
+        """Format the time left, with its interval if there is room; `-`: unknown."""
+        seconds = self.forecast.seconds if self.forecast and self.left else None
+        if seconds is None:
             return UNKNOWN
-        if self.forecast.seconds is None:
-            return f"need {self.forecast.needs}"
-        return duration(self.forecast.seconds.expected)
+        return span(seconds, duration) if has_span else duration(seconds.expected)
 
 
 def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
@@ -110,34 +116,40 @@ def stage_goals(snapshot: RunSnapshot) -> list[str]:
     return [term("stage", row.stage) for row in stage_rows(snapshot)]
 
 
+def stages_height(snapshot: RunSnapshot) -> int:
+    """Return the lines that all stages take."""
+    return TITLE_LINE + max(1, len({queue.stage for queue in snapshot.status.queues}))
+
+
 def stages(snapshot: RunSnapshot, room: Room) -> Content:
     """Draw a row for each stage."""
     planned_stages = stage_rows(snapshot)
     if not planned_stages:
         return lines_of(["Nothing is planned yet."], room)
+    is_over = snapshot.is_ended
     gap = PANEL_GAP if room.width >= ROOMY_STAGES else " "
-    longest = max(len("stage"), *(len(row.stage) for row in planned_stages))
-    left, ending, done = (
-        PanelColumn("left", 7),
-        PanelColumn("ETA", 8),
-        PanelColumn("done", 5),
-    )
-    figures = [PanelColumn(head, width) for head, width, *_ in _FIGURES]
-    fixed = (done, *figures, left, ending)
-    used = sum(len(gap) + column.width for column in fixed)
-    space = room.width - used
-    name = PanelColumn("stage", max(6, min(longest, space)), is_right=False)
-    space -= name.width + 2 * len(gap)
-    # the time to the next retry comes first, then a bar if it is legible
-    has_next = space >= _NEXT + len(gap) + BAR
-    bars = PanelColumn(
-        "", min(LONGEST, space - (_NEXT if has_next else 0)), is_right=False
-    )
-    has_bar = bars.width >= BAR
-    at_retry = 3 + has_bar + 2
-    columns = [name, *([bars] if has_bar else []), done, *figures, left, ending]
+    longest = max(6, *(len(row.stage) for row in planned_stages))
+    fixed = [
+        PanelColumn("done", 6),
+        *(PanelColumn(head, width) for head, width, *_ in _FIGURES),
+    ]
+    space = room.width - longest - sum(len(gap) + column.width for column in fixed)
+    # what is still expected comes first, then a bar if it is legible, then the rest
+    has_left = space >= 9 + _LEFT + 2 * len(gap)
+    if has_left:
+        fixed += [PanelColumn("remaining", 9), PanelColumn("left", _LEFT)]
+        space -= 9 + _LEFT + 2 * len(gap)
+    has_next = not is_over and space >= _NEXT + 2 * len(gap) + 2 * BAR
     if has_next:
-        columns.insert(at_retry, PanelColumn("next in", _NEXT - len(gap)))
+        fixed.insert(4, PanelColumn("next in", _NEXT - len(gap)))
+        space -= _NEXT
+    has_span = has_left and not is_over and space >= _SPAN - _LEFT + BAR + len(gap)
+    if has_span:
+        fixed[-1] = PanelColumn("left", _SPAN)
+        space -= _SPAN - _LEFT
+    bars = PanelColumn("", min(LONGEST, space - len(gap)), is_right=False)
+    has_bar = bars.width >= BAR
+    name = PanelColumn("stage", max(6, min(longest, longest + space)), is_right=False)
     rows: list[list[str | Content]] = []
     for row in planned_stages:
         cells: list[str | Content] = [row.stage]
@@ -149,11 +161,13 @@ def stages(snapshot: RunSnapshot, room: Room) -> Content:
             figure(row.states[state], width, style)
             for _, width, state, style in _FIGURES
         ]
-        cells += [tight(row.left, left.width), row.eta]
+        if has_left:
+            cells += [tight(row.left, 9), row.time_left(has_span=has_span)]
         if has_next:
             due = "now" if row.retry_s == 0 else duration(row.retry_s)
-            cells.insert(at_retry, due)
+            cells.insert(2 + has_bar + 3, due)
         rows.append(cells)
+    columns = [name, *([bars] if has_bar else []), *fixed]
     return table_lines(columns, rows, room, gap)
 
 
@@ -163,44 +177,119 @@ def figure(n: int, width: int, style: str) -> Content:
     return Content.styled(text, style if n else "$state-queued")
 
 
-ROOMY_GOODPUT = 40
+ROOMY_LATENCY = 40
 """Cells from which a latency has space for minutes."""
-MIN_NAMES_WIDTH = 16
-"""Minimum column width for both stage and model."""
+MAX_NAMES_WIDTH = 40
+"""Column width that is always enough for both stage and model."""
+OLDEST_ROWS = 9
+"""Calls in flight that the panel has room for."""
+TWO_CHARTS = 24
+"""Lines from which tokens have a chart below that of tasks."""
 
 
-def goodput(snapshot: RunSnapshot, room: Room) -> Content:
-    """Draw tasks completed per minute: recent, best, and over the last hour."""
-    window, best = snapshot.recent_minutes, snapshot.facts.best
-    share = "" if snapshot.of_best is None else f", {percent(snapshot.of_best)} of best"
+def rate_words(snapshot: RunSnapshot) -> str:
+    """Format the tasks completed per minute."""
+    if snapshot.rate is not None:
+        return f"{amount(snapshot.rate)}/min"
+    a_second = per_second(snapshot)
+    return UNKNOWN if a_second is None else f"{amount(60 * a_second)}/min"
+
+
+def rate(snapshot: RunSnapshot, room: Room) -> Content:
+    """Draw tasks completed per minute over the age of the run; tokens if tall."""
+    about = [_rate_line(snapshot)]
+    tokens = _token_words(snapshot)
+    if tokens:
+        about.append(tokens)
+    line = "  ".join(about)
+    if len(line) > room.width:
+        line = about[0]
+    below = room.height - TITLE_LINE
+    if below < CHART:
+        return lines_of([line], room)
+    has_tokens = below >= TWO_CHARTS
+    upper = replace(room, height=below - below // 2 if has_tokens else below)
+    course = completed(snapshot, columns_in(room.width, room.glyphs))
+    best = snapshot.facts.best
+    parts = [lines_of([line], room), chart(course, upper, amount, best)]
+    if has_tokens:
+        parts.append(_token_chart(snapshot, replace(room, height=below // 2)))
+    return Content("\n").join(parts)
+
+
+def chart(
+    course: Course | None,
+    room: Room,
+    figure_of: Callable[[float], str],
+    ceiling: float | None = None,
+) -> Content:
+    """Draw a course, or that its first step is not over yet.
+
+    Args:
+        course: the values; None: none yet.
+        room: for the chart alone.
+        figure_of: formats a value.
+        ceiling: a value that is drawn as a line; None: none.
+    """
+    if course is None or not known(course.values):
+        blank = [""] * max(0, room.height // 2 - 1)
+        text = "The chart starts after the first whole minute."
+        lines = [*blank, text]
+        return lines_of(lines + [""] * (room.height - len(lines)), room, MUTED)
+    # the panel's lead is a column of the labels
+    inner = replace(room, has_lead=False, cursor=None)
+    line = [] if ceiling is None else [ceiling] * course.axis.count
+    return _led(plot(course.values, course.axis, inner, figure_of, line), room)
+
+
+def _led(drawn: Content, room: Room) -> Content:
+    """Leave the cells at the left free, where rows have the cursor."""
+    if not room.has_lead:
+        return drawn
+    return Content("\n").join(Content(" ") + line for line in drawn.split("\n"))
+
+
+def _rate_line(snapshot: RunSnapshot) -> str:
+    window = snapshot.recent_minutes
     if snapshot.rate is None:
-        lines: list[str | Content] = [_no_rate_reason(snapshot)]
-    else:
-        lines = [f"{amount(snapshot.rate)}, last {window} min{share}"]
-    if room.height > len(lines) + 2:
-        lines.append(f"best 10 min {amount(best)}")
-    if room.height > len(lines) + 1:
-        hourly_line = sparkline(snapshot.completed_by_minute, room.width, room.glyphs)
-        lines.append(Content.styled(hourly_line, "$state-done"))
-    tokens_in = sum(row.tokens_in for row in snapshot.recent)
-    tokens_out = sum(row.tokens_out for row in snapshot.recent)
-    is_known = snapshot.rate is not None
-    lines.append(
-        f"tokens/s  in {amount(_a_second(tokens_in, window) if is_known else None)}"
-        f"  out {amount(_a_second(tokens_out, window) if is_known else None)}"
+        words = rate_words(snapshot)
+        if words != UNKNOWN:
+            return f"{words}, last minute"
+        return _no_rate_reason(snapshot)
+    share = "" if snapshot.of_best is None else f", {percent(snapshot.of_best)} of best"
+    best = "" if snapshot.facts.best is None else " (line)"
+    return f"{rate_words(snapshot)}, last {window} min{share}{best}"
+
+
+def _token_words(snapshot: RunSnapshot) -> str:
+    """Format recent tokens per second; empty without a rate."""
+    if snapshot.rate is None or not snapshot.recent_minutes:
+        return ""
+    seconds = 60 * snapshot.recent_minutes
+    tokens_in = sum(row.tokens_in for row in snapshot.recent) / seconds
+    tokens_out = sum(row.tokens_out for row in snapshot.recent) / seconds
+    return f"tokens/s: in {amount(tokens_in)}, out {amount(tokens_out)}"
+
+
+def _token_chart(snapshot: RunSnapshot, room: Room) -> Content:
+    course = by_minute(
+        snapshot,
+        columns_in(room.width, room.glyphs),
+        lambda row: (row.tokens_in + row.tokens_out) / 60,
     )
-    return lines_of(lines, room)
+    title = lines_of(["tokens per second, in and out"], room, MUTED)
+    body = chart(course, replace(room, height=room.height - TITLE_LINE), amount)
+    return Content("\n").join([title, body])
 
 
 def _no_rate_reason(snapshot: RunSnapshot) -> str:
     """Describe why there is no rate."""
     if snapshot.is_ended:
-        return "no process works on it"
+        total = snapshot.status.tasks.completed
+        span_s = (snapshot.worked_until_us - snapshot.created_us) / US_PER_S
+        mean = f", {amount(60 * total / span_s)}/min" if span_s >= 1 else ""
+        return f"{count(total)} tasks in {duration(span_s)}{mean}"
     return "no whole minute yet" if snapshot.state in AT_WORK else "no calls start"
-
-
-def _a_second(n: int, minutes: int) -> float | None:
-    return n / (60 * minutes) if minutes else None
 
 
 def latencies(snapshot: RunSnapshot, room: Room) -> Content:
@@ -213,7 +302,7 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
         window = f"of the last {count(answers.n)} answers ({duration(answers.seconds)})"
     if not model_latencies:
         return lines_of(["No answer has arrived yet."], room)
-    width = 8 if room.width >= ROOMY_GOODPUT else 6
+    width = 8 if room.width >= ROOMY_LATENCY else 6
     figures = [PanelColumn(head, width) for head in ("p50", "p95", "p99")]
     names = short_names(row.model for row in model_latencies)
     space = room.width - sum(column.width + len(PANEL_GAP) for column in figures)
@@ -230,32 +319,71 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
     ]
     if room.height <= len(rows) + 1:
         return table_lines([name, *figures], rows, room)
-    above = replace(room, height=room.height - 1)
+    spare = room.height - len(rows) - 2
+    course = answers.course if answers is not None else None
+    has_chart = spare >= CHART + TITLE_LINE and course is not None
+    above = replace(
+        room, height=len(rows) + TITLE_LINE if has_chart else room.height - 1
+    )
     table = table_lines([name, *figures], rows, above)
-    return Content.assemble(table, "\n", lines_of([window], room, MUTED))
+    parts = [table, lines_of([window], room, MUTED)]
+    if has_chart and course is not None and answers is not None:
+        latest = f"of the last {count(answers.n)} answers ({duration(answers.seconds)})"
+        about = f"median{'' if latest == window else ' ' + latest}; line: p95"
+        parts.append(lines_of([about], room, MUTED))
+        parts.append(_latency_chart(course, replace(room, height=spare - TITLE_LINE)))
+    return Content("\n").join(parts)
+
+
+def _latency_chart(course: LatencyCourse, room: Room) -> Content:
+    width = max(1, round(course.width_us / US_PER_S))
+    axis = PlotAxis(
+        first=course.first_us // US_PER_S, width=width, count=len(course.p50_ms)
+    )
+    inner = replace(room, has_lead=False, cursor=None)
+    return _led(plot(course.p50_ms, axis, inner, latency, course.p95_ms), room)
+
+
+def cost_height(snapshot: RunSnapshot) -> int:
+    """Return the lines of its figures, without a chart."""
+    status = snapshot.status
+    return 2 + bool(status.budget_usd) + bool(status.possible_usd)
 
 
 def cost(snapshot: RunSnapshot, room: Room) -> Content:
-    """Draw cost so far, cost per hour, and the projection."""
+    """Draw cost so far, cost per hour, and the projection; by time if tall."""
     status, hourly = snapshot.status, snapshot.present.cost_an_hour
     budget, spent = status.budget_usd, status.cost_usd
-    lines = [f"{money(spent)} spent"]
+    lines: list[str | Content] = [f"cost {money(spent)}"]
     if hourly is not None:
         window = f"last {snapshot.recent_minutes} min"
-        lines = [f"{money(spent)} · {money(hourly)}/h, {window}"]
+        lines = [f"cost {money(spent)} · {money(hourly)}/h, {window}"]
     projected = snapshot.comes_to_usd
     if projected is not None:
-        high = "?" if projected.high is None else money(projected.high)
-        lines.append(
-            f"forecast {money(projected.expected)} ({money(projected.low)}–{high})"
-        )
+        lines.append(f"projected {span(projected, money)}")
     if budget and spent is not None:
         mark = None if projected is None else projected.expected / budget
         gauge = bar(spent / budget, max(1, room.width - 14), room.glyphs, mark)
-        lines.append(f"{gauge} of {money(budget)}")
+        of = f" of {money(budget)}"
+        lines.append(Content.assemble((gauge, "$state-done"), of))
     if status.possible_usd:
-        lines.append(f"up to {money(status.possible_usd)} more, billed or not")
-    return lines_of(lines, room)
+        lines.append(f"may still be billed: up to {money(status.possible_usd)}")
+    spare = room.height - len(lines) - TITLE_LINE
+    if spare < CHART or spent is None:
+        return lines_of(lines, room)
+    course = by_minute(
+        snapshot, columns_in(room.width, room.glyphs), lambda row: row.cost_usd * 60
+    )
+    lines.append(Content.styled("dollars per hour", MUTED))
+    return Content("\n").join(
+        [lines_of(lines, room), chart(course, replace(room, height=spare), money)]
+    )
+
+
+def oldest_height(snapshot: RunSnapshot) -> int:
+    """Return a constant number of lines: calls come and go, and panels stay."""
+    del snapshot
+    return TITLE_LINE + OLDEST_ROWS
 
 
 def oldest(snapshot: RunSnapshot, room: Room) -> Content:
@@ -269,8 +397,10 @@ def oldest(snapshot: RunSnapshot, room: Room) -> Content:
         PanelColumn("try", 3),
         PanelColumn("where", max(0, room.width - 26), is_right=False),
     ]
+    stage = max(len(call.stage) for call in snapshot.facts.oldest)
+    model = max(len(names.get(call.model, "")) for call in snapshot.facts.oldest)
     # the model explains a slow call better than the stage
-    is_narrow = columns[-1].width < MIN_NAMES_WIDTH
+    is_narrow = columns[-1].width < min(MAX_NAMES_WIDTH, stage + model + 1)
     rows = [
         [
             task_name(call.task),
@@ -278,6 +408,7 @@ def oldest(snapshot: RunSnapshot, room: Room) -> Content:
             str(call.attempt),
             ("" if is_narrow else f"{call.stage} ")
             + names.get(call.model, call.model)
+            + (f" {call.key}" if columns[-1].width > 2 * (stage + model) else "")
             + (f" after {call.error}" if call.error else ""),
         ]
         for call in snapshot.facts.oldest

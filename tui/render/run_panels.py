@@ -12,116 +12,58 @@ from typing import TypeAlias
 
 from textual.content import Content
 
+from store.fold_state import US_PER_S
 from store.task import TaskState
-from tui.render import errors, models, progress
+from tui.render import errors, models, progress, quality, result
 from tui.render.charts import bar
 from tui.render.errors import error_rows, last_words
-from tui.render.format import (
-    UNKNOWN,
-    amount,
-    duration,
-    latency,
-    money,
-    percent,
-    task_name,
-    tight,
-)
+from tui.render.format import UNKNOWN, duration, money, percent, task_name
 from tui.render.glyphs import Glyphs
-from tui.render.layout import MUTED, Room, clip, lines_of, one_line
-from tui.render.models import ModelRow, limited_by, model_rows, names_of
-from tui.render.progress import StageRow, figure, goodput, oldest, stage_rows
-from tui.render.sentences import eta, sentence, spent
+from tui.render.layout import MUTED, Room, lines_of, one_line
+from tui.render.models import limited_by, names_of
+from tui.render.progress import rate_words, stage_rows
+from tui.render.quality import warnings
+from tui.render.sentences import eta, sentence, span, spent
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
-_NAME, _BAR = 10, 6
-_PACE = 5
-"""Minimum lines for goodput; with fewer, it is omitted."""
+_CHART = 6
+"""Minimum lines for the rate; with fewer, it is omitted."""
+_LEAST_BAR = 8
+"""Minimum cells of the overall bar."""
 
 
 def overview(snapshot: RunSnapshot, room: Room) -> Content:
-    """Draw stages, models, errors and the oldest call in a line each; then goodput."""
-    tail = [*_errors(snapshot), *_oldest(snapshot), *_money(snapshot)]
-    stages = [_stage(row, room) for row in stage_rows(snapshot)]
-    models = [_model(row, snapshot) for row in model_rows(snapshot)]
-    if not stages:
+    """Draw stages and models, then lines about the rest; then the rate."""
+    if not stage_rows(snapshot):
         return lines_of(["Nothing is planned yet."], room)
-    space = max(2, room.height - len(tail))
-    few = _some(stages, max(1, space - min(len(models), space // 2)), "stages")
-    lines: list[str | Content] = [
-        *few,
-        *_some(models, space - len(few), "models"),
-        *tail,
+    tail = [*_quality(snapshot, room), *_errors(snapshot), *_oldest(snapshot)]
+    space = max(4, room.height - len(tail))
+    of_models = min(models.models_height(snapshot), space // 2)
+    of_stages = min(progress.stages_height(snapshot), space - of_models)
+    parts = [
+        progress.stages(snapshot, replace(room, height=of_stages)),
+        models.models(snapshot, replace(room, height=of_models)),
+        lines_of(tail, room),
     ]
-    parts = [lines_of(lines, room)]
-    left = room.height - len(lines)
-    for height, draw in ((_PACE, _pace), (left - _PACE, oldest)):
-        if height >= _PACE and left >= height:
-            below = replace(room, height=height)
-            parts.append(draw(snapshot, below))
-            left -= height
-    return Content("\n").join(parts)
+    left = room.height - of_stages - of_models - len(tail)
+    if left >= _CHART:
+        title = lines_of([Content.styled("completed per minute", MUTED)], room)
+        parts += [title, progress.rate(snapshot, replace(room, height=left - 1))]
+    lines = Content("\n").join(parts).split("\n")
+    return Content("\n").join(lines[: max(1, room.height)])
 
 
-def _pace(snapshot: RunSnapshot, room: Room) -> Content:
-    """Draw goodput with a title, as panels have one."""
-    title = lines_of([Content.styled("completed a minute, last hour", MUTED)], room)
-    pace = goodput(snapshot, replace(room, height=room.height - 1))
-    return Content("\n").join([title, pace])
-
-
-def _some(lines: list[Content], height: int, noun: str) -> list[Content]:
-    """Return as many lines as fit; the last one counts the rest."""
-    if len(lines) <= height:
-        return lines
-    visible_n = max(0, height - 1)
-    more = f"and {len(lines) - visible_n} more {noun}: see their own part with tab"
-    return [*lines[:visible_n], Content.styled(more, MUTED)][:height]
-
-
-def _stage(row: StageRow, room: Room) -> Content:
-    states = row.states
-    return Content.assemble(
-        clip(row.stage, _NAME),
-        " ",
-        (bar(row.share, _BAR, room.glyphs), "$state-done"),
-        f" {percent(row.share):>5} run ",
-        figure(states[TaskState.RUNNING], 4, "$state-running"),
-        " queued ",
-        figure(states[TaskState.QUEUED], 6, ""),
-        " retry ",
-        figure(states[TaskState.WAITING], 4, "$state-waiting"),
-        " fail ",
-        figure(states[TaskState.FAILED], 5, "$state-failed"),
-        f" {row.eta:>8}",
-    )
-
-
-def _model(row: ModelRow, snapshot: RunSnapshot) -> Content:
-    answers = snapshot.facts.answers
-    recent = (
-        {percentiles.model: percentiles for percentiles in answers.models}
-        if answers
-        else {}
-    )
-    whole = {percentiles.model: percentiles for percentiles in snapshot.facts.latencies}
-    is_over = snapshot.state in ENDED
-    percentiles = whole.get(row.model) if is_over else recent.get(row.model)
-    p50, p95 = (percentiles.p50_ms, percentiles.p95_ms) if percentiles else (None, None)
-    wait = duration(row.wait_s) if row.wait_s else UNKNOWN
-    return Content.assemble(
-        clip(row.name, _NAME),
-        f" {row.calls.usage_text(7):<8}",
-        f"RPM {_close(row.requests.usage_text(5, has_share=True)):<6}",
-        f"TPM {_close(row.tokens.usage_text(5, has_share=True)):<6}",
-        f"429/m {tight(row.refused):<4}",
-        f"next {_close(wait):<5}",
-        f"p50 {_close(latency(p50)):<5} p95 {_close(latency(p95))}",
-    )
-
-
-def _close(text: str) -> str:
-    """Remove the blanks of a figure."""
-    return text.replace(" ", "")
+def _quality(snapshot: RunSnapshot, room: Room) -> list[str | Content]:
+    """Return at most two warnings, or that there are none."""
+    found = list(warnings(snapshot))
+    if not found:
+        return []
+    sign = room.glyphs.stalled
+    more = f" (and {len(found) - 2} more)" if len(found) > 2 else ""  # noqa: PLR2004
+    return [
+        Content.styled(one_line(f"{sign} {text}", room.width), "$state-waiting bold")
+        for text in [found[0], *(text + more for text in found[1:2])]
+    ]
 
 
 def _errors(snapshot: RunSnapshot) -> list[str]:
@@ -138,6 +80,8 @@ def _errors(snapshot: RunSnapshot) -> list[str]:
 
 
 def _oldest(snapshot: RunSnapshot) -> list[str]:
+    if snapshot.is_ended:
+        return []
     for call in snapshot.facts.oldest:
         age = duration(snapshot.age_s(call.since_us))
         model = names_of(snapshot).get(call.model, call.model)
@@ -147,21 +91,9 @@ def _oldest(snapshot: RunSnapshot) -> list[str]:
     return ["oldest in flight: none"]
 
 
-def _money(snapshot: RunSnapshot) -> list[str]:
-    hourly = snapshot.present.cost_an_hour
-    projected = snapshot.comes_to_usd
-    parts = [f"cost {money(snapshot.status.cost_usd)}"]
-    if snapshot.status.budget_usd is not None:
-        parts.append(f"budget {money(snapshot.status.budget_usd)}")
-    if projected is not None:
-        parts.append(f"forecast {money(projected.expected)}")
-    if hourly is not None:
-        parts.append(f"{money(hourly)}/h")
-    return [" · ".join(parts)]
-
-
 Draw: TypeAlias = Callable[[RunSnapshot, Room], Content]
 Goals: TypeAlias = Callable[[RunSnapshot], Sequence[str]]
+Height: TypeAlias = Callable[[RunSnapshot], int]
 
 
 def nowhere(snapshot: RunSnapshot) -> Sequence[str]:
@@ -179,16 +111,30 @@ class RunPanel:
     draw: Draw
     goals: Goals = nowhere  #: the filter of each row, in order
     letter: str = ""  #: selects the panel after the jump key
+    #: lines that all its content takes; None: it takes what is left
+    height: Height | None = None
+    is_of_work: bool = False  #: about calls under way: not shown of an ended run
 
 
 OVERVIEW = RunPanel(name="overview", title="overview", draw=overview, letter="v")
+RESULT = RunPanel(
+    name="result",
+    title="result",
+    draw=result.result,
+    height=result.result_height,
+    letter="r",
+)
 LEFT = (
+    RunPanel(
+        name="rate", title="tasks completed per minute", draw=progress.rate, letter="p"
+    ),
     RunPanel(
         name="stages",
         title="stages",
         draw=progress.stages,
         goals=progress.stage_goals,
         letter="s",
+        height=progress.stages_height,
     ),
     RunPanel(
         name="models",
@@ -196,6 +142,16 @@ LEFT = (
         draw=models.models,
         goals=models.model_goals,
         letter="m",
+        height=models.models_height,
+        is_of_work=True,
+    ),
+    RunPanel(
+        name="quality",
+        title=quality.TITLE,
+        draw=quality.quality,
+        goals=quality.quality_goals,
+        letter="u",
+        height=quality.quality_height,
     ),
     RunPanel(
         name="errors",
@@ -203,15 +159,10 @@ LEFT = (
         draw=errors.errors,
         goals=errors.error_goals,
         letter="e",
+        height=errors.errors_height,
     ),
 )
 RIGHT = (
-    RunPanel(
-        name="goodput",
-        title="completed a minute, last hour",
-        draw=progress.goodput,
-        letter="g",
-    ),
     RunPanel(name="latency", title="latency", draw=progress.latencies, letter="l"),
     RunPanel(name="cost", title="cost", draw=progress.cost, letter="c"),
     RunPanel(
@@ -220,15 +171,26 @@ RIGHT = (
         draw=progress.oldest,
         goals=progress.oldest_goals,
         letter="o",
+        height=progress.oldest_height,
+        is_of_work=True,
     ),
 )
-RUN_PANELS = (OVERVIEW, *LEFT, *RIGHT)
-"""In the order of the tab key."""
+RUN_PANELS = (OVERVIEW, RESULT, *LEFT[1:], LEFT[0], *RIGHT)
+"""In the order of the tab key: those with rows come first."""
+
+
+def panels_of(snapshot: RunSnapshot) -> list[RunPanel]:
+    """Return the panels that a run has, in the order of the tab key.
+
+    One that has ended begins with its result.
+    """
+    if not snapshot.is_ended:
+        return [panel for panel in RUN_PANELS if panel is not RESULT]
+    rest = [p for p in RUN_PANELS if not p.is_of_work and p is not RESULT]
+    return [RESULT, *rest]
 
 
 DOT = " · "
-WIDE = 110
-"""Columns from which the job is shown beside the run."""
 #: Style of a state's word; others look like running.
 _STYLES = {
     "finished": "$state-done",
@@ -269,47 +231,83 @@ def state_of(snapshot: RunSnapshot, glyphs: Glyphs) -> Content:
 
 
 def header(snapshot: RunSnapshot, room: Room) -> Content:
-    """Draw both lines; the second has what may need the user's action."""
+    """Draw three lines: the run and its state, its progress, what may need the user."""
+    return Content("\n").join(
+        [_first(snapshot, room), progress_line(snapshot, room), _third(snapshot, room)]
+    )
+
+
+def _first(snapshot: RunSnapshot, room: Room) -> Content:
     status = snapshot.status
     heartbeat_s = snapshot.heartbeat_s
-    share = snapshot.ended / snapshot.total_tasks if snapshot.total_tasks else None
     alive = (
         ""
         if snapshot.state in ENDED or heartbeat_s is None
         else f" (heartbeat {duration(heartbeat_s)})"
     )
     name = one_line(status.run_id, max(12, room.width // 3))
-    job = f" · {status.job} {status.job_version}" if room.width >= WIDE else ""
+    job = one_line(f" · {status.job} {status.job_version}", room.width // 3)
+    if snapshot.is_ended:
+        age = f"  {duration(snapshot.age_s(snapshot.worked_until_us))} ago"
+    else:
+        age = f"  for {duration(snapshot.age_s(snapshot.created_us))}"
     first = Content.assemble(
-        (name, "bold"),
-        one_line(job, room.width // 4),
-        "  ",
-        state_of(snapshot, room.glyphs),
-        f"{alive}  {percent(share, tenths=True)}",
-        f"  ETA {eta(snapshot)}" if snapshot.state not in ENDED else "",
+        (name, "bold"), job, "  ", state_of(snapshot, room.glyphs), alive, age
     )
-    return Content("\n").join(
-        [first.truncate(room.width, ellipsis=True), _second(snapshot, room)]
-    )
+    by_model = " · ".join(names_of(snapshot).values())
+    if room.width - first.cell_length >= len(by_model) + len(DOT):
+        first = Content.assemble(first, f"{DOT}{by_model}" if by_model else "")
+    return first.truncate(room.width, ellipsis=True)
 
 
-def _second(snapshot: RunSnapshot, room: Room) -> Content:
+def progress_line(snapshot: RunSnapshot, room: Room) -> Content:
+    """Draw the overall bar with progress, time left, rate and cost.
+
+    The bar takes what the figures leave.
+    """
+    share = snapshot.share
+    figures = [f"{percent(share, tenths=True):>7}"]
+    if snapshot.is_ended:
+        took_us = snapshot.worked_until_us - snapshot.created_us
+        figures.append(f"took {duration(took_us / US_PER_S)}")
+    else:
+        figures.append(f"left {eta(snapshot)}")
+        figures += filter(UNKNOWN.__ne__, [rate_words(snapshot)])
+    figures.append(f"cost {spent(snapshot)}")
+    text = "  ".join(figures)
+    width = room.width - len(text) - 1
+    if width < _LEAST_BAR:
+        return Content.styled(one_line(text.strip(), room.width), "bold")
+    drawn = bar(share or 0.0, width, room.glyphs)
+    return Content.assemble((drawn, "$state-done"), " ", (text, "bold"))
+
+
+def _third(snapshot: RunSnapshot, room: Room) -> Content:
     notice = sentence(snapshot)
     if notice:
         key = _NEXT.get(snapshot.state, "")
         if key and len(notice) + len(key) + len(DOT) <= room.width:
             notice = f"{notice}{DOT}{key}"
         return Content.styled(one_line(notice, room.width), "$state-waiting")
-    limit = limited_by(snapshot)
-    share = snapshot.of_best
-    # the bottleneck comes before the comparison, which is also below
-    is_compared = share is not None and room.width >= WIDE
-    rate = f", {percent(share)} of best" if is_compared else ""
-    window = "" if snapshot.rate is None else f" over {snapshot.recent_minutes} min"
-    parts = [
-        spent(snapshot),
-        f"{amount(snapshot.rate)} a minute{window}{rate}",
-        *([f"limited by {limit}"] if limit else []),
-        f"{snapshot.status.job} {snapshot.status.job_version}",
-    ]
-    return Content(one_line(DOT.join(parts), room.width))
+    remaining = snapshot.progress.remaining
+    few, many = round(remaining.low), round(remaining.high or remaining.low)
+    about = f"{round(remaining.expected):,} tasks remaining"
+    if few != many:
+        about += f" ({few:,} to {many:,})"
+    parts = [about]
+    limit, projected = limited_by(snapshot), snapshot.comes_to_usd
+    if limit:
+        parts.append(f"limited by {limit}")
+    if projected is not None:
+        parts.append(f"projected {span(projected, money)}")
+    if snapshot.of_best is not None:
+        parts.append(f"{percent(snapshot.of_best)} of the best 10 min")
+    if snapshot.status.possible_usd:
+        parts.append(
+            f"may still be billed: up to {money(snapshot.status.possible_usd)}"
+        )
+    line = parts[0]
+    for part in parts[1:]:
+        if len(line) + len(DOT) + len(part) <= room.width:
+            line += DOT + part
+    return Content(one_line(line, room.width))

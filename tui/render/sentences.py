@@ -52,32 +52,28 @@ def farewell(snapshot: RunSnapshot | None) -> str:
     return f"Detached; {printable(snapshot.status.run_id)} continues."
 
 
-def eta(snapshot: RunSnapshot, to: str = "–") -> str:
-    """Format the ETA with its interval, or why it is unknown.
+def eta(snapshot: RunSnapshot, to: str = " to ") -> str:
+    """Format the time left with its interval; `-` if it is unknown.
 
     Args:
         snapshot: the run.
         to: separates the ends of the interval.
     """
     forecast = snapshot.forecast
-    if forecast is None:
+    if forecast is None or forecast.seconds is None:
         return UNKNOWN
-    if forecast.seconds is None:
-        return f"needs {forecast.needs:,} more" if forecast.needs else UNKNOWN
-    so_far = "" if snapshot.status.planning_exhausted else ", of what is planned"
-    return f"{span(forecast.seconds, duration, to)}{so_far}"
+    return span(forecast.seconds, duration, to)
 
 
 def ending(snapshot: RunSnapshot) -> str:
-    """Describe the ETA or the state of a run, short enough for a list."""
+    """Describe the time left or the state of a run, short enough for a list."""
     instead = _ENDINGS.get(snapshot.state)
     if instead is not None:
         return instead(snapshot)
     forecast = snapshot.forecast
     if forecast is None or forecast.seconds is None:
-        return eta(snapshot)
-    high = "?" if forecast.seconds.high is None else duration(forecast.seconds.high)
-    return f"{duration(forecast.seconds.low)}–{high}"
+        return UNKNOWN
+    return between(forecast.seconds, duration)
 
 
 def _without_success(snapshot: RunSnapshot) -> str:
@@ -106,11 +102,31 @@ _ENDINGS: Mapping[str, Callable[[RunSnapshot], str]] = {
 
 
 def span(
-    value: ForecastInterval, format_value: Callable[[float], str], to: str = "–"
+    value: ForecastInterval, format_value: Callable[[float], str], to: str = " to "
 ) -> str:
-    """Format an estimate and its interval in brackets."""
-    high = "?" if value.high is None else format_value(value.high)
-    return f"{format_value(value.expected)} ({format_value(value.low)}{to}{high})"
+    """Format an estimate and its interval in brackets.
+
+    >>> span(ForecastInterval(low=1020, expected=1140, high=1440), duration)
+    '19 min (17 to 24 min)'
+    >>> span(ForecastInterval(low=7500, expected=8400, high=None), duration)
+    '2 h 20 (2 h 05 or more)'
+    """
+    return f"{format_value(value.expected)} ({between(value, format_value, to)})"
+
+
+def between(
+    value: ForecastInterval, format_value: Callable[[float], str], to: str = " to "
+) -> str:
+    """Format the ends of an interval; a unit that both share is written once."""
+    low = format_value(value.low)
+    if value.high is None:
+        return f"{low} or more"
+    high = format_value(value.high)
+    if low == high:
+        return low
+    figure, _, unit = low.partition(" ")
+    is_shared = unit.isalpha() and high.partition(" ")[2] == unit
+    return f"{figure if is_shared else low}{to}{high}"
 
 
 def spent(snapshot: RunSnapshot) -> str:

@@ -344,11 +344,20 @@ class MetricsScreen(Screen[None]):
             f"{sign_of(snapshot.state, self._glyphs)} "
             f"{snapshot.state.replace('_', ' ')}"
         )
-        by = "" if self._history is None else f", {self._history.width} min a column"
+        by = "" if self._history is None else f", {self._history.width} min per column"
         self._head.say(
             f"METRICS {snapshot.status.run_id}  {state}{alive}",
-            f"{WINDOWS[self._window][1]}{by} · {self._model or 'all models'}",
+            f"{self._window_name()}{by} · {self._model or 'all models'}",
         )
+
+    def _window_name(self) -> str:
+        """Name the window; a run that is younger is shown as a whole."""
+        minutes, name = WINDOWS[self._window]
+        history = self._history
+        if history is None or minutes is None:
+            return name
+        span = len(history.columns) * history.width
+        return name if span >= minutes else f"whole run, {span} min"
 
     def _show_charts(self, snapshot: RunSnapshot) -> None:
         if snapshot.status.imported:

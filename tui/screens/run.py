@@ -16,12 +16,26 @@ from textual.screen import Screen
 
 from store.printable import printable
 from tui.render.glyphs import Glyphs
-from tui.render.layout import LEAD, Room, visible
-from tui.render.run_panels import LEFT, OVERVIEW, RIGHT, RUN_PANELS, RunPanel, header
+from tui.render.layout import LEAD, Room, shared_lines, visible
+from tui.render.run_panels import (
+    LEFT,
+    OVERVIEW,
+    RESULT,
+    RIGHT,
+    RUN_PANELS,
+    RunPanel,
+    header,
+    panels_of,
+)
 from tui.render.sentences import age
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotSource
 from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
+
+_BORDER = 2
+"""Lines of a panel's border."""
+LEAST_TABLE, LEAST_CHART = 4, 6
+"""Minimum lines of a panel with its border."""
 
 
 class RowPanel(TitledPanel[RunSnapshot]):
@@ -45,6 +59,7 @@ class RowPanel(TitledPanel[RunSnapshot]):
         self._goals: Sequence[str] = ()
         self._at = 0
         self._has_keys = False
+        self._lines: int | None = None  # height
 
     @property
     def goal(self) -> str | None:
@@ -58,6 +73,23 @@ class RowPanel(TitledPanel[RunSnapshot]):
             self._at = self._goals.index(goal)
         self._at = max(0, min(self._at, len(self._goals) - 1))
         super().show(seen)
+
+    @property
+    def least(self) -> int:
+        """Its minimum height, with the border."""
+        return LEAST_TABLE if self._part.height else LEAST_CHART
+
+    def most(self, seen: RunSnapshot) -> int | None:
+        """Return the height of all its content; None: it takes any height."""
+        height = self._part.height
+        return None if height is None else height(seen) + _BORDER
+
+    def take_lines(self, lines: int | None) -> None:
+        """Set the height; 0 hides the panel, None leaves it to the style sheet."""
+        if lines != self._lines:
+            self._lines = lines
+            self.set_class(lines == 0, "-dropped")
+            self.styles.height = lines or None
 
     def take_keys(self, *, takes: bool) -> None:
         """Show or hide the cursor."""
@@ -112,6 +144,9 @@ class RowPanel(TitledPanel[RunSnapshot]):
             self.say(self._draw(self._value, room))
 
 
+LEFT_COLUMN = (RESULT, *LEFT)
+
+
 class RunScreen(Screen[None]):
     """Shows a run, or a frozen snapshot of it."""
 
@@ -145,6 +180,7 @@ class RunScreen(Screen[None]):
         self._frozen_snapshot: RunSnapshot | None = None  # shown while frozen
         self._last: RunSnapshot | None = None
         self._part = 0
+        self._parts = list(RUN_PANELS)  # those that the run has
         self._is_jumping = False
         self._header = TitledPanel(header, "", glyphs, "header")
         self._panels = {part.name: RowPanel(part, glyphs) for part in RUN_PANELS}
@@ -162,7 +198,7 @@ class RunScreen(Screen[None]):
         with Container(id="body"):
             yield self._panels[OVERVIEW.name]
             with Container(id="left"):
-                yield from (self._panels[part.name] for part in LEFT)
+                yield from (self._panels[part.name] for part in LEFT_COLUMN)
             with Container(id="right"):
                 yield from (self._panels[part.name] for part in RIGHT)
         yield self._age
@@ -205,9 +241,46 @@ class RunScreen(Screen[None]):
 
     def _show(self, snapshot: RunSnapshot) -> None:
         with self.app.batch_update():
+            self._arrange(self._frozen_snapshot or snapshot)
+            self._share_lines()
             for panel in (self._header, *self._panels.values()):
                 panel.show(self._frozen_snapshot or snapshot)
             self._show_age(snapshot)
+
+    def _arrange(self, snapshot: RunSnapshot) -> None:
+        """Show the panels that the run has; the end of one opens its result."""
+        parts = panels_of(snapshot)
+        if parts == self._parts:
+            return
+        self._parts = parts
+        self.set_class(RESULT in parts, "-over")
+        for panel in RUN_PANELS:
+            self._panels[panel.name].set_class(panel not in parts, "-absent")
+        self._turn_to(0)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Share the lines of the new size."""
+        del event
+        self.call_after_refresh(self._share_lines)
+
+    def _share_lines(self) -> None:
+        """Give each panel the lines that its content takes, and charts the rest."""
+        snapshot = self._frozen_snapshot or self._last
+        if snapshot is None:
+            return
+        is_small = self.has_class("-small")
+        height = self.query_one("#body").size.height
+        for column in (LEFT_COLUMN, RIGHT):
+            panels = [self._panels[p.name] for p in column if p in self._parts]
+            lines: Sequence[int | None] = [None] * len(panels)
+            if not is_small:
+                lines = shared_lines(
+                    height,
+                    [panel.least for panel in panels],
+                    [panel.most(snapshot) for panel in panels],
+                )
+            for panel, n in zip(panels, lines, strict=True):
+                panel.take_lines(n)
 
     def _show_age(self, snapshot: RunSnapshot) -> None:
         """Show the age of the displayed data, and whether the screen is read-only."""
@@ -227,7 +300,7 @@ class RunScreen(Screen[None]):
 
     def action_part(self, by: int) -> None:
         """Focus the next panel; on a small screen, show it."""
-        self._turn_to((self._part + by) % len(RUN_PANELS))
+        self._turn_to((self._part + by) % len(self._parts))
 
     def action_jump(self) -> None:
         """Show the letter of each panel; the next key selects one."""
@@ -242,7 +315,7 @@ class RunScreen(Screen[None]):
         event.prevent_default()
         self._is_jumping = False
         positions = [
-            at for at, part in enumerate(RUN_PANELS) if part.letter == event.key
+            at for at, part in enumerate(self._parts) if part.letter == event.key
         ]
         self._turn_to(positions[0] if positions else self._part)
 
@@ -257,25 +330,26 @@ class RunScreen(Screen[None]):
 
     def on_row_panel_picked(self, message: RowPanel.Picked) -> None:
         """Focus the clicked panel; a second click on a row opens it."""
-        self._turn_to(list(self._panels).index(message.name))
+        names = [part.name for part in self._parts]
+        self._turn_to(names.index(message.name))
         if message.is_twice:
             self.action_open()
 
     @property
     def _current(self) -> RowPanel:
-        return self._panels[RUN_PANELS[self._part].name]
+        return self._panels[self._parts[self._part].name]
 
     def _turn_to(self, part: int) -> None:
         self._part = part
-        for at, panel in enumerate(self._panels.values()):
-            panel.set_class(at == part, "-current")
-            panel.take_keys(takes=at == part)
+        for panel in self._panels.values():
+            panel.set_class(panel is self._current, "-current")
+            panel.take_keys(takes=panel is self._current)
         self._mark()
 
     def _mark(self) -> None:
         """Draw the titles, with letters while a jump key is expected."""
         tabs = []
-        for at, part in enumerate(RUN_PANELS):
+        for at, part in enumerate(self._parts):
             panel = self._panels[part.name]
             panel.mark(part.letter if self._is_jumping else "")
             name = f"{part.letter}:{part.name}" if self._is_jumping else part.name

@@ -1,4 +1,4 @@
-"""Shows all runs of a folder: live ones first, then the latest."""
+"""Shows all runs of a folder, the newest first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tui.render.charts import bar, sparkline
 from tui.render.format import amount, duration, money, percent
 from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import clip, one_line
-from tui.render.models import limited_by
+from tui.render.models import limited_by, names_of
 from tui.render.run_panels import state_of
 from tui.render.sentences import ending, sentence, spent, utc
 from tui.sources.run_list import ListedRun, RunListSource
@@ -28,31 +28,28 @@ from tui.sources.run_snapshot import ReadProblem, RunSnapshot
 from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TooSmall, laid_out
 
-MIDDLE, WIDE, WIDEST = 98, 118, 150
-"""Screen widths from which a bar, a sparkline, and the job are shown."""
-_CURSOR, _STATE, _NAME, _DONE, _RATE = 2, 13, 32, 9, 9
-_SPENT, _COST, _END = 9, 19, 15
-_BAR, _SPARKLINE, _JOB = 12, 10, 20
+MIDDLE, WIDE, WIDEST, LARGE = 98, 118, 150, 180
+"""Screen widths from which more is shown: the rate; a bar; budget, start and job; the
+models and a sparkline."""
+_CURSOR, _STATE, _NAME, _DONE, _RATE = 2, 13, 40, 9, 9
+_SPENT, _COST, _END = 10, 19, 17
+_BAR, _SPARKLINE, _JOB, _STARTED, _MODELS = 12, 10, 20, 11, 24
 
-_RANKS = {
-    "live": 0,
-    "quiet": 0,
-    "draining": 0,
-    "stalled": 1,
-    "lost": 1,
-    "paused": 2,
-    "budget_stop": 3,
-    "drained": 3,
-    "finished": 4,
-    "cancelled": 4,
-}
-_UNKNOWN = 5
+_STATES = (
+    *("live", "quiet", "draining", "stalled", "lost", "paused", "budget_stop"),
+    *("drained", "finished", "cancelled"),
+)
+"""In the order of the summary."""
 
 
-def rank(listed_run: ListedRun) -> int:
-    """Return a run's position in the list: live first, then what needs the user."""
-    snapshot = listed_run.snapshot
-    return _RANKS[snapshot.state] if isinstance(snapshot, RunSnapshot) else _UNKNOWN
+def newest(listed_runs: Sequence[ListedRun]) -> list[ListedRun]:
+    """Return runs by their start, the newest first; unread ones come last."""
+
+    def start(listed_run: ListedRun) -> int:
+        snapshot = listed_run.snapshot
+        return -snapshot.created_us if isinstance(snapshot, RunSnapshot) else 1
+
+    return sorted(listed_runs, key=start)
 
 
 def matches(listed_run: ListedRun, words: str) -> bool:
@@ -87,28 +84,38 @@ class RunRows:
     @property
     def name(self) -> int:
         """Width of the ids, within limits."""
-        others = _CURSOR + _STATE + 2 + _DONE + _RATE + 2 + self.cost + 2 + _END
-        for from_width, more in ((MIDDLE, _BAR), (WIDE, _SPARKLINE), (WIDEST, _JOB)):
-            others += more + 2 if self.width >= from_width else 0
+        others = _CURSOR + _STATE + 2 + _DONE + self.cost + 2 + _END
+        for from_width, more in (
+            (MIDDLE, _RATE),
+            (WIDE, _BAR + 2),
+            (WIDEST, _STARTED + _JOB + 4),
+            (LARGE, _MODELS + _SPARKLINE + 4),
+        ):
+            others += more if self.width >= from_width else 0
         return max(8, min(_NAME, self.width - others, self.longest))
 
     @property
     def cost(self) -> int:
         """Width of the cost; wider for a budget."""
-        return _SPENT if self.width < WIDE else _COST
+        return _SPENT if self.width < WIDEST else _COST
 
     def header_line(self) -> str:
         """Return the column headings."""
         parts = [" " * _CURSOR, clip("state", _STATE), "  ", clip("run", self.name)]
         if self.width >= WIDEST:
             parts += ["  ", clip("job", _JOB)]
-        if self.width >= MIDDLE:
-            parts.append(" " * (_BAR + 2))
-        parts.append(clip("done", _DONE, is_right=True))
+        if self.width >= LARGE:
+            parts += ["  ", clip("models", _MODELS)]
+        if self.width >= WIDEST:
+            parts += ["  ", clip("started", _STARTED)]
         if self.width >= WIDE:
+            parts.append(" " * (_BAR + 2))
+        parts.append(clip("progress", _DONE, is_right=True))
+        if self.width >= LARGE:
             parts.append(" " * (_SPARKLINE + 2))
-        parts.append(clip("per min", _RATE, is_right=True))
-        parts += ["  ", clip("cost", self.cost, is_right=True), "  ends in"]
+        if self.width >= MIDDLE:
+            parts.append(clip("rate/min", _RATE, is_right=True))
+        parts += [clip("cost", self.cost, is_right=True), "  left"]
         return clip("".join(parts), self.width)
 
     def row(self, listed_run: ListedRun, *, is_current: bool) -> Content:
@@ -123,7 +130,7 @@ class RunRows:
         return Content(clip(line, self.width))
 
     def _seen(self, seen: RunSnapshot, cursor: str, name: str) -> Content:
-        share = seen.ended / seen.total_tasks if seen.total_tasks else None
+        share = seen.share
         state = state_of(seen, self.glyphs)
         blank = " " * max(0, _STATE - state.cell_length)
         parts: list[str | Content | tuple[str, str]] = [
@@ -135,18 +142,23 @@ class RunRows:
         ]
         if self.width >= WIDEST:
             parts += ["  ", clip(seen.status.job, _JOB)]
-        if self.width >= MIDDLE:
+        if self.width >= LARGE:
+            parts += ["  ", clip(" ".join(names_of(seen).values()), _MODELS)]
+        if self.width >= WIDEST:
+            started = utc(seen.created_us)
+            parts += ["  ", f"{started[5:10]} {started[11:16]}"]
+        if self.width >= WIDE:
             parts += ["  ", (bar(share or 0.0, _BAR, self.glyphs), "$state-done")]
         parts.append(clip(percent(share, tenths=True), _DONE, is_right=True))
-        if self.width >= WIDE:
+        if self.width >= LARGE:
             parts += [
                 "  ",
                 sparkline(
                     seen.completed_by_minute[-_SPARKLINE:], _SPARKLINE, self.glyphs
                 ),
             ]
-        rate = amount(seen.rate)
-        parts += [clip(rate, _RATE, is_right=True), "  "]
+        if self.width >= MIDDLE:
+            parts.append(clip(amount(seen.rate), _RATE, is_right=True))
         cost = spent(seen) if self.cost == _COST else money(seen.status.cost_usd)
         parts += [clip(cost, self.cost, is_right=True), "  "]
         used = Content.assemble(*parts)
@@ -164,9 +176,10 @@ def about(listed_run: ListedRun) -> tuple[str, str]:
     oldest, failure = snapshot.facts.oldest, snapshot.facts.last_failure
     limit = limited_by(snapshot)
     parts = [
-        f"{snapshot.ended:,} of {snapshot.total_tasks:,} tasks",
+        f"{snapshot.progress.done:,} tasks done",
+        f"{round(snapshot.progress.remaining.expected):,} remaining",
         f"failed {tasks.failed:,} ({percent(share, tenths=True)})",
-        f"retry-waiting {tasks.waiting:,}",
+        f"waiting {tasks.waiting:,}",
         *([f"oldest in flight {_ago(snapshot, oldest[0].since_us)}"] if oldest else []),
         *([f"limited by {limit}"] if limit else []),
         *([f"last error {_ago(snapshot, failure.at_us)} ago"] if failure else []),
@@ -192,7 +205,13 @@ def summary(listed_runs: Sequence[ListedRun]) -> str:
         else "unreadable"
         for listed_run in listed_runs
     )
-    states = sorted(words, key=lambda word: (_RANKS.get(word, _UNKNOWN), word))
+    states = sorted(
+        words,
+        key=lambda word: (
+            _STATES.index(word) if word in _STATES else len(_STATES),
+            word,
+        ),
+    )
     return " · ".join(f"{words[word]} {word.replace('_', ' ')}" for word in states)
 
 
@@ -291,7 +310,7 @@ class RunsScreen(Screen[None]):
     def _take_in(self, listed_runs: list[ListedRun]) -> None:
         """Update the runs; rows keep their order, new ones come first."""
         if not self._is_settled:
-            self._all = sorted(listed_runs, key=rank)
+            self._all = newest(listed_runs)
             return
         new = {listed_run.folder.run_id: listed_run for listed_run in listed_runs}
         order = [listed_run.folder.run_id for listed_run in self._all]
@@ -399,7 +418,7 @@ class RunsScreen(Screen[None]):
         moves[direction]()
 
     def action_sort(self) -> None:
-        """Sort by the current state: live runs first, then the latest."""
+        """Sort again: the newest run first."""
         self._is_settled = False
         self.poll()
         self._is_settled = True

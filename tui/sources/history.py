@@ -229,7 +229,12 @@ def extent(
         until: the first minute that is not charted.
     """
     begin = worked[0].first if worked else until
-    since = begin if ask.minutes is None else until - ask.minutes
+    # a window that is longer than the run would be mostly blank
+    since = (
+        begin
+        if ask.minutes is None
+        else min(until - 1, max(begin, until - ask.minutes))
+    )
     # partial columns at both ends need one more
     width = width_for(until - since, ask.columns - 1)
     numbers = range(since // width, (until - 1) // width + 1)

@@ -21,8 +21,13 @@ from store.database import LogReader, read_transaction, unreadable
 from store.errors import StoreError
 from store.events import AttemptFailed
 from store.fold_state import US_PER_S
-from store.read.forecast import Forecast, ForecastInterval, best_rate
-from store.read.history import AnswerTail, RecentAnswers
+from store.read.forecast import Forecast, ForecastInterval, Progress, best_rate
+from store.read.history import (
+    AnswerTail,
+    Completions,
+    CompletionTail,
+    RecentAnswers,
+)
 from store.read.live import (
     AT_WORK,
     HOUR,
@@ -44,6 +49,7 @@ from store.read.tasks import events
 from store.read.usage import ErrorCount, FailureRow, error_counts, failures
 from store.runs import RunFolder
 from tui.sources.connection import SameFile
+from tui.sources.result import ResultReader, RunResult
 
 US_PER_MINUTE = 60 * US_PER_S
 RESTING_S = 5
@@ -71,7 +77,8 @@ class RunFacts:
     """A run's data from its log, all at the same event."""
 
     status: Status
-    minutes: tuple[MinuteRow, ...]  #: minutes of the last hour
+    #: minutes of the last hour, or of the last hour of work
+    minutes: tuple[MinuteRow, ...]
     oldest: tuple[InFlight, ...]
     errors: tuple[ErrorCount, ...]  #: most frequent first
     last_failure: LastFailure | None
@@ -82,6 +89,9 @@ class RunFacts:
     #: time of the next retry, by stage and model
     retries: Mapping[tuple[str, str], int] = field(default_factory=dict)
     failures: tuple[FailureRow, ...] | None = None  #: of `LATELY`; None: unknown
+    #: tasks completed by minute, of the whole run
+    completed: Mapping[int, int] = field(default_factory=dict)
+    completions: Completions | None = None  #: the latest; None: not read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +104,7 @@ class RunSnapshot:
     facts: RunFacts
     now_us: int
     is_alive: bool | None  #: a process holds the log; None: it ran on another machine
+    result: RunResult | None = None  #: of the newest scoring; None: not read, or none
 
     @property
     def status(self) -> Status:
@@ -124,6 +135,7 @@ class RunSnapshot:
         return (
             self.facts is other.facts
             and self.is_alive == other.is_alive
+            and self.result is other.result
             and self.state == other.state
             and self.now_us // step_us == other.now_us // step_us
         )
@@ -142,6 +154,24 @@ class RunSnapshot:
     def age_s(self, at_us: int) -> float:
         """Return the age of a time; never negative, whatever the clocks."""
         return max(0.0, (self.now_us - at_us) / US_PER_S)
+
+    @property
+    def worked_until_us(self) -> int:
+        """When a run without a process last worked, as far as known."""
+        signs = self.status.signs
+        if self.state in ENDED:
+            return signs.phase_us
+        return max(signs.success_us or 0, signs.heartbeat_us or 0, signs.phase_us)
+
+    @property
+    def progress(self) -> Progress:
+        """Tasks done and still expected, the same for every display."""
+        return self.present.progress
+
+    @property
+    def share(self) -> float | None:
+        """Share of the work that is done, 0 to 1; None before anything is planned."""
+        return self.progress.share if self.total_tasks else None
 
     @property
     def ended(self) -> int:
@@ -192,8 +222,11 @@ class RunSnapshot:
 
     @property
     def completed_by_minute(self) -> list[float | None]:
-        """Tasks completed in each of the last 60 minutes; None: before the run."""
-        now, first = (us // US_PER_MINUTE for us in (self.now_us, self.created_us))
+        """Tasks completed in each of the last 60 minutes of work; None: before it."""
+        end_us = self.now_us
+        if self.is_ended:
+            end_us = self.worked_until_us + US_PER_MINUTE
+        now, first = (us // US_PER_MINUTE for us in (end_us, self.created_us))
         counted = dict.fromkeys(range(now - HOUR, now), 0)
         for row in self.facts.minutes:
             if row.t in counted:
@@ -267,6 +300,9 @@ class RunSource:
         """
         self._folder = folder
         self._tail = None if is_brief else AnswerTail()
+        self._completions = CompletionTail()
+        self._completed: dict[int, int] = {}
+        self._results = None if is_brief else ResultReader(folder)
         self._clock = clock
         self._reader: LogReader | None = None
         self._file = SameFile(folder)
@@ -320,6 +356,9 @@ class RunSource:
             facts=facts,
             now_us=self._clock.now_us(),
             is_alive=is_working(is_held, facts.status.heartbeat),
+            result=None
+            if self._results is None
+            else self._results.poll(_newest(facts.status)),
         )
 
     def _refresh(self) -> None:
@@ -335,8 +374,9 @@ class RunSource:
         if self._reader is None:
             self._reader = self._folder.open_reader()
             if self._tail is not None:
-                self._tail = AnswerTail()
-                self._best = best_rate(completed_by_minute(self._reader))
+                self._tail, self._completions = AnswerTail(), CompletionTail()
+                self._completed = completed_by_minute(self._reader)
+                self._best = best_rate(self._completed)
         version = data_version(self._reader)
         if self._facts is None or version != self._version:
             with read_transaction(self._reader):
@@ -346,9 +386,9 @@ class RunSource:
 
     def _facts_of(self, reader: LogReader) -> RunFacts:
         now = self._clock.now_us() // US_PER_MINUTE
-        rows = tuple(minutes(reader, now - HOUR))
         # by the name of its folder, which all commands accept: it may be a copy
         run_status = replace(status(reader), run_id=self._folder.run_id)
+        rows = tuple(minutes(reader, min(now, _last_minute(run_status)) - HOUR))
         errors = sorted(error_counts(reader), key=lambda error: -error.n)
         if self._tail is None:
             return RunFacts(
@@ -362,10 +402,14 @@ class RunSource:
         self._best = max(
             filter(None, (self._best, best_rate(_completed(rows, now)))), default=None
         )
+        # a new value: an older snapshot keeps its own
+        self._completed = self._completed | _completed(rows, now + 1)
         return RunFacts(
             status=run_status,
             minutes=rows,
             best=self._best,
+            completed=self._completed,
+            completions=self._completions.read(reader),
             latencies=latencies(reader),
             answers=answers,
             oldest=oldest_in_flight(reader, OLDEST),
@@ -376,8 +420,20 @@ class RunSource:
         )
 
 
+def _newest(run_status: Status) -> int | None:
+    """Return the number of the newest scoring; None: there is none."""
+    return max(run_status.scorings, default=None)
+
+
+def _last_minute(run_status: Status) -> int:
+    """Return the minute of the last sign of work in a log."""
+    signs = run_status.signs
+    last_us = max(signs.success_us or 0, signs.heartbeat_us or 0, signs.phase_us)
+    return last_us // US_PER_MINUTE
+
+
 def _completed(rows: tuple[MinuteRow, ...], until: int) -> dict[int, int]:
-    """Return tasks completed by minute, without the current one."""
+    """Return tasks completed by minute, before minute *until*."""
     counted: dict[int, int] = {}
     for row in rows:
         if row.t < until:

@@ -99,8 +99,8 @@ def test_curves_grow_from_the_ground() -> None:
     assert curve([6, 3], 2, 2, ASCII) == ["# ", "##"]
 
 
-NOON = 29_453_760 + 720
-"""Minutes from 1970 to 2026-01-01 12:00 UTC."""
+NOON = (29_453_760 + 720) * 60
+"""Seconds from 1970 to 2026-01-01 12:00 UTC."""
 
 
 def drawn(
@@ -113,7 +113,7 @@ def drawn(
     flagged: frozenset[int] = frozenset(),
 ) -> list[str]:
     axis = PlotAxis(
-        first=NOON, width=width, count=len(values), cursor=cursor, flagged=flagged
+        first=NOON, width=60 * width, count=len(values), cursor=cursor, flagged=flagged
     )
     return plot(values, axis, room, amount, ceiling or []).plain.split("\n")
 

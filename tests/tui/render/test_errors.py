@@ -21,7 +21,7 @@ from tui.render.models import limited_by, term
 from tui.render.progress import stage_rows
 from tui.render.run_panels import RUN_PANELS
 from tui.render.sentences import ending, sentence
-from tui.screens.runs import about, matches, rank, summary
+from tui.screens.runs import about, matches, newest, summary
 from tui.sources.run_snapshot import (
     US_PER_MINUTE,
     LastFailure,
@@ -108,7 +108,7 @@ def test_stages_say_what_waits_and_when_the_next_retry_is_due(
     assert first.states[TaskState.WAITING] == 1
     assert first.retry_s == pytest.approx(2.5, abs=0.1)
     assert judge.retry_s is None
-    assert first.eta == "need 30"
+    assert first.time_left() == "-"
 
 
 def test_every_row_leads_to_its_tasks(live: RunSnapshot) -> None:
@@ -165,8 +165,11 @@ def test_runs_are_sorted_counted_and_found_by_their_state(live: RunSnapshot) -> 
         listed("stuck", with_signs(live, paused_by=HOSTILE)),
         listed("busy", live),
     ]
-    names = [each.folder.run_id for each in sorted(runs, key=rank)]
-    assert names == ["busy", "stuck", "over", "bad", "new"]
+    older = with_status(live, created_us=live.created_us - 1)
+    by_start = newest([*runs, listed("older", older)])
+    names = [each.folder.run_id for each in by_start]
+    assert names[-3:] == ["older", *(n for n in names if n in {"bad", "new"})]
+    assert set(names[:3]) == {"over", "stuck", "busy"}
     assert summary(runs) == "1 live · 1 paused · 1 finished · 1 unread · 1 unreadable"
     assert [each.folder.run_id for each in runs if matches(each, "PAUSED st")] == [
         "stuck"
@@ -176,4 +179,6 @@ def test_runs_are_sorted_counted_and_found_by_their_state(live: RunSnapshot) -> 
     assert about(grouped)[0] == "one · sample-job 1 · group march"
     lines = about(runs[-1])
     assert lines[0] == "busy · sample-job 1"
-    assert lines[1].startswith("2 of 8 tasks · failed 1 (12.5 %) · retry-waiting 1")
+    assert lines[1].startswith(
+        "2 tasks done · 6 remaining · failed 1 (12.5 %) · waiting 1"
+    )

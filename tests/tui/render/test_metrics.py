@@ -44,22 +44,22 @@ def at(
 def test_all_figures_of_a_column_stand_in_a_line() -> None:
     shown = course(*(column(number) for number in range(10)))
     line = (
-        "done 7/min · retried 2/min · in 1 k/s · out 10/s · $30.00/h · "
+        "rate 7/min · retried 2/min · in 1 k/s · out 10/s · $30.00/h · "
         "in flight 12 of 32"
     )
     assert figures(at(shown, 7), 120) == line
     assert figures(at(shown, 7), 78) == line.replace(" · ", "  ")
     assert len(figures(at(shown, 7), 78)) <= 78
-    assert figures(shown, 120) == line.replace("done 7", "done 9")
+    assert figures(shown, 120) == line.replace("rate 7", "rate 9")
     assert "cost ?" in figures(at(shown, 7, is_priced=False), 120)
 
 
 def test_rates_are_of_minutes_in_which_a_process_was_at_work() -> None:
     half = column(4, width=10, lived=5)
-    assert BY_NAME["goodput"].value(half) == 8.0
-    assert BY_NAME["goodput"].value(column(4, width=10)) == 4.0
-    assert BY_NAME["goodput"].value(column(4, row=None)) == 0.0
-    assert BY_NAME["goodput"].value(column(4, row=None, lived=0)) is None
+    assert BY_NAME["rate"].value(half) == 8.0
+    assert BY_NAME["rate"].value(column(4, width=10)) == 4.0
+    assert BY_NAME["rate"].value(column(4, row=None)) == 0.0
+    assert BY_NAME["rate"].value(column(4, row=None, lived=0)) is None
     assert BY_NAME["in-flight"].value(column(4, lived=0)) is None
 
 
@@ -85,13 +85,13 @@ def test_a_column_over_midnight_has_both_dates() -> None:
 @pytest.mark.parametrize(
     ("name", "shown", "said"),
     [
-        ("goodput", course(), "The charts start after the first full minute"),
+        ("rate", course(), "The charts start after the first full minute"),
         (
-            "goodput",
+            "rate",
             course(column(0, lived=0, row=None), marks=((1, "began"),)),
             "first full minute",
         ),
-        ("goodput", course(column(0, lived=0, row=None)), "z shows a longer one"),
+        ("rate", course(column(0, lived=0, row=None)), "z shows a longer one"),
         ("in-flight", course(column(0, in_flight=None)), "are unknown if"),
         (COST, at(course(column(0)), None, is_priced=False), "price"),
     ],
@@ -110,7 +110,7 @@ def test_a_gap_says_that_nobody_worked() -> None:
 
 
 KNOWN = HeadlineProgress().started(0).answered(10, HEADLINE)
-OF = "so far, of 812 ended tasks, as of event 12,345, computed "
+OF = "so far, of 812 done tasks, as of event 12,345, computed "
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_before_the_first_whole_minute_nothing_is_known_of_rates(
     line = drawn(models.models, live).split("\n")[1]
     assert line.split()[0] == "m-large"
     assert line.split()[2:] == ["1/8", "-/60", "-", "-", "-"]
-    assert "no whole minute yet" in drawn(progress.goodput, live)
+    assert "no whole minute yet" in drawn(progress.rate, live)
     assert "/h" not in drawn(progress.cost, live)
 
 
@@ -124,7 +124,7 @@ def test_money_is_told_with_its_rate_and_its_budget(live: RunSnapshot) -> None:
 
 def test_a_price_that_is_unknown_is_never_zero(live: RunSnapshot) -> None:
     text = drawn(progress.cost, with_status(live, cost_usd=None))
-    assert text.startswith("? spent")
+    assert text.startswith("cost ?")
     assert "$0" not in text
 
 
@@ -230,6 +230,6 @@ def test_errors_are_counted_by_class_and_stages_beyond_the_room_are(
     )
     text = brief(many, Room(width=100, height=LINES, glyphs=UNICODE)).plain
     assert len(text.split("\n")) == LINES
-    assert "and 7 more" in text
+    assert "and 8 more" in text
     assert "failed attempts: Overloaded 3" in text
     assert all(character.isprintable() or character == "\n" for character in text)

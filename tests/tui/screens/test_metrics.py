@@ -116,16 +116,16 @@ def test_every_size_has_a_chart_its_figures_and_the_headline(
         text = seat.shown()
         assert len(text.split("\n")) == size[1]
         assert "METRICS r1  ▶ live" in text
-        assert "tasks completed a minute" in text
+        assert "tasks completed per minute" in text
         assert "▲" in text
         assert "in flight 12 of 32" in text
         if size[0] < 100:
-            assert "cost an hour" not in text
+            assert "cost per hour" not in text
             await seat.press(*["tab"] * 4)
-            assert "cost an hour" in seat.shown()
+            assert "cost per hour" in seat.shown()
             await seat.press("tab", "tab")
         text = seat.shown()
-        assert "of 812 ended tasks, as of event 12,345" in text
+        assert "of 812 done tasks, as of event 12,345" in text
         assert "0.4000–0.6000" in text
         assert "as of 00:00:00 UTC" in text.split("\n")[-2]
         assert "z Window" in text.split("\n")[-1]
@@ -137,11 +137,11 @@ def test_one_cursor_reads_off_all_charts_and_jumps_from_mark_to_mark(
     tmp_path: Path,
 ) -> None:
     async def act(seat: Seat) -> None:
-        assert seat.line("figures").startswith("done 9/min")
+        assert seat.line("figures").startswith("rate 9/min")
         assert "last before: 09:55:30 resumed" in seat.line("moment")
         await seat.press("h", "h")
         assert seat.line("moment").startswith("2026-01-01 09:57–09:58 UTC")
-        assert seat.line("figures").startswith("done 7/min")
+        assert seat.line("figures").startswith("rate 7/min")
         assert seat.shown().count("│ ") > 6
         await seat.press("N")
         assert "09:55:30 resumed" in seat.line("moment")
@@ -158,7 +158,7 @@ def test_one_cursor_reads_off_all_charts_and_jumps_from_mark_to_mark(
         await seat.press("G")
         assert seat.line("moment").startswith("2026-01-01 09:59")
         await seat.press("h", "z")
-        assert "last 6 h, 5 min a column" in seat.line("head")
+        assert "last 6 h, 5 min per column" in seat.line("head")
         assert seat.line("moment").startswith("2026-01-01 09:55–10:00")
 
     watched(Given(sight=snapshot(tmp_path / "r1")), act)
@@ -240,7 +240,7 @@ def test_the_headline_is_computed_one_at_a_time_and_says_so(tmp_path: Path) -> N
         assert seat.headline.asked == 1
         seat.headline.may_answer.set()
         await seat.look(newer)
-        assert "of 812 ended tasks" in seat.shown()
+        assert "of 812 done tasks" in seat.shown()
         assert seat.headline.asked == 1
         await seat.look(seconds=EVERY_S)
         assert seat.headline.asked == 2
@@ -248,7 +248,7 @@ def test_the_headline_is_computed_one_at_a_time_and_says_so(tmp_path: Path) -> N
         assert "not computed: the corpus is gone; r tries again" in seat.shown()
         assert seat.headline.asked == 2
         await seat.press("r")
-        assert "of 9 ended tasks" in seat.shown()
+        assert "of 9 done tasks" in seat.shown()
 
     watched(Given(sight=live, headline=FakeHeadline(answers=answers)), act)
 
@@ -261,8 +261,8 @@ def test_an_imported_run_has_no_course_and_says_why(tmp_path: Path) -> None:
         await seat.look()
         text = seat.shown()
         assert "This run was imported" in text
-        assert "of 812 ended tasks" in text
-        assert "tasks completed a minute" not in text
+        assert "of 812 done tasks" in text
+        assert "tasks completed per minute" not in text
         assert seat.history.asked == []
 
     watched(Given(sight=sight, size=(80, 24)), act)

@@ -167,7 +167,7 @@ def test_columns_hold_all_minutes_of_the_window_in_the_room_there_is(
     ask = HistoryRequest(minutes=minutes, columns=columns, model=None)
     part = extent(ask, spans((begin, until)), until)
     assert 0 < len(part.numbers) <= columns
-    since = begin if minutes is None else until - minutes
+    since = begin if minutes is None else max(begin, until - minutes)
     assert part.first <= since < part.first + part.width
     last = part.numbers[-1] * part.width
     assert last < until <= last + part.width

@@ -1,0 +1,189 @@
+"""Derives a run's courses over time, for charts: completed tasks, tokens, cost.
+
+Pure. A window begins with the run or an hour ago; of a run that has ended it is the
+whole run. Steps are as fine as the figures allow: seconds of a young run, minutes
+later. A step that is not over has no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from store.fold_state import US_PER_S
+from store.read.live import AT_WORK, HOUR, MinuteRow
+from tui.render.charts import PlotAxis
+from tui.render.format import duration
+from tui.sources.run_snapshot import RunSnapshot
+
+_MINUTE = 60
+STEPS = (
+    *(1, 2, 5, 10, 15, 20, 30),
+    *(n * _MINUTE for n in (1, 2, 5, 10, 15, 20, 30, 60, 120, 240, 360, 720, 1440)),
+)
+"""Possible seconds per step; edges are aligned with the clock, so they are stable."""
+TASKS_A_STEP = 24
+"""Minimum mean number of tasks in a step: below, a curve shows mostly chance."""
+YOUNG_S = 10
+"""Seconds of observation from which a rate by the second is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """Values over time."""
+
+    axis: PlotAxis
+    values: tuple[float | None, ...]  #: one per step; None: unknown
+    seconds: int  #: length of the window
+
+    @property
+    def window(self) -> str:
+        """Describe its length."""
+        return f"last {duration(self.seconds)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A time of the run, in seconds since 1970 UTC."""
+
+    begin: int
+    end: int
+
+    def step(self, columns: int, least: float = 0.0) -> int:
+        """Return the finest step with which it fits, of at least *least* seconds."""
+        finest = max((self.end - self.begin) / max(1, columns), least)
+        return next((step for step in STEPS if step >= finest), STEPS[-1])
+
+    def axis(self, step: int) -> PlotAxis | None:
+        """Return its whole steps; None: there is none."""
+        first, last = -(-self.begin // step), self.end // step
+        if last <= first:
+            return None
+        return PlotAxis(first=first * step, width=step, count=last - first)
+
+
+def _window(snapshot: RunSnapshot, *, is_whole: bool) -> _Window:
+    """Return what charts show.
+
+    Args:
+        snapshot: the run.
+        is_whole: whether to show all of a run that has ended.
+    """
+    end = (snapshot.worked_until_us if snapshot.is_ended else snapshot.now_us) // (
+        US_PER_S
+    )
+    begin = snapshot.created_us // US_PER_S
+    if not (is_whole and snapshot.is_ended):
+        begin = max(begin, end - HOUR * _MINUTE)
+    return _Window(begin, max(begin, end))
+
+
+def completed(snapshot: RunSnapshot, columns: int) -> Course | None:
+    """Return the tasks completed per minute.
+
+    Args:
+        snapshot: the run.
+        columns: maximum number of steps.
+
+    Returns:
+        None before the first step is over.
+    """
+    window = _window(snapshot, is_whole=True)
+    total = sum(snapshot.facts.completed.values())
+    length = window.end - window.begin
+    step = window.step(columns, TASKS_A_STEP * length / total if total else _MINUTE)
+    # an hour has enough minutes, and seconds are known of the last events only
+    if step > _MINUTE // 2 or not snapshot.facts.completions:
+        step = max(step, _MINUTE)
+        return _by_minute(snapshot.facts.completed, window, step)
+    return _by_second(snapshot, window, step)
+
+
+def _by_minute(
+    counted: Mapping[int, float], window: _Window, step: int
+) -> Course | None:
+    axis = window.axis(step)
+    if axis is None:
+        return None
+    width = step // _MINUTE
+    return Course(
+        axis=axis,
+        values=tuple(
+            sum(counted.get(minute, 0) for minute in range(first, first + width))
+            / width
+            for first in _firsts(axis, _MINUTE)
+        ),
+        seconds=window.end - window.begin,
+    )
+
+
+def _firsts(axis: PlotAxis, unit: int) -> range:
+    """Return the start of each step, in units of some seconds."""
+    first, width = axis.first // unit, axis.width // unit
+    return range(first, first + axis.count * width, width)
+
+
+def _by_second(snapshot: RunSnapshot, window: _Window, step: int) -> Course | None:
+    """Join the seconds at the log's end with the minutes before them."""
+    axis = window.axis(step)
+    completions = snapshot.facts.completions
+    if axis is None or completions is None:
+        return None
+    counted: dict[int, int] = {}
+    for row in completions.seconds:
+        at = row.second // step
+        counted[at] = counted.get(at, 0) + row.n
+    since = completions.since_us / US_PER_S
+    by_minute = snapshot.facts.completed
+    values = tuple(
+        counted.get(first // step, 0) * _MINUTE / step
+        if first >= since
+        else by_minute.get(first // _MINUTE)
+        for first in _firsts(axis, 1)
+    )
+    return Course(axis=axis, values=values, seconds=window.end - window.begin)
+
+
+def by_minute(
+    snapshot: RunSnapshot, columns: int, value: Callable[[MinuteRow], float]
+) -> Course | None:
+    """Return the mean per minute of a figure of minutes, over the last hour of work.
+
+    Args:
+        snapshot: the run.
+        columns: maximum number of steps.
+        value: the figure of a minute, a stage and a model.
+
+    Returns:
+        None before the first minute is over.
+    """
+    counted: dict[int, float] = {}
+    for row in snapshot.facts.minutes:
+        counted[row.t] = counted.get(row.t, 0.0) + value(row)
+    window = _window(snapshot, is_whole=False)
+    return _by_minute(counted, window, max(_MINUTE, window.step(columns)))
+
+
+def per_second(snapshot: RunSnapshot) -> float | None:
+    """Return the tasks completed per second in the first minutes of work.
+
+    None if no process works on the run, or too little was observed.
+    """
+    completions = snapshot.facts.completions
+    if snapshot.state not in AT_WORK or completions is None:
+        return None
+    since_us = max(
+        completions.since_us,
+        snapshot.status.signs.phase_us,
+        snapshot.now_us - _MINUTE * US_PER_S,
+    )
+    seconds = (snapshot.now_us - since_us) / US_PER_S
+    if seconds < YOUNG_S:
+        return None
+    n = sum(row.n for row in completions.seconds if row.second * US_PER_S >= since_us)
+    return n / seconds
+
+
+def known(values: Sequence[float | None]) -> bool:
+    """Return whether a chart would show anything."""
+    return any(value is not None for value in values)

@@ -1,0 +1,184 @@
+"""Renders the quality of replies by model, side by side, with warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from textual.content import Content
+
+from tui.render.format import UNKNOWN, count, percent, tight
+from tui.render.layout import MUTED, PanelColumn, Room, lines_of, table_lines
+from tui.render.models import names_of, term
+from tui.sources.run_snapshot import RunSnapshot
+
+WARN_FROM = 0.05
+"""Share of a model's replies from which a fault is a warning: one in twenty."""
+LEAST_REPLIES = 30
+"""Replies below which a share says too little: one more reply changes it by 3 % and
+more."""
+TITLE = (
+    f"replies by model; ! from {WARN_FROM:.0%}, too few below {LEAST_REPLIES}".replace(
+        "%", " %"
+    )
+)
+TOO_FEW = "too few"
+_SHARE = 10
+_OPTIONAL = ("empty", "failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultShare:
+    """Replies of one model with one fault."""
+
+    fault: str
+    share: float | None  #: None: unknown
+    n: int  #: of how many
+
+    @property
+    def is_few(self) -> bool:
+        """Whether there are too few for a share."""
+        return self.n < LEAST_REPLIES
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether it needs the reader."""
+        return not self.is_few and self.share is not None and self.share >= WARN_FROM
+
+    def cell(self, stalled: str) -> Content:
+        """Render the share; a warning has a glyph, not only a colour."""
+        if self.share is None:
+            return Content.styled(UNKNOWN.rjust(_SHARE), MUTED)
+        if self.is_few:
+            return Content.styled(TOO_FEW.rjust(_SHARE), MUTED)
+        text = percent(self.share, tenths=True)
+        if self.is_warning:
+            return Content.styled(f"{stalled} {text}".rjust(_SHARE), _WARNING)
+        return Content(text.rjust(_SHARE))
+
+
+_WARNING = "$state-waiting bold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityRow:
+    """The replies of one model."""
+
+    model: str
+    name: str
+    replies: int
+    faults: tuple[FaultShare, ...]
+
+
+def quality_rows(snapshot: RunSnapshot) -> list[QualityRow]:
+    """Return the models that have replied, in the order of the models."""
+    shares = {shares.model: shares for shares in snapshot.status.replies}
+    ungrounded = snapshot.result.ungrounded if snapshot.result else {}
+    rows = []
+    for model, name in names_of(snapshot).items():
+        seen = shares.get(model)
+        if seen is None:
+            continue
+        counted = {
+            "unparsed": seen.unparsed,
+            "truncated": seen.truncated,
+            # by the model or the provider; an error status is no reply
+            "refused": min(seen.replies, seen.refused + seen.filtered),
+            "empty": seen.empty,
+        }
+        faults = [
+            FaultShare(
+                fault=fault,
+                share=n / seen.replies if seen.replies else None,
+                n=seen.replies,
+            )
+            for fault, n in counted.items()
+        ]
+        of = ungrounded.get(model)
+        faults.insert(
+            3,
+            FaultShare(
+                fault="ungrounded",
+                share=of.value if of else None,
+                n=of.n if of else 0,
+            ),
+        )
+        tasks = seen.replies + seen.failed
+        faults.append(
+            FaultShare(
+                fault="failed", share=seen.failed / tasks if tasks else None, n=tasks
+            )
+        )
+        rows.append(
+            QualityRow(
+                model=model, name=name, replies=seen.replies, faults=tuple(faults)
+            )
+        )
+    return rows
+
+
+def quality_goals(snapshot: RunSnapshot) -> list[str]:
+    """Return the filter of each row: the model's replies that were not parsed."""
+    return [
+        f"{term('model', row.model)} state:unparsed" for row in quality_rows(snapshot)
+    ]
+
+
+def warnings(snapshot: RunSnapshot) -> Iterator[str]:
+    """Yield a sentence for each share that needs the reader, without a full stop."""
+    for row in quality_rows(snapshot):
+        for fault in row.faults:
+            if fault.is_warning:
+                noun = "quotes and values" if fault.fault == "ungrounded" else "replies"
+                noun = "tasks" if fault.fault == "failed" else noun
+                yield (
+                    f"warning: {row.name}: {percent(fault.share, tenths=True)} of "
+                    f"{count(fault.n)} {noun} {fault.fault}"
+                )
+
+
+def quality_height(snapshot: RunSnapshot) -> int:
+    """Return the lines that all models and warnings take."""
+    rows = quality_rows(snapshot)
+    return 1 + max(1, len(rows)) + sum(1 for _ in warnings(snapshot))
+
+
+def quality(snapshot: RunSnapshot, room: Room) -> Content:
+    """Draw a row for each model, and a line for each warning."""
+    rows = quality_rows(snapshot)
+    if not rows:
+        return lines_of(["No reply has arrived yet."], room)
+    longest = max(5, *(len(row.name) for row in rows))
+    name = PanelColumn("model", longest, is_right=False)
+    faults = [fault.fault for fault in rows[0].faults]
+    for fault in reversed(_OPTIONAL):
+        if name.width + 9 + (_SHARE + 2) * len(faults) > room.width:
+            faults.remove(fault)
+    gap = "  " if name.width + 9 + (_SHARE + 2) * len(faults) <= room.width else " "
+    used = 7 + len(gap) + (_SHARE + len(gap)) * len(faults)
+    name = replace(name, width=max(5, min(name.width, room.width - used)))
+    columns = [
+        name,
+        PanelColumn("replies", 7),
+        *(PanelColumn(fault, _SHARE) for fault in faults),
+    ]
+    cells: list[list[str | Content]] = [
+        [
+            row.name,
+            tight(row.replies, 7),
+            *(
+                fault.cell(room.glyphs.stalled)
+                for fault in row.faults
+                if fault.fault in faults
+            ),
+        ]
+        for row in rows
+    ]
+    lines = [
+        Content.styled(f"{room.glyphs.stalled} {text}", _WARNING)
+        for text in warnings(snapshot)
+    ]
+    below = lines[: max(0, room.height - len(rows) - 1)]
+    above = replace(room, height=max(2, room.height - len(below)))
+    table = table_lines(columns, cells, above, gap)
+    return Content("\n").join([table, lines_of(below, room)] if below else [table])

@@ -1,0 +1,320 @@
+"""Renders the end of a run: its result, or what is missing and how to go on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from store.fold_state import US_PER_S
+from store.task import TaskState
+from tui.render.format import UNKNOWN, count, duration, money, percent
+from tui.render.layout import MUTED, PanelColumn, Room, clip, lines_of, table_lines
+from tui.render.models import short_names
+from tui.render.progress import stage_rows
+from tui.render.sentences import span, spent
+from tui.sources.headline import Headline, HeadlineMetric
+from tui.sources.result import AnswerSheet, ResultFinding
+from tui.sources.run_snapshot import RunSnapshot
+
+_LABEL = 10
+"""Cells of a label at the left."""
+_METRIC, _VALUE = 12, 22
+"""Minimum width of a metric's name, and width of a value with its interval."""
+_SIGNS = {"error": "$state-failed bold", "warn": "$state-waiting bold"}
+_LEAST_ITEMS = 30
+"""Items below which a metric says too little about another sample."""
+
+
+def is_complete(snapshot: RunSnapshot) -> bool:
+    """Whether the run ended as planned: there is nothing to resume."""
+    return snapshot.state in {"finished", "cancelled"}
+
+
+def result(snapshot: RunSnapshot, room: Room) -> Content:
+    """Draw the result of a run that has ended."""
+    lines = _result if is_complete(snapshot) else _unfinished
+    return lines_of(list(lines(snapshot, room)), room)
+
+
+def result_height(snapshot: RunSnapshot) -> int:
+    """Return the lines that the result takes, except for a table of answers."""
+    seen = snapshot.result
+    if not is_complete(snapshot):
+        return 7 + len(stage_rows(snapshot))
+    if seen is None:
+        return 6
+    metrics = len(
+        {metric.path for metric in seen.headline.metrics} if seen.headline else ()
+    )
+    answers = len(seen.answers.rows) + 2 if seen.answers else 0
+    return 8 + metrics + len(seen.notable) + answers
+
+
+def _fact(label: str, text: str | Content) -> Content:
+    return Content.assemble((clip(label, _LABEL), MUTED), text)
+
+
+def _result(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
+    run, seen = shlex.quote(snapshot.status.run_id), snapshot.result
+    yield from _summary(snapshot)
+    if seen is None:
+        if snapshot.status.scorings:
+            yield "The scoring is being read, or its files are missing."
+        else:
+            yield f"The run is not scored yet: siftlog score {run}"
+        yield from _next(snapshot, [f"siftlog score {run}", *_retry(snapshot)], room)
+        return
+    yield ""
+    tail = [
+        *_findings(seen.findings, seen.notable, room),
+        _fact(
+            "report",
+            _path(seen.folder / "report.html")
+            if seen.has_report
+            else f"none: siftlog report {run}",
+        ),
+        _fact("files", _path(seen.folder)),
+        *_next(
+            snapshot,
+            [
+                f"siftlog explain {run} ITEM",
+                f"siftlog compare {run} OTHER",
+                f"siftlog export {run}",
+                *_retry(snapshot),
+            ],
+            room,
+        ),
+    ]
+    above = room.height - len(tail) - 3
+    if seen.headline is not None:
+        table = headline_table(seen.headline, replace(room, height=max(2, above)))
+        yield from table
+        above -= len(table)
+    if seen.answers is not None and above > 2:  # noqa: PLR2004 - a head and a row
+        yield from answer_lines(seen.answers, replace(room, height=above))
+    yield ""
+    yield from tail
+
+
+def _path(path: Path) -> str:
+    """Return a path, relative to the current folder if it is below it."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _summary(snapshot: RunSnapshot) -> Iterator[Content]:
+    tasks = snapshot.status.tasks
+    took = (snapshot.worked_until_us - snapshot.created_us) / US_PER_S
+    parts = [
+        f"{count(tasks.completed)} completed",
+        f"{count(tasks.failed)} failed",
+        f"{count(tasks.unparsed)} unparsed",
+    ]
+    if tasks.skipped:
+        parts.append(f"{count(tasks.skipped)} skipped")
+    yield _fact("tasks", " · ".join(parts))
+    money_parts = [spent(snapshot)]
+    if snapshot.status.possible_usd:
+        possible = money(snapshot.status.possible_usd)
+        money_parts.append(f"may still be billed: up to {possible}")
+    yield _fact("took", f"{duration(took)}  ·  cost {' · '.join(money_parts)}")
+
+
+def _retry(snapshot: RunSnapshot) -> list[str]:
+    run = shlex.quote(snapshot.status.run_id)
+    return [f"siftlog retry {run}"] if snapshot.status.tasks.failed else []
+
+
+def _next(
+    snapshot: RunSnapshot, commands: Sequence[str], room: Room
+) -> Iterator[Content]:
+    """Yield the commands, as many on a line as fit."""
+    del snapshot
+    label, line = "next", ""
+    for command in commands:
+        joined = f"{line}  ·  {command}" if line else command
+        if line and cell_len(joined) > room.width - _LABEL:
+            yield _fact(label, line)
+            label, line = "", command
+        else:
+            line = joined
+    yield _fact(label, line)
+
+
+def _findings(
+    findings: Sequence[ResultFinding], notable: Sequence[ResultFinding], room: Room
+) -> Iterator[Content]:
+    """Yield errors and warnings; notes are counted."""
+    most = max(1, room.height // 3)
+    for at, finding in enumerate(notable[:most]):
+        word = f"{room.glyphs.stalled} {finding.severity}"
+        text = f"{finding.where}: {finding.message}"
+        yield _fact(
+            "findings" if not at else "",
+            Content.assemble(
+                (clip(word, 8), _SIGNS.get(finding.severity, "")),
+                clip(text, max(1, room.width - _LABEL - 8)).rstrip(),
+            ),
+        )
+    rest = len(findings) - min(most, len(notable))
+    if not notable:
+        yield _fact("findings", f"no warning; {rest} notes" if rest else "none")
+    elif rest:
+        yield _fact("", f"and {rest} more in the report")
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One model of a table with a column for each."""
+
+    model: str
+    name: str
+
+
+def headline_table(headline: Headline, room: Room) -> list[Content]:
+    """Draw the metrics with the models side by side, or as many as fit."""
+    names = short_names(metric.model for metric in headline.metrics)
+    by_path: dict[str, dict[str, HeadlineMetric]] = {}
+    for metric in headline.metrics:
+        by_path.setdefault(metric.path, {})[metric.model] = metric
+    labels = {
+        path: next(iter(row.values())).name or path for path, row in by_path.items()
+    }
+    longest = max(len("metric"), *map(cell_len, labels.values()))
+    fits = max(1, (room.width - min(longest, 30) - 9) // (_VALUE + 2))
+    sides = [_Side(model, name) for model, name in names.items()][:fits]
+    space = room.width - (_VALUE + 2) * len(sides) - 9
+    level = (
+        "" if headline.level is None else f" [{headline.level:.0%}]".replace("%", " %")
+    )
+    columns = [
+        PanelColumn("metric", max(_METRIC, min(longest, space)), is_right=False),
+        *(PanelColumn(side.name + level, _VALUE) for side in sides),
+        PanelColumn("n", 7),
+    ]
+    rows: list[list[str | Content]] = []
+    for path, row in by_path.items():
+        cells = [
+            _value(row[side.model]) if side.model in row else UNKNOWN for side in sides
+        ]
+        rows.append([labels[path], *cells, _counts(list(row.values()))])
+    flat = replace(room, has_lead=False, cursor=None)
+    lines = list(table_lines(columns, rows, flat).split("\n"))
+    few = min((metric.n for metric in headline.metrics), default=0)
+    if few < _LEAST_ITEMS:
+        lines.append(Content.styled(f"too few for conclusions: n from {few}", MUTED))
+    if len(sides) < len(names):
+        more = f"and {len(names) - len(sides)} more models: see the report"
+        lines.append(Content.styled(more, MUTED))
+    return lines
+
+
+def _value(metric: HeadlineMetric) -> str:
+    if metric.value is None:
+        return UNKNOWN
+    value = _number(metric.value)
+    if metric.lo is None or metric.hi is None:
+        return value
+    return f"{value} [{metric.lo:.2f}, {metric.hi:.2f}]"
+
+
+def _number(value: float) -> str:
+    is_count = value == int(value) and abs(value) > 1
+    return f"{value:,.0f}" if is_count else f"{value:.3f}"
+
+
+def _counts(metrics: Sequence[HeadlineMetric]) -> str:
+    low, high = min(m.n for m in metrics), max(m.n for m in metrics)
+    return count(low) if low == high else f"{low:,}-{high:,}"
+
+
+def answer_lines(sheet: AnswerSheet, room: Room) -> list[Content]:
+    """Draw the first answers, with as many fields as fit."""
+    widths = [
+        min(
+            32,
+            max(
+                cell_len(sheet.columns[at]),
+                *(cell_len(row[at]) for row in sheet.rows[:40] or [sheet.columns]),
+            ),
+        )
+        for at in range(len(sheet.columns))
+    ]
+    used, kept = 0, 0
+    for width in widths:
+        if kept and used + width > room.width:
+            break
+        used, kept = used + width + 2, kept + 1
+    columns = [
+        PanelColumn(head, width, is_right=False)
+        for head, width in zip(sheet.columns[:kept], widths, strict=False)
+    ]
+    flat = replace(room, has_lead=False, cursor=None)
+    rows = [list(row[:kept]) for row in sheet.rows]
+    return list(table_lines(columns, rows, flat).split("\n"))
+
+
+def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
+    """Yield what is missing, and how to go on."""
+    run, status = shlex.quote(snapshot.status.run_id), snapshot.status
+    done, remaining = snapshot.progress.done, snapshot.progress.remaining
+    share = percent(snapshot.share, tenths=True)
+    yield _fact("done", f"{count(done)} tasks ({share})")
+    missing = f"{round(remaining.expected):,} tasks remaining"
+    if not status.planning_exhausted:
+        missing += "; not all is planned yet"
+    yield _fact("missing", missing)
+    columns = [
+        PanelColumn("stage", 10, is_right=False),
+        PanelColumn("done", 6),
+        PanelColumn("queued", 9),
+        PanelColumn("interrupted", 11),
+        PanelColumn("waiting", 8),
+        PanelColumn("failed", 8),
+    ]
+    rows = stage_rows(snapshot)
+    longest = max((cell_len(row.stage) for row in rows), default=0)
+    columns[0] = replace(
+        columns[0], width=max(5, min(longest, room.width - 54 - _LABEL))
+    )
+    table = table_lines(
+        columns,
+        [
+            [
+                row.stage,
+                percent(row.share),
+                count(row.states[TaskState.QUEUED]),
+                count(row.states[TaskState.RUNNING]),
+                count(row.states[TaskState.WAITING]),
+                count(row.states[TaskState.FAILED]),
+            ]
+            for row in rows
+        ],
+        replace(room, has_lead=False, cursor=None, height=max(2, room.height - 6)),
+    )
+    for line in table.split("\n"):
+        yield Content(" " * _LABEL) + line
+    billed = (status.possible_usd or 0.0) + (status.in_flight_usd or 0.0)
+    more = f"  ·  may still be billed: up to {money(billed)}" if billed else ""
+    yield _fact("cost", f"{spent(snapshot)}{more}")
+    forecast, projected = snapshot.forecast, snapshot.comes_to_usd
+    if forecast is not None and forecast.seconds is not None:
+        words = f"{span(forecast.seconds, duration)} of work"
+        if projected is not None:
+            words += f"  ·  projected cost {span(projected, money)}"
+        yield _fact("left", words)
+    resume = f"siftlog resume {run}"
+    if snapshot.state == "budget_stop":
+        resume = f"siftlog budget {run} --add USD, then {resume}"
+    yield from _next(
+        snapshot,
+        [resume, f"siftlog score {run}", *_retry(snapshot), f"siftlog cancel {run}"],
+        room,
+    )

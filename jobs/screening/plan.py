@@ -117,6 +117,18 @@ def plan(dataset: ScreeningDataset) -> Iterator[TaskSpec]:
         yield from _screened(dataset, review, None)
 
 
+def titles(dataset: ScreeningDataset) -> Iterator[tuple[str, str]]:
+    """The reviews and records of the set with their titles."""
+    found = dataset.validation_set
+    if found is None:
+        return
+    for review in found.reviews:
+        yield review.id, review.text.title
+    for record in found.records:
+        text = found.papers.get(record.paper)
+        yield record.key, "" if text is None else text.title
+
+
 def follow_up(
     dataset: ScreeningDataset, group: tuple[Answer, ...]
 ) -> Iterator[TaskSpec]:

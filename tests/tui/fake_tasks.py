@@ -88,6 +88,7 @@ class FakeTasks:
         self.seq = count
         self.changes: dict[int, dict[str, object]] = {}
         self.texts: dict[int, str] = {}
+        self.wrong_numbers: frozenset[int] = frozenset()
         self.trouble: StoreError | None = None
         self.asked: list[tuple[int, ...]] = []
         self.read: list[int] = []
@@ -152,6 +153,9 @@ class FakeTasks:
         numbers = range(since + 1, self.count + 1)
         found = {n for n in (*numbers, *self.changes) if self._fits(query, n)}
         return sorted(found)
+
+    async def wrong(self) -> Sequence[int]:
+        return [n for n in range(1, self.count + 1) if n in self.wrong_numbers]
 
     async def last_seq(self) -> int:
         return self.seq

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from textual.content import Content
 
 from store.fold_state import US_PER_S, FailureOutcome
-from tui.render.format import UNKNOWN, duration, task_name, tight
+from tui.render.format import UNKNOWN, duration, tight
 from tui.render.layout import MUTED, PanelColumn, Room, clip, lines_of, table_lines
 from tui.render.models import term
 from tui.sources.run_snapshot import LATELY, RunSnapshot
@@ -140,7 +140,7 @@ def _failures(
     space = room.width - used - 2
     name = PanelColumn("class", max(8, min(18, space - 8)), is_right=False)
     becomes = PanelColumn("next", max(0, min(24, space - name.width)), is_right=False)
-    columns = [name, *figures, becomes, PanelColumn("example", 9)]
+    columns = [name, *figures, becomes, PanelColumn("task", 9)]
     rows: list[list[str | Content]] = [
         [
             Content.styled(clip(row.error, name.width), "$state-failed"),
@@ -148,7 +148,7 @@ def _failures(
             UNKNOWN if row.a_minute is None else tight(row.a_minute),
             tight(row.all, 7),
             row.next,
-            UNKNOWN if row.task is None else task_name(row.task),
+            UNKNOWN if row.task is None else str(row.task),
         ]
         for row in failures
     ]

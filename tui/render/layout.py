@@ -227,6 +227,7 @@ class TableColumn(Generic[RowT]):
     is_right: bool = False  #: right-aligned, for figures
     grows: bool = False  #: takes the remaining width
     most: int | None = None  #: maximum width of a column that grows; None: any
+    hides: bool = False  #: is not shown while all its texts are empty
     drops: int = 0  #: if space is scarce the highest are dropped first; 0 stays
 
 
@@ -250,7 +251,11 @@ def fitted(
         column.most if needs is None or not column.grows else _useful(column, need)
         for column, need in zip(columns, needs or [0] * len(columns), strict=True)
     ]
-    visible = list(zip(columns, most, strict=True))
+    visible = [
+        (column, most)
+        for at, (column, most) in enumerate(zip(columns, most, strict=True))
+        if not (column.hides and needs is not None and not needs[at])
+    ]
     while _needed([column for column, _ in visible]) > width:
         least = max(visible, key=lambda pair: pair[0].drops, default=None)
         if least is None or not least[0].drops:

@@ -84,9 +84,9 @@ def task_columns(
             title="title",
             width=16,
             most=90,
-            text=lambda line: line.title or UNKNOWN,
-            tone=_dim_unknown(lambda line: line.title),
+            text=lambda line: line.title,
             grows=True,
+            hides=True,
             drops=5,
         ),
         TableColumn(
@@ -163,7 +163,7 @@ def outcome(line: TaskLine) -> str:
         case Score(judged=1, right=right):
             return "right" if right else "wrong"
         case Score(judged=judged, right=right) if judged:
-            return f"{right} of {judged} right"
+            return f"{right}/{judged} right"
         case _:
             return UNKNOWN
 

@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from store.printable import printable
 from store.query import Query
 from store.read.tasks import TaskOrder
-from tui.render.format import count, task_name
+from tui.render.format import count
 from tui.render.glyphs import Glyphs
 from tui.render.layout import TableColumn
 from tui.render.tasks import TITLE_ORDERS, task_columns
@@ -169,7 +169,7 @@ class TasksScreen(FilteredScreen):
         Binding("asterisk", "star", "Star filter", show=False, id="tasks.star"),
         Binding("s", "sort", "Sort", id="tasks.sort"),
         Binding("r", "relist", "Show new", id="tasks.relist"),
-        Binding("y", "copy", "Copy name", id="tasks.copy"),
+        Binding("y", "copy", "Copy number", id="tasks.copy"),
         Binding("space", "freeze", "Freeze", id="tasks.freeze"),
         Binding("escape,h,left", "back", "Back", id="tasks.back"),
     ]
@@ -421,11 +421,11 @@ class TasksScreen(FilteredScreen):
         self.poll()
 
     def action_copy(self) -> None:
-        """Copy the task's name."""
+        """Copy the task's number, which filters and commands accept."""
         if self._table.chosen is not None:
-            name = task_name(self._table.chosen)
-            self.app.copy_to_clipboard(name)
-            self._notify(copied(name))
+            number = str(self._table.chosen)
+            self.app.copy_to_clipboard(number)
+            self._notify(copied(number))
 
     def action_back(self) -> None:
         """Leave the filter, then the details, then the screen."""

@@ -68,6 +68,7 @@ class TextView(ScrollView, can_focus=True):
         self._text = ""
         self._tones = NO_TONES
         self._signs: tuple[str, str] | None = None
+        self._mark: int | None = None  #: the marked line that is shown; None: any line
         self._pieces: list[WrappedLine] = []
         self._inside: list[bool] = []  #: whether a line begins in a marked passage
         self._is_to_end = False  #: scroll to the end when it is known
@@ -96,27 +97,39 @@ class TextView(ScrollView, can_focus=True):
         self._text, self._tones, self._signs = text, tones, signs
         self._wrap()
         self._show_line(0)
-        self.next_mark(first=True)
+        self._mark = None if signs is None else 0
+        self._show_mark()
 
-    def next_mark(self, *, first: bool = False) -> bool:
-        """Scroll to the next marked passage, or the first; return whether it is."""
-        if self._signs is None:
-            return False
-        begin, _ = self._signs
+    def next_mark(self) -> bool:
+        """Scroll to the next marked line, after the last the first; False: none."""
+        lines = self._marked_lines()
         top = self.scroll_offset.y
-        lines = [at for at, piece in enumerate(self._pieces) if begin in piece.text]
-        after = [at for at in lines if at > top + _ABOVE]
-        if not lines:
-            return False
-        target = lines[0] if first or not after else after[0]
-        self._show_line(max(0, target - _ABOVE))
-        return True
+        if self._mark is None:
+            after = sum(line <= top + _ABOVE for line in lines)
+        else:
+            after = self._mark + 1
+        self._mark = after % len(lines) if lines else None
+        self._show_mark()
+        return bool(lines)
+
+    def _marked_lines(self) -> list[int]:
+        """Return the lines in which a marked passage begins."""
+        if self._signs is None:
+            return []
+        begin, _ = self._signs
+        return [at for at, piece in enumerate(self._pieces) if begin in piece.text]
+
+    def _show_mark(self) -> None:
+        lines = self._marked_lines()
+        if self._mark is not None and self._mark < len(lines):
+            self._show_line(max(0, lines[self._mark] - _ABOVE))
 
     def _show_line(self, line: int) -> None:
         self.scroll_to(y=line, animate=False, force=True, immediate=True)
 
     def action_move(self, move: str) -> None:
         """Scroll without animation."""
+        self._mark = None
         self._is_to_end = CursorMove[move] is CursorMove.LAST
         tops = max(1, len(self._pieces) - self.size.height + 1)
         top = Viewport(self.scroll_offset.y).moved(
@@ -131,6 +144,7 @@ class TextView(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Wrap the lines again."""
         self._wrap()
+        self._show_mark()
 
     def _wrap(self) -> None:
         pieces = wrapped(self._text, self.size.width - 2)
@@ -150,6 +164,7 @@ class TextView(ScrollView, can_focus=True):
             begun += more
             await asyncio.sleep(0)
         self._set_pieces(begun)
+        self._show_mark()
         if self._is_to_end:
             self.action_move(CursorMove.LAST.name)
 

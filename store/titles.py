@@ -59,11 +59,11 @@ def read_titles(path: Path, keys: Iterable[str]) -> dict[str, str]:
             titles = dict(db.execute(_SQL["of_items"], (items,)).fetchall())
     except sqlite3.Error:
         return {}  # titles are an addition: a damaged file hides nothing else
-    found = {
+    title_by_key = {
         key: next((titles[item] for item in items if item in titles), "")
         for key, items in wanted.items()
     }
-    return {key: title for key, title in found.items() if title}
+    return {key: title for key, title in title_by_key.items() if title}
 
 
 def _items(key: str) -> Iterator[str]:

@@ -119,13 +119,13 @@ def plan(dataset: ScreeningDataset) -> Iterator[TaskSpec]:
 
 def titles(dataset: ScreeningDataset) -> Iterator[tuple[str, str]]:
     """The reviews and records of the set with their titles."""
-    found = dataset.validation_set
-    if found is None:
+    validation_set = dataset.validation_set
+    if validation_set is None:
         return
-    for review in found.reviews:
+    for review in validation_set.reviews:
         yield review.id, review.text.title
-    for record in found.records:
-        text = found.papers.get(record.paper)
+    for record in validation_set.records:
+        text = validation_set.papers.get(record.paper)
         yield record.key, "" if text is None else text.title
 
 

@@ -32,9 +32,9 @@ class Marked:
 
     text: str  #: with `OPEN` and `CLOSE` around each passage
     quotes: int = 0  #: texts of several words in the reply
-    quotes_found: int = 0
+    located_quotes: int = 0
     values: int = 0  #: short texts in the reply
-    values_found: int = 0
+    located_values: int = 0
     missing: str = ""  #: the first quote that is not in the text
 
     @property
@@ -42,9 +42,9 @@ class Marked:
         """What was found, in a line."""
         parts = []
         if self.quotes:
-            parts.append(f"{self.quotes_found} of {_n(self.quotes, 'quote')} found")
+            parts.append(f"{self.located_quotes} of {_n(self.quotes, 'quote')} found")
         if self.values:
-            parts.append(f"{self.values_found} of {_n(self.values, 'value')} found")
+            parts.append(f"{self.located_values} of {_n(self.values, 'value')} found")
         if self.missing:
             parts.append(f"not found: {self.missing}")
         return " · ".join(parts) or "the reply has no text to look up"
@@ -73,22 +73,22 @@ def marked(text: str, reply: Any) -> Marked:  # noqa: ANN401 - any JSON
     """
     searched = _Searched(text[:_MOST_CHARS])
     spans: list[tuple[int, int]] = []
-    found = {True: 0, False: 0}
+    located = {True: 0, False: 0}
     total = {True: 0, False: 0}
     missing = ""
     for words, is_quote in _wanted(reply):
         places = list(searched.places(words, is_quote=is_quote))
         spans += places
         total[is_quote] += 1
-        found[is_quote] += bool(places)
+        located[is_quote] += bool(places)
         if is_quote and not places and not missing:
             missing = words
     return Marked(
         text=_with_signs(text, spans),
         quotes=total[True],
-        quotes_found=found[True],
+        located_quotes=located[True],
         values=total[False],
-        values_found=found[False],
+        located_values=located[False],
         missing=missing,
     )
 

@@ -157,8 +157,8 @@ def _item(conn: sqlite3.Connection, attempt: AttemptRow) -> AttemptText:
         return NO_TEXT
     body = None if attempt.ended_seq is None else payload(conn, attempt.ended_seq)
     embedded = None if body is None else find_json(reply_text(body).text)
-    found = marked(text, None if embedded is None else embedded.value)
-    return AttemptText(text=text, about=found.about, display_text=found.text)
+    passages = marked(text, None if embedded is None else embedded.value)
+    return AttemptText(text=text, about=passages.about, display_text=passages.text)
 
 
 def _whole(conn: sqlite3.Connection, request: Any) -> Any:  # noqa: ANN401 - any JSON

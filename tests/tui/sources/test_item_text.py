@@ -70,7 +70,7 @@ def test_a_quote_of_the_text_is_always_found(text: str, data: st.DataObject) -> 
     end = data.draw(st.integers(begin, len(text)))
     quote = text[begin:end].strip()
     found = marked(text, {"quote": quote})
-    assert found.quotes_found == found.quotes
+    assert found.located_quotes == found.quotes
 
 
 def test_the_text_of_an_item_is_the_longest_part_of_the_last_message() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.worker import WorkerCancelled
@@ -39,6 +38,7 @@ from tui.sources.tasks import (
     TaskSource,
     attempt_lines,
 )
+from tui.terminal.typed_keys import KeyOrderApp
 
 STATES = (
     TaskState.COMPLETED,
@@ -297,7 +297,7 @@ async def settled(pilot: Pilot[None]) -> None:
         await pilot.pause()
 
 
-class TasksApp(App[None]):
+class TasksApp(KeyOrderApp):
     """An app around one screen, with the themes of the monitor."""
 
     def __init__(self, screen: Screen[None], theme: str = DARK.name) -> None:

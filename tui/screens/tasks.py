@@ -143,9 +143,7 @@ class TasksScreen(FilteredScreen):
     TasksScreen.-detail TaskPane { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        # priority: of keys that arrive together, as over a slow line, later ones go to
-        # the field
-        Binding("slash", "filter", "Filter", id="tasks.filter", priority=True),
+        Binding("slash", "filter", "Filter", id="tasks.filter"),
         Binding(
             "right_square_bracket",
             "problem(1)",
@@ -350,7 +348,7 @@ class TasksScreen(FilteredScreen):
         self.set_focus(self._field)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let the field receive its key as a character."""
+        """Hide the filter's key in its field, where it is a character."""
         del parameters
         return action != "filter" or self.focused is not self._field
 

@@ -494,6 +494,15 @@ class Job(ABC):
         del dataset
         return ()
 
+    def titles(self, dataset: Dataset, /) -> Iterator[tuple[str, str]]:
+        """Yield items and their titles, which lists of tasks show; default: none.
+
+        An item is the key of its tasks, or the part of their keys before a "/", ":" or
+        "#". Called once, when a run is created; must not read large files.
+        """
+        del dataset
+        return iter(())
+
     def explain(
         self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...], /
     ) -> str:

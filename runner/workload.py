@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -202,6 +202,13 @@ class Workload:
     dataset: Dataset
     inputs: list[Input]
     code_sha256: str
+
+    def titles(self) -> Iterator[tuple[str, str]]:
+        """Yield the items' titles; an exception of the job's code ends them."""
+        try:
+            yield from self.job.titles(self.dataset)
+        except Exception:  # noqa: BLE001 - a run does not depend on them
+            return
 
     @property
     def settings_json(self) -> str:

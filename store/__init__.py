@@ -24,6 +24,7 @@ For the monitor:
 - `runs`, `database`, `errors`, `clock`, `printable`: as above
 - `json_text`: JSON of a reply, rendered for people
 - `events`, `fold_state`, `task`, `tables`, `results`, `scoring`: what a log holds
+- `titles`: titles of a run's items
 - `read.status`, `read.live`, `read.tasks`, `read.usage`, `read.history`,
   `read.forecast`: what a log reports about its run
 - `query`, `time_travel`: filters, and the state of a log at an earlier moment
@@ -60,6 +61,7 @@ __all__ = [
     "tables",
     "task",
     "time_travel",
+    "titles",
     "union",
     "verify",
 ]

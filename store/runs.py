@@ -197,6 +197,11 @@ class RunFolder:
         return self.path / f"run{self.part}.log"
 
     @property
+    def titles(self) -> Path:
+        """Titles of the items, if the job knows any."""
+        return self.path / "titles.db"
+
+    @property
     def scores(self) -> Path:
         """A folder for each scoring, by its number."""
         return self.path / "scores"

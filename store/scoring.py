@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
@@ -157,6 +158,8 @@ class Score:
     verdicts: int  #: at least one
     judged: int  #: of them, those that are right or wrong
     right: int
+    value: str = ""  #: the parsed reply, of the first verdict
+    rule: str = ""  #: its parsing rule, or the reason of the failure
 
 
 def write_verdicts(path: Path, verdicts: Iterable[object]) -> None:
@@ -214,11 +217,23 @@ def read_scores(path: Path, tasks: Iterable[int]) -> dict[int, Score]:
     tasks_json = json.dumps(list(tasks))
     with closing(_reader(path)) as db:
         return {
-            task: Score(verdicts=verdicts, judged=judged, right=right)
-            for task, verdicts, judged, right in db.execute(
+            task: Score(
+                verdicts=verdicts, judged=judged, right=right, value=value, rule=rule
+            )
+            for task, verdicts, judged, right, value, rule, _ in db.execute(
                 _SQL["scores"], (tasks_json,)
             ).fetchall()
         }
+
+
+def read_wrong(path: Path) -> Sequence[int]:
+    """Return the tasks with a wrong verdict, ascending.
+
+    Raises:
+        sqlite3.Error: the file is missing or is not a database of verdicts.
+    """
+    with closing(_reader(path)) as db:
+        return array("q", (task for (task,) in db.execute(_SQL["wrong"])))
 
 
 def _reader(path: Path) -> sqlite3.Connection:

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.events import Key
 from textual.screen import Screen
 
 from store.printable import printable
@@ -245,15 +244,6 @@ class Monitor(TerminalControlApp):
         """Open the command palette."""
         if not isinstance(self.screen, MonitorPalette):
             self.push_screen(MonitorPalette())
-
-    def on_key(self, event: Key) -> None:
-        """Pass keys typed right after the palette's key to the palette."""
-        if (
-            isinstance(self.screen, MonitorPalette)
-            and event.is_printable
-            and event.character
-        ):
-            self.screen.type_in(event.character)
 
     def action_help(self) -> None:
         """Show the keys of the current screen."""

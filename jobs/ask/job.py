@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from jobs.ask.inputs import fit, inputs, load, require, with_sample
-from jobs.ask.plan import STAGES, admit, follow_up, item, plan, reaches, request
+from jobs.ask.plan import (
+    STAGES,
+    admit,
+    follow_up,
+    item,
+    plan,
+    reaches,
+    request,
+    titles,
+)
 from jobs.ask.prompts import WORDING
 from jobs.ask.settings import EVERYDAY, AskSettings, recipe_of
 from jobs.kit.fields.baseline import baseline
@@ -30,6 +39,7 @@ class Ask(Job):
 
     plan = staticmethod(plan)
     item = staticmethod(item)
+    titles = staticmethod(titles)
     reaches = staticmethod(reaches)
     request = staticmethod(request)
     follow_up = staticmethod(follow_up)

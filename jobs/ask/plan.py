@@ -51,6 +51,12 @@ def plan(dataset: AskDataset) -> Iterator[TaskSpec]:
             yield TaskSpec(stage=CHUNK, key=place.key, group=key)
 
 
+def titles(dataset: AskDataset) -> Iterator[tuple[str, str]]:
+    """Yield the items that have a title, with it."""
+    for key, item in dataset.items.items():
+        yield key, item.fields.get("title", "")
+
+
 def item(dataset: AskDataset, spec: TaskSpec) -> str:
     """Return the item of a first-stage spec."""
     del dataset

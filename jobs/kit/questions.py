@@ -179,6 +179,11 @@ class QuestionJob(Job):
         """One task for each row, in file order."""
         return (TaskSpec(stage=STAGE, key=key) for key in dataset.rows)
 
+    def titles(self, dataset: Questions) -> Iterator[tuple[str, str]]:
+        """The rows that have a column `title`, with it."""
+        for key, row in dataset.rows.items():
+            yield key, str(getattr(row, "title", "") or "")
+
     def item(self, dataset: Questions, spec: TaskSpec) -> str:
         """The document that a row is part of."""
         return self.document(dataset, spec.key)

@@ -8,7 +8,7 @@ from jobs.kit.job import Deferred
 from jobs.paper_investigation.baseline import baseline
 from jobs.paper_investigation.data import WORDING, InvestigationDataset
 from jobs.paper_investigation.inputs import inputs, load, with_sample
-from jobs.paper_investigation.plan import STAGES, follow_up, plan_tasks
+from jobs.paper_investigation.plan import STAGES, follow_up, plan_tasks, titles
 from jobs.paper_investigation.prompts import paper_of, request
 from jobs.paper_investigation.settings import EVERYDAY, PROFILES, InvestigationSettings
 from runner.job import Job, Stage, TaskSpec
@@ -30,6 +30,7 @@ class PaperInvestigation(Job):
     inputs = staticmethod(inputs)
 
     plan = staticmethod(plan_tasks)
+    titles = staticmethod(titles)
     request = staticmethod(request)
     follow_up = staticmethod(follow_up)
     baseline = staticmethod(baseline)

@@ -156,6 +156,11 @@ def plan_tasks(dataset: InvestigationDataset) -> Iterator[TaskSpec]:
         )
 
 
+def titles(dataset: InvestigationDataset) -> Iterator[tuple[str, str]]:
+    """The papers with their titles, as far as the bench has them."""
+    return ((paper.pmcid, paper.title or "") for paper in dataset.bench)
+
+
 def follow_up(
     dataset: InvestigationDataset, group: tuple[Answer, ...]
 ) -> Iterator[TaskSpec]:

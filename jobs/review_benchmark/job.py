@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 from jobs.kit.job import Deferred, either
@@ -39,6 +39,12 @@ def _has_truth(dataset: ReviewDataset) -> bool:
 def _accept(first: object) -> None:
     """Refuses nothing."""
     del first
+
+
+def _no_titles(dataset: ExtractionInputs) -> Iterator[tuple[str, str]]:
+    """Yields nothing: a review's own text is one item."""
+    del dataset
+    return iter(())
 
 
 def _refuse_explain(
@@ -83,6 +89,7 @@ class ReviewBenchmark(Job):
     admit = either(_is_extraction, _accept, files.admit)
 
     plan = either(_is_extraction, extracting.plan, searching.plan)
+    titles = either(_is_extraction, _no_titles, searching.titles)
     reaches = either(_is_extraction, extracting.reaches, searching.planned_stages)
     request = either(_is_extraction, extracting.request, requests.request)
     follow_up = either(_is_extraction, extracting.follow_up, searching.follow_up)

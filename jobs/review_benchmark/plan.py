@@ -113,6 +113,11 @@ def plan(dataset: ReviewDataset) -> Iterator[TaskSpec]:
     yield from truth_vectors(dataset)
 
 
+def titles(dataset: ReviewDataset) -> Iterator[tuple[str, str]]:
+    """The reviews with their titles."""
+    return ((review.id, review.title) for review in dataset.reviews)
+
+
 def follow_up(dataset: ReviewDataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:
     """The candidates of a search plan, their conclusion, and what compares it."""
     match group[0].task.stage:

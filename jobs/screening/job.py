@@ -6,7 +6,7 @@ from jobs.kit.job import Deferred
 from jobs.screening.baseline import baseline
 from jobs.screening.inputs import admit, inputs, load, require, with_sample
 from jobs.screening.parsing import STAGES
-from jobs.screening.plan import follow_up, plan, planned_stages, request
+from jobs.screening.plan import follow_up, plan, planned_stages, request, titles
 from jobs.screening.prompts import WORDING
 from jobs.screening.settings import EVERYDAY, ScreeningSettings
 from runner.job import Job
@@ -29,6 +29,7 @@ class Screening(Job):
     inputs = staticmethod(inputs)
 
     plan = staticmethod(plan)
+    titles = staticmethod(titles)
     reaches = staticmethod(planned_stages)
     request = staticmethod(request)
     follow_up = staticmethod(follow_up)

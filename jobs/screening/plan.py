@@ -117,6 +117,18 @@ def plan(dataset: ScreeningDataset) -> Iterator[TaskSpec]:
         yield from _screened(dataset, review, None)
 
 
+def titles(dataset: ScreeningDataset) -> Iterator[tuple[str, str]]:
+    """The reviews and records of the set with their titles."""
+    validation_set = dataset.validation_set
+    if validation_set is None:
+        return
+    for review in validation_set.reviews:
+        yield review.id, review.text.title
+    for record in validation_set.records:
+        text = validation_set.papers.get(record.paper)
+        yield record.key, "" if text is None else text.title
+
+
 def follow_up(
     dataset: ScreeningDataset, group: tuple[Answer, ...]
 ) -> Iterator[TaskSpec]:

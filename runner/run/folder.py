@@ -31,6 +31,7 @@ from store.read.status import run_started
 from store.read.usage import spending
 from store.runs import RunFolder, list_runs
 from store.slices import Shard
+from store.titles import write_titles
 
 
 @asynccontextmanager
@@ -54,6 +55,8 @@ async def create(
     if shard is None:
         check_new(folder)
     make_folder(folder.path)
+    if shard is None or shard.index == 0:
+        write_titles(folder.whole.titles, work.titles())
     # external judges, embedders and rankers are recorded with each task
     roles = (
         {"subject": options.model} if imported else assigned(work.job, options).models

@@ -412,6 +412,7 @@ def reported(
         settings: the settings of the scoring.
         scoring: the scoring.
         items: which have watched its verdicts.
+        figures: formats of the files of figures; empty: `FIGURE_FORMATS`.
     """
     first = run_started(reader)
     purpose = " ".join((type(job).__doc__ or "").strip().split("\n\n")[0].split())

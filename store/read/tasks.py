@@ -38,9 +38,18 @@ from store.events import (
     TaskCompleted,
     UnknownEvent,
 )
+from store.json_text import reply_text
 from store.query import Query, Term, like_pattern
-from store.tables import planning, recorded, task_events, task_rows, visible_seq
+from store.tables import (
+    planning,
+    recorded,
+    reply_of,
+    task_events,
+    task_rows,
+    visible_seq,
+)
 from store.task import PICO_PER_USD, TaskRow
+from store.titles import SEPARATORS
 
 #: Number of tasks shown in orders without an index.
 TOP = 1_000
@@ -171,9 +180,6 @@ def tasks(
     statement = SQL["tasks_page"].format(query.condition())
     return task_rows(conn, statement, (after, *query.parameters(), limit))
 
-
-SEPARATORS = "/:#"
-"""Characters that end the first part of a key, such as the paper of `PMC1/mcq:7`."""
 
 NAMES = 20_000
 """Maximum number of keys that are compared with an unknown name."""
@@ -319,6 +325,28 @@ def part_text(sha256: bytes, data: bytes) -> str:
         # base64 has four characters for three bytes
         return f"\n[image of {len(data) * 3 // 4_000:,} kB, {sha256.hex()[:12]}]"
     return data.decode(errors="replace")
+
+
+HEAD_BYTES = 64 * 2**10
+"""Longest reply whose beginning is read for a list."""
+
+
+def reply_heads(
+    conn: sqlite3.Connection, seqs: Iterable[int], chars: int
+) -> dict[int, str]:
+    """Return the beginning of the model's text in replies, by their events.
+
+    Args:
+        conn: a reader.
+        seqs: events with replies; missing ones are omitted.
+        chars: maximum characters; replies above `HEAD_BYTES` give an empty text.
+    """
+    heads = {}
+    for row in conn.execute(SQL["replies"], (json.dumps(list(seqs)),)).fetchall():
+        seq, *_, length, data = row
+        is_long = data is None or length > HEAD_BYTES
+        heads[seq] = "" if is_long else reply_text(reply_of(*row).body).text[:chars]
+    return heads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

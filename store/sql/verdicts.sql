@@ -19,5 +19,9 @@ SELECT task, value, expected, correct, rule FROM verdict WHERE task = ? ORDER BY
 SELECT task, value, expected, correct, rule FROM verdict ORDER BY task, rowid;
 
 -- name: scores
-SELECT task, count(*), count(correct), coalesce(sum(correct), 0) FROM verdict
-WHERE task IN (SELECT value FROM json_each(?)) GROUP BY task;
+SELECT task, count(*), count(correct), coalesce(sum(correct), 0), value, rule,
+  min(rowid)
+FROM verdict WHERE task IN (SELECT value FROM json_each(?)) GROUP BY task;
+
+-- name: wrong
+SELECT DISTINCT task FROM verdict WHERE correct = 0 ORDER BY task;

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.worker import WorkerCancelled
@@ -39,6 +38,7 @@ from tui.sources.tasks import (
     TaskSource,
     attempt_lines,
 )
+from tui.terminal.typed_keys import KeyOrderApp
 
 STATES = (
     TaskState.COMPLETED,
@@ -88,6 +88,9 @@ class FakeTasks:
         self.seq = count
         self.changes: dict[int, dict[str, object]] = {}
         self.texts: dict[int, str] = {}
+        self.wrong_numbers: frozenset[int] = frozenset()
+        self.titles: dict[int, str] = {}
+        self.item_text: str | None = None
         self.trouble: StoreError | None = None
         self.asked: list[tuple[int, ...]] = []
         self.read: list[int] = []
@@ -100,11 +103,13 @@ class FakeTasks:
         return "1120-a"
 
     def _fits(self, query: Query, number: int) -> bool:
-        """Of the language this knows `state:` and texts alone."""
+        """Of the language this knows `state:`, `parse:*` and texts alone."""
         found = self.line(number).row
         for term in query.terms:
             if term.fragment == "state":
                 holds = found.state == term.parameters[0]
+            elif term.fragment == "parse_any":
+                holds = found.state is TaskState.COMPLETED and found.reason is not None
             else:
                 holds = str(term.parameters[0]).strip("%") in found.key
             if holds == term.is_negated:
@@ -139,7 +144,11 @@ class FakeTasks:
         return TaskLine(
             row=row(number, **changed),
             updated_us=NOW_US - 1_000_000 * number,
-            score=Score(verdicts=4, judged=3, right=2) if number % 5 == 1 else None,
+            score=Score(verdicts=4, judged=3, right=2, value=f"value of {number}")
+            if number % 5 == 1
+            else None,
+            title=self.titles.get(number, ""),
+            head=f'{{"claim": {number}}}' if number % 8 < 2 else "",
         )
 
     async def lines(self, numbers: Sequence[int]) -> Mapping[int, TaskLine]:
@@ -152,6 +161,9 @@ class FakeTasks:
         numbers = range(since + 1, self.count + 1)
         found = {n for n in (*numbers, *self.changes) if self._fits(query, n)}
         return sorted(found)
+
+    async def wrong(self) -> Sequence[int]:
+        return [n for n in range(1, self.count + 1) if n in self.wrong_numbers]
 
     async def last_seq(self) -> int:
         return self.seq
@@ -233,6 +245,8 @@ class FakeTasks:
             raise self.trouble
         text = self.texts.get(seq, f"The {kind.value} of event {seq}.")
         about = "temperature 0 · max tokens 2,048" if is_prompt else ""
+        if kind is TextKind.ITEM and self.item_text is not None:
+            return AttemptText(text=self.item_text)
         if kind is TextKind.PARSED:
             return AttemptText(text="", about=f"{sign} no JSON")
         return AttemptText(text=text, about=about)
@@ -283,7 +297,7 @@ async def settled(pilot: Pilot[None]) -> None:
         await pilot.pause()
 
 
-class TasksApp(App[None]):
+class TasksApp(KeyOrderApp):
     """An app around one screen, with the themes of the monitor."""
 
     def __init__(self, screen: Screen[None], theme: str = DARK.name) -> None:

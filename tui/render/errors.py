@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from store.fold_state import US_PER_S, FailureOutcome
-from tui.render.format import UNKNOWN, duration, task_name, tight
+from tui.render.format import UNKNOWN, duration, tight
 from tui.render.layout import (
     MUTED,
     PANEL_GAP,
@@ -165,7 +165,7 @@ def _failures(
     becomes = PanelColumn(
         "next", max(0, min(outcome, space - name.width)), is_right=False
     )
-    columns = [name, *figures, becomes, PanelColumn("example", 9)]
+    columns = [name, *figures, becomes, PanelColumn("task", 9)]
     names = names_of(snapshot)
     by_model = [
         " · ".join(f"{names.get(m, m)} {tight(n)}" for m, n in row.models.most_common())
@@ -182,7 +182,7 @@ def _failures(
             UNKNOWN if row.a_minute is None else tight(row.a_minute),
             tight(row.all, 7),
             row.next,
-            UNKNOWN if row.task is None else task_name(row.task),
+            UNKNOWN if row.task is None else str(row.task),
             *([words] if has_models else []),
         ]
         for row, words in zip(failures, by_model, strict=True)

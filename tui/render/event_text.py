@@ -214,11 +214,13 @@ def _planned(event: TasksPlanned) -> str:
     if not event.count:
         return "no more tasks"
     last = event.first + event.count - 1
-    return f"{count(event.count)}: {task_name(event.first)} to {task_name(last)}"
+    return f"{count(event.count)}: tasks {event.first} to {last}"
 
 
 def _tasks(tasks: Sequence[int]) -> str:
-    names = ", ".join(map(task_name, tasks[:MAX_NAMED_TASKS]))
+    if len(tasks) == 1:
+        return task_name(tasks[0])
+    names = f"tasks {', '.join(map(str, tasks[:MAX_NAMED_TASKS]))}"
     more = len(tasks) - MAX_NAMED_TASKS
     return f"{names} and {count(more)} more" if more > 0 else names
 

@@ -98,9 +98,9 @@ def money(usd: float | None) -> str:
 
 
 def task_name(task: int) -> str:
-    """Return the name of a task, which filters and retries accept.
+    """Return the name of a task, by its plain number.
 
     >>> task_name(41_882)
-    'T-0041882'
+    'task 41882'
     """
-    return f"T-{task:07}"
+    return f"task {task}"

@@ -87,7 +87,7 @@ ASCII = Glyphs(
     flag="^",
     tick="+",
     has_braille=False,
-    plain=str.maketrans("·…≥–−↔", "|~>--="),
+    plain=str.maketrans("·…≥–−↔⟪⟫", "|~>--=[]"),
 )
 
 #: Terminals with no characters beyond ASCII, or too few.
@@ -112,7 +112,7 @@ STATE_WORDS: Mapping[TaskState, str] = {
     TaskState.QUEUED: "queued",
     TaskState.RUNNING: "running",
     TaskState.WAITING: "waiting",
-    TaskState.COMPLETED: "done",
+    TaskState.COMPLETED: "completed",
     TaskState.FAILED: "failed",
     TaskState.SKIPPED: "skipped",
 }

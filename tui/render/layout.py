@@ -266,29 +266,70 @@ class TableColumn(Generic[RowT]):
     tone: Callable[[RowT], str] | None = None  #: a table colour, such as `failed`
     is_right: bool = False  #: right-aligned, for figures
     grows: bool = False  #: takes the remaining width
+    most: int | None = None  #: maximum width of a column that grows; None: any
+    hides: bool = False  #: is not shown while all its texts are empty
     drops: int = 0  #: if space is scarce the highest are dropped first; 0 stays
 
 
-def fitted(columns: Sequence[TableColumn[RowT]], width: int) -> list[TableColumn[RowT]]:
+def fitted(
+    columns: Sequence[TableColumn[RowT]],
+    width: int,
+    needs: Sequence[int] | None = None,
+) -> list[TableColumn[RowT]]:
     """Return the columns that fit into *width* cells, with their final widths.
 
     Columns with the highest `drops` are dropped first; the remaining width goes to the
-    column that grows.
+    columns that grow, in equal parts up to their maximum.
+
+    Args:
+        columns: the columns.
+        width: cells for all of them.
+        needs: cells of the widest text of each column, which it need not exceed if it
+            grows; None: not known.
     """
-    visible_columns = list(columns)
-    while _needed(visible_columns) > width:
-        least = max(visible_columns, key=lambda column: column.drops, default=None)
-        if least is None or not least.drops:
-            break
-        visible_columns.remove(least)
-    spare = max(0, width - _needed(visible_columns))
-    growing = sum(column.grows for column in visible_columns)
-    return [
-        replace(column, width=column.width + spare // growing)
-        if column.grows
-        else column
-        for column in visible_columns
+    most = [
+        column.most if needs is None or not column.grows else _useful(column, need)
+        for column, need in zip(columns, needs or [0] * len(columns), strict=True)
     ]
+    visible = [
+        (column, most)
+        for at, (column, most) in enumerate(zip(columns, most, strict=True))
+        if not (column.hides and needs is not None and not needs[at])
+    ]
+    while _needed([column for column, _ in visible]) > width:
+        least = max(visible, key=lambda pair: pair[0].drops, default=None)
+        if least is None or not least[0].drops:
+            break
+        visible.remove(least)
+    widths = [
+        column.width if most is None else min(column.width, most)
+        for column, most in visible
+    ]
+    spare = max(0, width - sum(widths) - COLUMN_GAP * max(0, len(visible) - 1))
+    while spare:
+        growing = [
+            at
+            for at, (column, most) in enumerate(visible)
+            if column.grows and (most is None or widths[at] < most)
+        ]
+        if not growing:
+            break
+        share = max(1, spare // len(growing))
+        for at in growing[:spare]:
+            limit = visible[at][1]
+            more = share if limit is None else min(share, limit - widths[at])
+            widths[at] += more
+            spare -= more
+    return [
+        replace(column, width=column_width)
+        for (column, _), column_width in zip(visible, widths, strict=True)
+    ]
+
+
+def _useful(column: TableColumn[RowT], need: int) -> int:
+    """Return the width that shows a column's widest text, within its maximum."""
+    wanted = max(len(column.title), need)
+    return wanted if column.most is None else min(wanted, column.most)
 
 
 def _needed(columns: Sequence[TableColumn[RowT]]) -> int:

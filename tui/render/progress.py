@@ -22,7 +22,6 @@ from tui.render.format import (
     latency,
     money,
     percent,
-    task_name,
     tight,
 )
 from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, lines_of, table_lines
@@ -403,7 +402,7 @@ def oldest(snapshot: RunSnapshot, room: Room) -> Content:
     is_narrow = columns[-1].width < min(MAX_NAMES_WIDTH, stage + model + 1)
     rows = [
         [
-            task_name(call.task),
+            str(call.task),
             duration(snapshot.age_s(call.since_us)),
             str(call.attempt),
             ("" if is_narrow else f"{call.stage} ")
@@ -418,4 +417,4 @@ def oldest(snapshot: RunSnapshot, room: Room) -> Content:
 
 def oldest_goals(snapshot: RunSnapshot) -> list[str]:
     """Return the filter of each row."""
-    return [task_name(call.task) for call in snapshot.facts.oldest]
+    return [f"task:{call.task}" for call in snapshot.facts.oldest]

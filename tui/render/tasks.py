@@ -10,7 +10,7 @@ from store.fold_state import US_PER_S
 from store.read.tasks import TaskOrder
 from store.scoring import Score, StoredVerdict
 from store.task import TaskState
-from tui.render.format import UNKNOWN, count, duration, latency, money, task_name
+from tui.render.format import UNKNOWN, count, duration, latency, money
 from tui.render.glyphs import STATE_WORDS, Glyphs
 from tui.render.layout import TableColumn
 from tui.sources.tasks import AttemptLine, TaskDetail, TaskLine, TaskScoring
@@ -49,76 +49,146 @@ def ailment(line: TaskLine) -> str:
     return row.error or row.reason or ""
 
 
-def task_columns(glyphs: Glyphs, clock: Clock) -> tuple[TableColumn[TaskLine], ...]:
-    """Return the columns of tasks."""
+def task_columns(
+    glyphs: Glyphs, clock: Clock, *, has_replicates: bool = False
+) -> tuple[TableColumn[TaskLine], ...]:
+    """Return the columns of tasks.
+
+    Args:
+        glyphs: the characters that the terminal supports.
+        clock: gives ages.
+        has_replicates: whether an item has several tasks of a stage and model.
+    """
 
     def age(line: TaskLine) -> str:
         if line.updated_us is None:
             return UNKNOWN
         return duration(max(0.0, (clock.now_us() - line.updated_us) / US_PER_S))
 
-    def tone(line: TaskLine) -> str:
-        return _TONES[line.row.state]
-
     def cost(line: TaskLine) -> str:
         return UNKNOWN if line.row.cost_usd is None else money(line.row.cost_usd)
 
     return (
-        TableColumn(title="task", width=9, text=lambda line: task_name(line.row.task)),
         TableColumn(
-            title="paper", width=14, text=lambda line: line.row.key, grows=True
+            title="task",
+            width=4,
+            most=9,
+            text=lambda line: str(line.row.task),
+            is_right=True,
+            grows=True,
         ),
-        TableColumn(title="stage", width=8, text=lambda line: line.row.stage, drops=1),
-        TableColumn(title="model", width=11, text=lambda line: line.row.model, drops=6),
+        TableColumn(
+            title="item", width=13, most=40, text=lambda line: line.row.key, grows=True
+        ),
+        TableColumn(
+            title="title",
+            width=16,
+            most=90,
+            text=lambda line: line.title,
+            grows=True,
+            hides=True,
+            drops=5,
+        ),
+        TableColumn(
+            title="stage",
+            width=8,
+            most=16,
+            text=lambda line: line.row.stage,
+            grows=True,
+            drops=4,
+        ),
+        TableColumn(
+            title="model",
+            width=8,
+            most=24,
+            text=lambda line: line.row.model,
+            grows=True,
+            drops=3,
+        ),
+        _figure(
+            "rep",
+            3,
+            lambda line: str(line.row.replicate),
+            drops=2 if has_replicates else 10,
+        ),
         TableColumn(
             title="state",
-            width=9,
+            width=11,
             text=lambda line: state_words(line, glyphs),
-            tone=tone,
+            tone=_state_tone,
         ),
-        _figure("try", 3, lambda line: count(line.row.attempts), drops=4),
-        _figure("latency", 8, lambda line: latency(line.row.latency_ms), drops=2),
-        _figure("cost", 8, cost, drops=7),
+        _figure("try", 3, lambda line: count(line.row.attempts), drops=8),
+        _figure("latency", 8, lambda line: latency(line.row.latency_ms), drops=6),
+        _figure("cost", 8, cost, drops=9),
         TableColumn(
-            title="score", width=6, text=score, tone=_score_tone, is_right=True, drops=3
+            title="value",
+            width=9,
+            most=60,
+            text=value,
+            tone=_dim_unknown(value),
+            grows=True,
+            drops=1,
         ),
-        TableColumn(title="error", width=10, text=_error, tone=_alarm, grows=True),
-        _figure("when", 8, age, drops=5),
+        TableColumn(
+            title="outcome",
+            width=9,
+            most=40,
+            text=outcome,
+            tone=_outcome_of_task_tone,
+            grows=True,
+        ),
+        _figure("when", 8, age, drops=7),
     )
 
 
-def score(line: TaskLine) -> str:
-    """Format the latest scoring of a task: a word, or a count of verdicts."""
+_SIGNS_OF_JSON = str.maketrans("", "", '{}[]"')
+
+
+def value(line: TaskLine) -> str:
+    """Return what was read from a reply: by the latest scoring, else its beginning."""
+    if line.score is not None and line.score.value:
+        return line.score.value
+    head = " ".join(line.head.translate(_SIGNS_OF_JSON).split())
+    return head or UNKNOWN
+
+
+def outcome(line: TaskLine) -> str:
+    """Say what became of a task: right or wrong, or what went wrong."""
+    row = line.row
+    if row.state is TaskState.COMPLETED and row.reason:
+        return f"unparsed: {row.reason}"
+    if row.error or row.reason:
+        return row.error or row.reason or UNKNOWN
     match line.score:
-        case None | Score(judged=0):
-            return UNKNOWN
         case Score(judged=1, right=right):
             return "right" if right else "wrong"
-        case Score(judged=judged, right=right):
-            return f"{right}/{judged}"
+        case Score(judged=judged, right=right) if judged:
+            return f"{right}/{judged} right"
+        case _:
+            return UNKNOWN
 
 
-def _score_tone(line: TaskLine) -> str:
+def _outcome_of_task_tone(line: TaskLine) -> str:
+    row = line.row
+    if row.error or row.reason:
+        return "waiting" if row.state is TaskState.COMPLETED else _state_tone(line)
     match line.score:
         case Score(judged=judged, right=right) if judged:
-            return "done" if right == judged else "waiting"
+            return "done" if right == judged else "failed"
         case _:
             return "dim"
 
 
-def _error(line: TaskLine) -> str:
-    """Return the error class or the reason, such as why a reply is unparsed."""
-    return line.row.error or line.row.reason or ""
+def _state_tone(line: TaskLine) -> str:
+    return _TONES[line.row.state]
 
 
-def _alarm(line: TaskLine) -> str:
-    """Return the state's colour; a warning for a completed task with an ailment."""
-    state = line.row.state
-    return "waiting" if state is TaskState.COMPLETED else _TONES[state]
+def _dim_unknown(text: Callable[[TaskLine], str]) -> Callable[[TaskLine], str]:
+    return lambda line: "dim" if text(line) in {"", UNKNOWN} else ""
 
 
 def _figure(
-    title: str, width: int, text: Callable[[TaskLine], str], *, drops: int
+    title: str, width: int, text: Callable[[TaskLine], str], *, drops: int = 0
 ) -> TableColumn[TaskLine]:
     return TableColumn(title=title, width=width, text=text, is_right=True, drops=drops)
 

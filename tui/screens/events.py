@@ -107,9 +107,7 @@ class EventsScreen(FilteredScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "follow", "Follow", id="events.follow"),
-        # priority: of keys that arrive together, as over a slow line, later ones go to
-        # the field
-        Binding("slash", "filter", "Filter", id="events.filter", priority=True),
+        Binding("slash", "filter", "Filter", id="events.filter"),
         Binding("n", "match(1)", "Next match", show=False, id="events.next"),
         Binding("N", "match(-1)", "Match before", show=False, id="events.before"),
         Binding("x", "clear", "Clear", id="events.clear"),
@@ -306,7 +304,7 @@ class EventsScreen(FilteredScreen):
         self.set_focus(self._table)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let the field receive its key; clear only if there is a filter."""
+        """Hide the filter's key in its field; clear only if there is a filter."""
         del parameters
         if action == "filter":
             return self.focused is not self._field

@@ -36,20 +36,6 @@ class MonitorPalette(CommandPalette):
     def __init__(self) -> None:
         placeholder = "an action, a run, a filter, a theme, or a task as T-123"
         super().__init__(placeholder=placeholder, id="--command-palette")
-        self._has_line = False
-        self._early = ""  #: typed before its input existed
-
-    def on_mount(self) -> None:
-        """Insert text typed before."""
-        self._has_line = True
-        self.type_in(self._early)
-
-    def type_in(self, text: str) -> None:
-        """Insert text typed before the palette had the focus."""
-        if self._has_line:
-            self.query_one(Input).insert_text_at_cursor(text)
-        else:
-            self._early += text
 
     @on(Input.Changed)
     @on(Input.Submitted)

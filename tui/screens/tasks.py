@@ -15,8 +15,9 @@ from textual.widgets import Input, OptionList, Static
 from store.printable import printable
 from store.query import Query
 from store.read.tasks import TaskOrder
-from tui.render.format import count, task_name
+from tui.render.format import count
 from tui.render.glyphs import Glyphs
+from tui.render.layout import TableColumn
 from tui.render.tasks import TITLE_ORDERS, task_columns
 from tui.run_screens import WatchedRun
 from tui.screens.base import PANE_COLUMNS, FilteredScreen, Modal
@@ -27,7 +28,7 @@ from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextLine, TooSmall
 from tui.widgets.table import PagedTable
 from tui.widgets.task_list import TaskLister
-from tui.widgets.task_pane import TaskPane
+from tui.widgets.task_pane import Tab, TaskPane
 
 
 class TaskScreen(Screen[None]):
@@ -37,10 +38,12 @@ class TaskScreen(Screen[None]):
         Binding("escape,h,left", "back", "Back", id="task.back"),
     ]
 
-    def __init__(self, source: TaskSource, glyphs: Glyphs, task: int) -> None:
+    def __init__(
+        self, source: TaskSource, glyphs: Glyphs, task: int, tab: Tab | None = None
+    ) -> None:
         super().__init__()
         self._glyphs = glyphs
-        self._pane = TaskPane(source, glyphs)
+        self._pane = TaskPane(source, glyphs, tab or Tab.PROMPT)
         self._number = task
 
     def compose(self) -> ComposeResult:
@@ -61,7 +64,7 @@ class TaskScreen(Screen[None]):
     @property
     def task_filter(self) -> str:
         """A filter for this task."""
-        return f"task:{task_name(self._number)}"
+        return f"task:{self._number}"
 
     def action_back(self) -> None:
         """Leave a comparison, go to the attempts, then back."""
@@ -140,16 +143,31 @@ class TasksScreen(FilteredScreen):
     TasksScreen.-detail TaskPane { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        # priority: of keys that arrive together, as over a slow line, later ones go to
-        # the field
-        Binding("slash", "filter", "Filter", id="tasks.filter", priority=True),
+        Binding("slash", "filter", "Filter", id="tasks.filter"),
+        Binding(
+            "right_square_bracket",
+            "problem(1)",
+            "Problem",
+            key_display="]/[",
+            tooltip="Next task that failed, is unparsed or wrong",
+            id="tasks.problem",
+        ),
+        Binding(
+            "left_square_bracket",
+            "problem(-1)",
+            "Problem before",
+            show=False,
+            tooltip="Previous task that failed, is unparsed or wrong",
+            id="tasks.problem_before",
+        ),
+        Binding("o", "item_text", "Item's text", id="tasks.text"),
         Binding("n", "match(1)", "Match", key_display="n/N", id="tasks.next"),
         Binding("N", "match(-1)", "Match before", show=False, id="tasks.before"),
         Binding("x", "clear", "Clear", id="tasks.clear"),
         Binding("asterisk", "star", "Star filter", show=False, id="tasks.star"),
         Binding("s", "sort", "Sort", id="tasks.sort"),
         Binding("r", "relist", "Show new", id="tasks.relist"),
-        Binding("y", "copy", "Copy id", id="tasks.copy"),
+        Binding("y", "copy", "Copy number", id="tasks.copy"),
         Binding("space", "freeze", "Freeze", id="tasks.freeze"),
         Binding("escape,h,left", "back", "Back", id="tasks.back"),
     ]
@@ -161,9 +179,9 @@ class TasksScreen(FilteredScreen):
         self._glyphs = watched.glyphs
         self._clock = watched.sources.clock
         self._memory = watched.sources.filters
-        columns = task_columns(watched.glyphs, watched.sources.clock)
+        self._has_replicates = False
         self._table: PagedTable[TaskLine] = PagedTable(
-            columns, watched.glyphs, id="tasks"
+            self._columns(), watched.glyphs, id="tasks"
         )
         self._lister = TaskLister(self._source, self._table, self._say)
         self._ages_drawn_s = self._clock.monotonic()
@@ -192,6 +210,11 @@ class TasksScreen(FilteredScreen):
         """Close the log."""
         self._source.close()
 
+    def _columns(self) -> tuple[TableColumn[TaskLine], ...]:
+        return task_columns(
+            self._glyphs, self._clock, has_replicates=self._has_replicates
+        )
+
     @property
     def _field(self) -> FilterField:
         return self.query_one(FilterField)
@@ -211,7 +234,11 @@ class TasksScreen(FilteredScreen):
 
     async def _poll(self) -> None:
         if await self._lister.poll():
-            self._field.offer(self._lister.names)
+            names = self._lister.names
+            self._field.offer(names)
+            if (names.replicates > 1) != self._has_replicates:
+                self._has_replicates = names.replicates > 1
+                self._table.recolumn(self._columns())
         else:
             self._redraw_ages()
 
@@ -230,8 +257,16 @@ class TasksScreen(FilteredScreen):
         numbers = self._table.numbers
         row = f"row {count(self._table.cursor + 1)}" if numbers else ""
         right = " · ".join(filter(None, (row, task_list.news)))
-        frozen = "FROZEN: space continues" if self._is_frozen else ""
-        self.query_one("#foot", TextLine).say(frozen, right)
+        self.query_one("#foot", TextLine).say(self._left_of_foot(), right)
+
+    def _left_of_foot(self) -> str:
+        """Return that the display is frozen, or the item of the chosen task."""
+        if self._is_frozen:
+            return "FROZEN: space continues"
+        line = self._table.row
+        return (
+            "" if line is None else " · ".join(filter(None, (line.row.key, line.title)))
+        )
 
     # Lists
 
@@ -266,13 +301,18 @@ class TasksScreen(FilteredScreen):
     def _open(self, message: PagedTable.Chosen) -> None:
         self.open_task(message.number)
 
-    def open_task(self, number: int) -> None:
-        """Show one task: beside the table, or in front of it."""
+    def open_task(self, number: int, tab: Tab | None = None) -> None:
+        """Show one task: beside the table, or in front of it.
+
+        Args:
+            number: the task.
+            tab: the text to show; None: the last one, or the prompt.
+        """
         if self.is_mounted and self.size.width >= PANE_COLUMNS:
             self.add_class("-detail")
-            self._pane.show(number)
+            self._pane.show(number, tab)
         else:
-            self.app.push_screen(TaskScreen(self._source, self._glyphs, number))
+            self.app.push_screen(TaskScreen(self._source, self._glyphs, number, tab))
 
     @on(PagedTable.HeadClicked, "#tasks")
     def _sorted(self, message: PagedTable.HeadClicked) -> None:
@@ -290,7 +330,7 @@ class TasksScreen(FilteredScreen):
     def task_filter(self) -> str:
         """The task in the focused pane, or all listed tasks."""
         if self._pane.is_inside(self.focused) and self._table.chosen is not None:
-            return f"task:{task_name(self._table.chosen)}"
+            return f"task:{self._table.chosen}"
         return self._lister.list.expression
 
     def filter_by(self, expression: str) -> None:
@@ -308,7 +348,7 @@ class TasksScreen(FilteredScreen):
         self.set_focus(self._field)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let the field receive its key as a character."""
+        """Hide the filter's key in its field, where it is a character."""
         del parameters
         return action != "filter" or self.focused is not self._field
 
@@ -341,6 +381,20 @@ class TasksScreen(FilteredScreen):
                 f"{self._lister.last_filtered.expression}."
             )
 
+    def action_problem(self, step: int) -> None:
+        """Go to the next task that failed, is unparsed or wrong."""
+        self._work(partial(self._to_problem, step), "match")
+
+    async def _to_problem(self, step: int) -> None:
+        if not await self._lister.problem(step):
+            direction = "after" if step > 0 else "before"
+            self._notify(f"No task {direction} this one failed, is unparsed or wrong.")
+
+    def action_item_text(self) -> None:
+        """Show the text of the chosen task's item, with its quotes marked."""
+        if self._table.chosen is not None:
+            self.open_task(self._table.chosen, Tab.TEXT)
+
     def _notify(self, sentence: str) -> None:
         self.notify(printable(sentence), timeout=3, markup=False)
 
@@ -365,11 +419,11 @@ class TasksScreen(FilteredScreen):
         self.poll()
 
     def action_copy(self) -> None:
-        """Copy the task's name."""
+        """Copy the task's number, which filters and commands accept."""
         if self._table.chosen is not None:
-            name = task_name(self._table.chosen)
-            self.app.copy_to_clipboard(name)
-            self._notify(copied(name))
+            number = str(self._table.chosen)
+            self.app.copy_to_clipboard(number)
+            self._notify(copied(number))
 
     def action_back(self) -> None:
         """Leave the filter, then the details, then the screen."""

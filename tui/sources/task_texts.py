@@ -21,6 +21,7 @@ from store.json_text import (
 )
 from store.read.tasks import AttemptRow, part_text, parts
 from store.tables import payload
+from tui.sources.item_text import item_text, marked
 
 
 class TextKind(enum.Enum):
@@ -29,6 +30,7 @@ class TextKind(enum.Enum):
     PROMPT = "prompt"
     REPLY = "reply"
     PARSED = "parsed"
+    ITEM = "item"  #: the item's text in the prompt, with the reply's quotes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,8 @@ def read_text(
         kind: the kind of text.
         sign: marks the position of an error.
     """
+    if kind is TextKind.ITEM:
+        return _item(conn, attempt)
     is_prompt = kind is TextKind.PROMPT
     seq = attempt.started_seq if is_prompt else attempt.ended_seq
     body = None if seq is None else payload(conn, seq)
@@ -134,16 +138,80 @@ def _prompt(
         request = json.loads(skeleton)
     except ValueError:
         return AttemptText(text=readable(skeleton))
-    return AttemptText(text=_whole(conn, request), about=_parameters(request, attempt))
+    return AttemptText(
+        text=_request_text(_whole(conn, request)), about=_parameters(request, attempt)
+    )
 
 
-def _whole(conn: sqlite3.Connection, request: Any) -> str:  # noqa: ANN401 - any JSON
+def _item(conn: sqlite3.Connection, attempt: AttemptRow) -> AttemptText:
+    """Return the item's text with what the reply took from it."""
+    skeleton = (
+        None if attempt.started_seq is None else payload(conn, attempt.started_seq)
+    )
+    try:
+        request = None if skeleton is None else json.loads(skeleton)
+    except ValueError:
+        request = None
+    text = "" if request is None else item_text(_whole(conn, request))
+    if not text:
+        return NO_TEXT
+    body = None if attempt.ended_seq is None else payload(conn, attempt.ended_seq)
+    embedded = None if body is None else find_json(reply_text(body).text)
+    passages = marked(text, None if embedded is None else embedded.value)
+    return AttemptText(text=text, about=passages.about, display_text=passages.text)
+
+
+def _whole(conn: sqlite3.Connection, request: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return a request with texts in place of their hashes."""
     hashes = {bytes.fromhex(text) for text in _hashes(request)}
     texts = {
         sha256.hex(): part_text(sha256, data)
         for sha256, data in parts(conn, hashes).items()
     }
-    return readable(json.dumps(_filled(request, texts)).encode())
+    return _filled(request, texts)
+
+
+_INDENT = "    "
+
+
+def _request_text(request: Any) -> str:  # noqa: ANN401 - any JSON
+    """Return a request for people: its messages, its schema, then everything else."""
+    if not isinstance(request, dict):
+        return readable(json.dumps(request).encode())
+    rest = dict(request)
+    lines: list[str] = []
+    messages, schema = rest.get("messages"), rest.get("schema")
+    if isinstance(messages, list) and all(map(_is_message, messages)):
+        del rest["messages"]
+        for message in messages:
+            lines += [message["role"], *_indented("".join(message["parts"])), ""]
+    if isinstance(schema, dict) and isinstance(schema.get("sha256"), str):
+        del rest["schema"]
+        heading = f"schema {schema.get('name')}"
+        lines += [heading, *_indented(_pretty(schema["sha256"])), ""]
+    if rest:
+        others = readable(json.dumps(rest).encode())
+        lines += ["parameters", *_indented(others)] if lines else [others]
+    return "\n".join(lines)
+
+
+def _is_message(message: Any) -> bool:  # noqa: ANN401 - any JSON
+    match message:
+        case {"role": str(), "parts": [*texts]} if len(message) == 2:  # noqa: PLR2004
+            return all(isinstance(text, str) for text in texts)
+    return False
+
+
+def _indented(text: str) -> list[str]:
+    return [f"{_INDENT}{line}" for line in text.split("\n")]
+
+
+def _pretty(schema: str) -> str:
+    """Return a schema with a line for each of its parts; other texts unchanged."""
+    try:
+        return json.dumps(json.loads(schema), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return schema
 
 
 def body_text(conn: sqlite3.Connection, seq: int, *, is_request: bool) -> str:
@@ -152,7 +220,9 @@ def body_text(conn: sqlite3.Connection, seq: int, *, is_request: bool) -> str:
     if body is None:
         return ""
     try:
-        return _whole(conn, json.loads(body)) if is_request else readable(body)
+        if is_request:
+            return _request_text(_whole(conn, json.loads(body)))
+        return readable(body)
     except ValueError:
         return readable(body)
 

@@ -21,12 +21,20 @@ from store.read.tasks import (
     changed_tasks,
     event_times,
     list_tasks,
+    reply_heads,
 )
 from store.read.usage import error_counts
 from store.runs import RunFolder
-from store.scoring import Score, StoredVerdict, read_scores, read_verdicts
+from store.scoring import (
+    Score,
+    StoredVerdict,
+    read_scores,
+    read_verdicts,
+    read_wrong,
+)
 from store.tables import planned_seq, task_events, tasks_numbered, visible_seq
 from store.task import TaskRow, TaskState
+from store.titles import read_titles
 from tui.render.event_text import event_line
 from tui.sources.connection import LogConnection
 from tui.sources.task_texts import AttemptText, TextKind, read_text
@@ -39,20 +47,56 @@ class TaskLine:
     row: TaskRow
     updated_us: int | None  #: time of its last event
     score: Score | None = None  #: from the latest scoring; None: not scored there
+    title: str = ""  #: of its item; empty: not known
+    head: str = ""  #: the beginning of its reply; empty: not read
+
+
+HEAD_CHARS = 120
+"""Maximum characters of a reply in a line."""
+HEADS = 4_096
+"""Beginnings of replies that are kept: replies do not change."""
+
+
+class ReplyHeads:
+    """The beginnings of replies, read once."""
+
+    def __init__(self) -> None:
+        self._heads: dict[int, str] = {}
+
+    def read(self, conn: sqlite3.Connection, seqs: Sequence[int]) -> Mapping[int, str]:
+        """Return the beginnings of replies by their events."""
+        missing = [seq for seq in seqs if seq not in self._heads]
+        if missing:
+            if len(self._heads) + len(missing) > HEADS:
+                self._heads.clear()
+            self._heads.update(reply_heads(conn, missing, HEAD_CHARS))
+        return self._heads
 
 
 def read_lines(
-    conn: sqlite3.Connection, folder: RunFolder, numbers: Sequence[int]
+    conn: sqlite3.Connection,
+    folder: RunFolder,
+    numbers: Sequence[int],
+    heads: ReplyHeads,
 ) -> dict[int, TaskLine]:
     """Return tasks by number; missing ones are omitted."""
     rows = tasks_numbered(conn, numbers)
     times = event_times(conn, {row.updated_seq for row in rows})
     scores = _scores(conn, folder, [row.task for row in rows])
+    titles = read_titles(folder.titles, {row.key for row in rows})
+    unscored = [
+        row.reply_seq
+        for row in rows
+        if row.reply_seq is not None and row.task not in scores
+    ]
+    texts = heads.read(conn, unscored)
     return {
         row.task: TaskLine(
             row=row,
             updated_us=times.get(row.updated_seq),
             score=scores.get(row.task),
+            title=titles.get(row.key, ""),
+            head="" if row.reply_seq is None else texts.get(row.reply_seq, ""),
         )
         for row in rows
     }
@@ -63,17 +107,30 @@ def verdicts_of(folder: RunFolder, scoring: int) -> Path:
     return folder.scores / str(scoring) / "verdicts.db"
 
 
+def _latest_verdicts(conn: sqlite3.Connection, folder: RunFolder) -> Path | None:
+    """Return the path of the latest scoring's verdicts, if there are any."""
+    latest = max((scoring.number for scoring in scorings(conn)), default=None)
+    path = None if latest is None else verdicts_of(folder, latest)
+    return path if path is not None and path.is_file() else None
+
+
 def _scores(
     conn: sqlite3.Connection, folder: RunFolder, tasks: Sequence[int]
 ) -> dict[int, Score]:
-    latest = max((scoring.number for scoring in scorings(conn)), default=None)
-    if latest is None:
-        return {}
-    path = verdicts_of(folder, latest)
+    path = _latest_verdicts(conn, folder)
     try:
-        return read_scores(path, tasks) if path.is_file() else {}
+        return {} if path is None else read_scores(path, tasks)
     except sqlite3.Error:
         return {}  # the list works without it
+
+
+def wrong_tasks(conn: sqlite3.Connection, folder: RunFolder) -> Sequence[int]:
+    """Return the tasks that the latest scoring judged wrong, ascending."""
+    path = _latest_verdicts(conn, folder)
+    try:
+        return () if path is None else read_wrong(path)
+    except sqlite3.Error:
+        return ()  # failed and unparsed tasks are found without it
 
 
 SCORINGS = 10
@@ -126,7 +183,7 @@ def read_detail(
     conn: sqlite3.Connection, folder: RunFolder, task: int
 ) -> TaskDetail | None:
     """Return everything about a task except its texts; None if it does not exist."""
-    line = read_lines(conn, folder, [task]).get(task)
+    line = read_lines(conn, folder, [task], ReplyHeads()).get(task)
     if line is None:
         return None
     scored = scorings(conn)[::-1]
@@ -215,6 +272,7 @@ class Names:
     """Names of this run for completion of filters."""
 
     total: int  #: tasks planned so far
+    replicates: int = 1  #: planned replicates of each item
     stages: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
@@ -246,6 +304,10 @@ class TaskSource(Protocol):
         """Return matching tasks that changed after an event."""
         ...
 
+    async def wrong(self) -> Sequence[int]:
+        """Return the tasks that the latest scoring judged wrong, ascending."""
+        ...
+
     async def last_seq(self) -> int:
         """Return the log's last event: if unchanged, nothing has happened."""
         ...
@@ -272,6 +334,7 @@ class LogTasks:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
+        self._heads = ReplyHeads()
         self._quick = LogConnection(folder)
         self._slow = LogConnection(folder)
 
@@ -288,11 +351,15 @@ class LogTasks:
 
     async def lines(self, numbers: Sequence[int]) -> Mapping[int, TaskLine]:
         """Return tasks by number."""
-        return await self._quick.ask(read_lines, self._folder, numbers)
+        return await self._quick.ask(read_lines, self._folder, numbers, self._heads)
 
     async def changed(self, query: Query, since: int) -> Sequence[int]:
         """Return matching tasks that changed after an event."""
         return await self._slow.ask(changed_tasks, query, since)
+
+    async def wrong(self) -> Sequence[int]:
+        """Return the tasks that the latest scoring judged wrong, ascending."""
+        return await self._slow.ask(wrong_tasks, self._folder)
 
     async def last_seq(self) -> int:
         """Return the log's last event."""
@@ -321,6 +388,7 @@ def names_of(conn: sqlite3.Connection) -> Names:
     seen = status(conn)
     return Names(
         total=seen.tasks.planned,
+        replicates=run_started(conn).replicates,
         stages=tuple(sorted({queue.stage for queue in seen.queues})),
         models=tuple(sorted({queue.model for queue in seen.queues})),
         errors=tuple(sorted({error.error for error in error_counts(conn)})),

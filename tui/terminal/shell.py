@@ -26,7 +26,6 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from rich.console import RenderableType
 from rich.text import Text
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.events import Event, InputEvent
 from textual.filter import LineFilter
@@ -41,6 +40,7 @@ from tui.render.colours import COLOUR_THEMES, NoColours, state_variables
 from tui.render.format import UNKNOWN, count
 from tui.render.glyphs import ASCII, Glyphs, OnlyAscii
 from tui.sources.run_snapshot import RunSnapshot
+from tui.terminal.typed_keys import KeyOrderApp
 
 RATES = (0.5, 1.0, 2.0, 4.0)
 """Refreshes per second."""
@@ -136,7 +136,7 @@ _KILLED = 128
 """A shell's exit code for a signal, minus the signal's number."""
 
 
-class TerminalApp(App[str]):
+class TerminalApp(KeyOrderApp):
     """An application that shows runs; quitting it changes nothing."""
 
     CSS_PATH = Path(__file__).parents[1] / "watch.tcss"

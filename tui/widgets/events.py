@@ -139,7 +139,7 @@ def event_columns() -> tuple[TableColumn[EventLine], ...]:
         TableColumn(
             title="kind", width=16, text=lambda line: line.recorded.kind, tone=_tone
         ),
-        TableColumn(title="task", width=9, text=task_of),
+        TableColumn(title="task", width=7, text=_number_text, is_right=True),
         TableColumn(
             title="what happened",
             width=24,
@@ -153,6 +153,11 @@ def task_number_of(line: EventLine) -> int | None:
     """Return the only task of an event; None for several or none."""
     event = line.recorded.event
     return None if isinstance(event, UnknownEvent) else getattr(event, "task", None)
+
+
+def _number_text(line: EventLine) -> str:
+    number = task_number_of(line)
+    return "" if number is None else str(number)
 
 
 def task_of(line: EventLine) -> str:

@@ -8,9 +8,10 @@ parsed as markup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Generic
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -113,6 +114,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
     ) -> None:
         super().__init__(id=id)
         self._columns = tuple(columns)
+        self._needs: list[int] | None = None  #: cells of each column's widest text
         self._fitted: list[TableColumn[RowT]] = []
         self._glyphs = glyphs
         self._pages: Pages[RowT] = Pages()
@@ -139,6 +141,14 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
     def row(self) -> RowT | None:
         """The row under the cursor; None if not read yet."""
         return self._pages.row(self._cursor)
+
+    def recolumn(self, columns: Sequence[TableColumn[RowT]]) -> None:
+        """Show the same rows in other columns."""
+        self._columns = tuple(columns)
+        self._needs = None
+        self._fit()
+        self.expire()
+        self.refresh()
 
     def count_on(self, *, is_counting: bool) -> None:
         """Set whether the list is still growing: its scroll bar is then hatched."""
@@ -183,6 +193,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     def put(self, ask: PageRequest, rows: Mapping[int, RowT]) -> None:
         """Answer a `PageRequested`."""
+        self._measure(rows.values())
         if self._pages.put(ask, rows):
             self.refresh()
             self.post_message(self.Moved(self))
@@ -254,7 +265,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     def on_resize(self) -> None:
         """Keep the cursor visible, and show as many columns as fit."""
-        self._fitted = fitted(self._columns, self.size.width - _MARGIN - 1)
+        self._fit()
         self._resized()
         self._go(self._viewport.at(self._cursor, len(self.numbers), self._room))
 
@@ -271,6 +282,29 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         self.go_to(position)
         if event.chain > 1:
             self.action_choose()
+
+    def _fit(self) -> None:
+        width = self.size.width - _MARGIN - 1
+        self._fitted = fitted(self._columns, width, self._needs)
+
+    def _measure(self, rows: Collection[RowT]) -> None:
+        """Give columns that grow the width of their widest text so far.
+
+        A column never gets narrower, so that nothing moves back and forth.
+        """
+        if not any(column.most for column in self._columns):
+            return
+        before = self._needs or [0] * len(self._columns)
+        needs = [
+            max((need, *(_cells(column.text(row), column.most) for row in rows)))
+            if column.grows and column.most and need < column.most
+            else need
+            for column, need in zip(self._columns, before, strict=True)
+        ]
+        if needs != self._needs:
+            self._needs = needs
+            self._fit()
+            self.refresh()
 
     def _title_at(self, x: int) -> str | None:
         left = _MARGIN
@@ -341,6 +375,11 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
             # cell and gap in one segment: half as many segments to draw
             segments.append(Segment(text + gap, self._style(tone or "row")))
         return segments
+
+
+def _cells(text: str, most: int) -> int:
+    """Return the cells of a text, at most *most*, without reading the rest."""
+    return min(most, cell_len(text[: most + 1]))
 
 
 class GroupedTable(PagedTable[RowT]):

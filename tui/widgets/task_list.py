@@ -8,28 +8,34 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from store.query import Query
+from store.query import Query, parse_query
 from store.read.tasks import NEW, TaskListStep, TaskOrder
 from tui.render.format import count
 from tui.sources.tasks import Names, TaskLine, TaskSource
 from tui.widgets.scrolling import PAGE
 from tui.widgets.table import PagedTable
 
+PROBLEMS = (parse_query("state:failed"), parse_query("parse:*"))
+"""Filters of tasks with a problem, besides wrong answers."""
+
 
 def next_match(
-    numbers: Sequence[int], matches: Sequence[int], at: int, step: int
+    numbers: Sequence[int], matches: Sequence[Sequence[int]], at: int, step: int
 ) -> int | None:
     """Return the next position of *numbers* that is in *matches*; None: none.
 
     Args:
         numbers: a list in any order.
-        matches: the searched numbers, ascending.
+        matches: lists of the searched numbers, each ascending.
         at: start of the search, exclusive.
         step: 1: forwards; -1: backwards.
     """
     end = len(numbers) if step > 0 else -1
     positions = range(at + step, end, step)
-    return next((p for p in positions if holds(matches, numbers[p])), None)
+    wanted = [ascending for ascending in matches if len(ascending)]
+    return next(
+        (p for p in positions if any(holds(m, numbers[p]) for m in wanted)), None
+    )
 
 
 def holds(numbers: Sequence[int], number: int) -> bool:
@@ -205,10 +211,19 @@ class TaskLister:
         """
         by_number = replace(self.last_filtered, order=TaskOrder.NUMBER)
         numbers, _ = await self._all(by_number)
+        return await self._go_to_next(numbers, step=step)
+
+    async def problem(self, step: int) -> bool:
+        """Go to the next task that failed, is unparsed or wrong, as `match` does."""
+        lists = [(await self._all(TaskList(query=query)))[0] for query in PROBLEMS]
+        lists.append(await self._source.wrong())
+        return await self._go_to_next(*lists, step=step)
+
+    async def _go_to_next(self, *matches: Sequence[int], step: int) -> bool:
         table = self._table
         # searching a list of a million takes a while
         position = await asyncio.to_thread(
-            next_match, table.numbers, numbers, table.cursor, step
+            next_match, table.numbers, matches, table.cursor, step
         )
         if position is not None:
             table.go_to(position)

@@ -30,6 +30,7 @@ from tui.render.tasks import (
     state_words,
     time_of_day,
 )
+from tui.sources.item_text import CLOSE, OPEN
 from tui.sources.task_texts import NO_TEXT, AttemptText, TextKind
 from tui.sources.tasks import AttemptLine, TaskDetail, TaskSource
 from tui.terminal.export import copied, copy_text, page, save_text
@@ -61,6 +62,7 @@ class Tab(enum.Enum):
     PROMPT = "prompt"
     REPLY = "reply"
     PARSED = "parsed"
+    TEXT = "text"
     SCORE = "score"
     EVENTS = "events"
 
@@ -69,11 +71,13 @@ _KINDS = {
     Tab.PROMPT: TextKind.PROMPT,
     Tab.REPLY: TextKind.REPLY,
     Tab.PARSED: TextKind.PARSED,
+    Tab.TEXT: TextKind.ITEM,
 }
 _ABSENT = {
     Tab.PROMPT: "No request of ours is kept for this attempt.",
     Tab.REPLY: "Nothing has been received for this attempt.",
     Tab.PARSED: "The reply is not JSON: tab shows the other texts.",
+    Tab.TEXT: "No request of ours is kept, so there is no text: tab shows the reply.",
 }
 
 
@@ -91,19 +95,28 @@ class TaskPane(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "tab(1)", "Next text", id="task.tab"),
         Binding("shift+tab", "tab(-1)", "Text before", show=False, id="task.untab"),
+        Binding(
+            "o",
+            "item_text",
+            "Item's text",
+            tooltip="The item's text with the reply's quotes marked; again: the next",
+            id="task.text",
+        ),
         Binding("d", "diff", "Diff attempts", id="task.diff"),
         Binding("v", "page", "Pager", id="task.page"),
         Binding("w", "write", "Write to file", id="task.write"),
         Binding("y", "copy", "Copy text", id="task.copy"),
     ]
 
-    def __init__(self, source: TaskSource, glyphs: Glyphs) -> None:
+    def __init__(
+        self, source: TaskSource, glyphs: Glyphs, tab: Tab = Tab.PROMPT
+    ) -> None:
         super().__init__()
         self._source = source
         self._glyphs = glyphs
         self._detail: TaskDetail | None = None
         self._seen: int | None = None
-        self._tab = Tab.PROMPT
+        self._tab = tab
         self._is_diff = False
         self._text = NO_TEXT
         self._has_failed = False  #: the last read of the text failed
@@ -125,8 +138,12 @@ class TaskPane(Vertical):
     def _attempts(self) -> PagedTable[AttemptLine]:
         return self.query_one("#attempts", PagedTable)
 
-    def show(self, task: int | None) -> None:
-        """Show the current state of a task."""
+    def show(self, task: int | None, tab: Tab | None = None) -> None:
+        """Show the current state of a task, and another of its texts if given."""
+        if tab is not None and tab is not self._tab:
+            self._tab = tab
+            self._is_diff = False
+            self._retell()
         if task is not None:
             self._work(partial(self._reading, task), "task")
 
@@ -189,7 +206,9 @@ class TaskPane(Vertical):
         )
         self.query_one("#task-head", TextLine).say(" · ".join(filter(None, head)))
         self.query_one("#task-key", TextLine).say(
-            f"{row.stage} · {row.model} · {row.key}",
+            " · ".join(
+                filter(None, (row.stage, row.model, row.key, detail.line.title))
+            ),
             f"replicate {row.replicate}" if row.replicate > 1 else "",
         )
 
@@ -209,6 +228,14 @@ class TaskPane(Vertical):
         self._tab = tabs[(tabs.index(self._tab) + by) % len(tabs)]
         self._is_diff = self._is_diff and self._tab in _KINDS
         self._retell()
+
+    def action_item_text(self) -> None:
+        """Show the item's text with the reply's quotes; then go to the next one."""
+        if self._tab is not Tab.TEXT:
+            self._tab, self._is_diff = Tab.TEXT, False
+            self._retell()
+        elif not self.query_one(TextView).next_mark():
+            self._refuse("Nothing of the reply is marked in this text.")
 
     def action_diff(self) -> None:
         """Show the difference from the previous attempt, or the text again."""
@@ -236,7 +263,7 @@ class TaskPane(Vertical):
         """Write the displayed text unchanged to a file in the current folder."""
         if self._detail is None or not self._has_text():
             return
-        words = [task_name(self._detail.line.row.task), self._tab.value]
+        words = [f"task-{self._detail.line.row.task}", self._tab.value]
         attempt = self._attempts.row
         if attempt is not None and self._tab in _KINDS:
             words.insert(1, str(attempt.row.attempt))
@@ -294,6 +321,7 @@ class TaskPane(Vertical):
         self.query_one(TextView).show(
             text.text if text.display_text is None else text.display_text,
             NO_TONES if pair is None else TONES,
+            signs=(OPEN, CLOSE) if self._tab is Tab.TEXT and pair is None else None,
         )
 
     async def _chosen_text(

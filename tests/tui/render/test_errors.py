@@ -116,7 +116,7 @@ def test_every_row_leads_to_its_tasks(live: RunSnapshot) -> None:
     assert goals["stages"] == ["stage:ask", "stage:judge"]
     assert goals["models"] == ["model:m-large", "model:m-small"]
     assert goals["errors"] == ["err:Overloaded", "reason:no_list"]
-    assert goals["oldest"] == ["T-0000005"]
+    assert goals["oldest"] == ["task:5"]
     assert goals["cost"] == []
 
 

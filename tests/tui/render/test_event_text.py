@@ -29,7 +29,7 @@ from tests.replacing import replace
 from tests.store.samples import ASIDE, RUN_STARTED, answered, completed, failed, started
 from tests.tui.fake_tasks import FakeTasks
 from tui.render.event_text import event_line, facts_text
-from tui.render.tasks import attempt_columns, next_reason, score
+from tui.render.tasks import attempt_columns, next_reason, outcome
 from tui.sources.tasks import AttemptLine
 
 SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
@@ -50,12 +50,12 @@ SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
     ),
     (
         TasksPlanned(first=1, count=200, consumed=200, exhausted=True),
-        "200: T-0000001 to T-0000200 · the plan is whole",
+        "200: tasks 1 to 200 · the plan is whole",
     ),
     (TasksPlanned(first=6, count=0, consumed=5), "no more tasks"),
     (
         TasksReopened(tasks=list(range(1, 8)), by="ops"),
-        f"reopened by ops: {', '.join(f'T-{n:07}' for n in range(1, 6))} and 2 more",
+        "reopened by ops: tasks 1, 2, 3, 4, 5 and 2 more",
     ),
     (TaskSkipped(task=4, reason="no text"), "no text"),
     (completed(1), "parsed"),
@@ -83,7 +83,7 @@ SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
     ),
     (
         AttemptsAbandoned(attempts=[(1, 1), (2, 1)], hold=True),
-        "2 attempts of unknown outcome · held for the user · T-0000001, T-0000002",
+        "2 attempts of unknown outcome · held for the user · tasks 1, 2",
     ),
     (
         LimitObserved(model="m", concurrency=8, in_flight=3, rpm=60.0, tpm=5_000.0),
@@ -144,13 +144,13 @@ ANSWER = answered(1)
         (Score(verdicts=2, judged=0, right=0), "-"),
         (Score(verdicts=1, judged=1, right=1), "right"),
         (Score(verdicts=2, judged=1, right=0), "wrong"),
-        (Score(verdicts=9, judged=4, right=3), "3/4"),
+        (Score(verdicts=9, judged=4, right=3), "3/4 right"),
     ],
 )
 def test_a_score_is_a_word_or_how_many_are_right(
     found: Score | None, word: str
 ) -> None:
-    assert score(replace(FakeTasks(9).line(2), score=found)) == word
+    assert outcome(replace(FakeTasks(9).line(1), score=found)) == word
 
 
 @pytest.mark.parametrize(

@@ -76,12 +76,13 @@ async def test_tab_goes_from_text_to_text_and_y_copies_it() -> None:
     async with desk.app.run_test(size=(120, 40)) as pilot:
         await settled(pilot)
         found = []
-        for _ in range(5):
+        for _ in range(6):
             await _press(pilot, "tab")
             found.append(desk.text.split("\n")[0])
         assert found == [
             "The reply of event 14.",
             "The reply is not JSON: tab shows the other texts.",
+            "The item of event 14.",
             "Scoring 2 · qa 1.2 · code 01234567 · the log up to event 80",
             "       11  00:00:00  attempt_started  a 1",
             "The prompt of event 13.",
@@ -111,7 +112,7 @@ async def test_d_compares_two_attempts_and_esc_leaves_step_by_step() -> None:
         assert desk.app.focused is desk.screen.query_one(TextView)
         await _press(pilot, "escape")
         assert desk.app.screen is desk.screen
-        await _press(pilot, "tab", "tab", "tab", "d")
+        await _press(pilot, "tab", "tab", "tab", "tab", "d")
         assert desk.told.startswith("d compares prompts and replies")
         await _press(pilot, "escape")
         assert desk.app.screen is not desk.screen
@@ -151,7 +152,7 @@ async def test_a_task_that_is_not_there_is_a_sentence() -> None:
     desk = Desk(7_000)
     async with desk.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        assert desk.said("head") == "There is no T-0007000 in this run: esc goes back."
+        assert desk.said("head") == "There is no task 7000 in this run: esc goes back."
 
 
 @pytest.mark.asyncio
@@ -163,7 +164,7 @@ async def test_w_keeps_the_text_elsewhere_and_never_replaces_a_file(
     async with desk.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("w")
-        written = tmp_path / "T-0000002-2-prompt.txt"
+        written = tmp_path / "task-2-2-prompt.txt"
         assert written.read_text("utf-8") == "The prompt of event 13."
         written.write_text("mine", "utf-8")
         await pilot.press("w")

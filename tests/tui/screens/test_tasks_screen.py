@@ -24,6 +24,7 @@ from tui.widgets.filter_field import FilterField
 from tui.widgets.panel import TextLine
 from tui.widgets.table import PagedTable
 from tui.widgets.task_pane import TaskPane
+from tui.widgets.text_view import TextView
 
 
 class Seat:
@@ -87,8 +88,8 @@ async def test_a_million_tasks_are_there_at_once(size: tuple[int, int]) -> None:
         lines = seat.lines()
         assert lines[0].startswith(" TASKS 1120-a ")
         assert lines[0].endswith(" 1,000,000 of 1,000,000 · by number ")
-        assert lines[3].startswith(" ▸ T-0000001  PMC7000001/cl")
-        assert re.search(r" (2/3) ", lines[3])
+        assert lines[3].startswith(" ▸    1  PMC7000001/cl")
+        assert re.search(r" 2/3 right ", lines[3])
         assert lines[-2].endswith("─ row 1 ")
         assert len(seat.source.asked) <= 2
         assert all(len(line) == size[0] for line in lines)
@@ -209,26 +210,26 @@ async def test_new_tasks_wait_for_r_and_those_that_change_stay_in_place() -> Non
         seat.screen.poll()
         await settled(pilot)
         assert seat.lines()[3:-2] == before
-        assert seat.said("foot") == "row 125 · 2 new, press r"
+        assert seat.said("foot") == "PMC7000994/claim:0 row 125 · 2 new, press r"
         await _press(pilot, "r")
         assert seat.table.chosen == chosen
         assert len(seat.table.numbers) == 127
-        assert seat.said("foot") == "row 125"
+        assert seat.said("foot") == "PMC7000994/claim:0 row 125"
         await _press(pilot, "g")
         seat.source.changes[10] = {"key": "changed"}
         seat.source.seq += 1
         seat.screen.poll()
         await settled(pilot)
-        assert "T-0000010  changed" in seat.lines()[4]
+        assert "   10  changed" in seat.lines()[4]
         await pilot.press("space")
         seat.source.changes[10] = {"key": "again"}
         seat.source.seq += 1
         seat.screen.poll()
         await settled(pilot)
-        assert "T-0000010  changed" in seat.lines()[4]
+        assert "   10  changed" in seat.lines()[4]
         assert seat.said("foot").startswith("FROZEN: space continues")
         await _press(pilot, "space")
-        assert "T-0000010  again" in seat.lines()[4]
+        assert "   10  again" in seat.lines()[4]
 
 
 class _Endless(FakeTasks):
@@ -286,10 +287,10 @@ async def test_enter_opens_the_task_and_esc_comes_back_and_then_leaves() -> None
     async with seat.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("j", "y")
-        assert seat.app.clipboard == "T-0000002"
+        assert seat.app.clipboard == "2"
         await _press(pilot, "enter")
         assert isinstance(seat.app.screen, TaskScreen)
-        assert seat.lines()[0].startswith(" T-0000002 · ✗ failed · RateLimited")
+        assert seat.lines()[0].startswith(" task 2 · ✗ failed · RateLimited")
         await _press(pilot, "escape")
         assert seat.app.screen is seat.screen
         assert seat.table.chosen == 2
@@ -305,7 +306,7 @@ async def test_on_a_wide_screen_the_task_opens_beside_and_follows() -> None:
         await _press(pilot, "enter")
         assert seat.screen.query_one(TaskPane).display
         await _press(pilot, "j")
-        assert seat.said("task-head").startswith("T-0000002")
+        assert seat.said("task-head").startswith("task 2 ")
         await _press(pilot, "escape")
         assert not seat.screen.query_one(TaskPane).display
 
@@ -339,4 +340,69 @@ async def test_without_colour_and_signs_the_screen_says_the_same() -> None:
         await settled(pilot)
         lines = seat.lines()
         assert "".join(lines[:-1]).isascii()
-        assert re.search(r"> T-0000002 +\S+ +score +\S+ +x failed ", lines[3])
+        assert re.search(r">    2 +\S+ +score +\S+ +1 +x failed ", lines[3])
+
+
+@pytest.mark.asyncio
+async def test_brackets_go_to_what_failed_is_unparsed_or_wrong() -> None:
+    source = FakeTasks(40)
+    # failed: 2, 10, 18, ...; unparsed: 16, 32; wrong: 5
+    source.wrong_numbers = frozenset({5})
+    seat = Seat(source)
+    async with seat.app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        found = []
+        for key in ("right_square_bracket",) * 5 + ("left_square_bracket",) * 6:
+            await _press(pilot, key)
+            found.append(seat.table.chosen)
+        assert found == [2, 5, 10, 16, 18, 16, 10, 5, 2, 2, 2]
+        assert seat.told == "No task before this one failed, is unparsed or wrong."
+
+
+@pytest.mark.asyncio
+async def test_o_opens_the_text_of_the_item_and_goes_from_mark_to_mark() -> None:
+    source = FakeTasks(40)
+    lines = [f"line {n}" for n in range(200)]
+    lines[50], lines[120] = "a ⟪passage that", "and ⟪another⟫ one"
+    lines[51] = "goes on⟫ here"
+    source.item_text = "\n".join(lines)
+    seat = Seat(source)
+    async with seat.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await _press(pilot, "o")
+        assert isinstance(seat.app.screen, TaskScreen)
+        view = seat.app.screen.query_one(TextView)
+        tops = [view.scroll_offset.y]
+        for _ in range(2):
+            await _press(pilot, "o")
+            tops.append(view.scroll_offset.y)
+        assert tops == [47, 117, 47]
+        shown = "\n".join(seat.lines())
+        assert "a ⟪passage that" in shown
+        marked = [
+            segment.text
+            for strip in seat.app.screen._compositor.render_strips()[10:]
+            for segment in strip
+            if segment.style and segment.style.reverse
+        ]
+        assert [text for text in marked if text.strip()] == [
+            *("⟪", "passage that", "goes on", "⟫")
+        ]
+
+
+@pytest.mark.asyncio
+async def test_titles_and_values_stand_beside_keys_where_there_is_room() -> None:
+    source = FakeTasks(40)
+    source.titles = {1: "A title in words", 2: HOSTILE[0]}
+    seat = Seat(source)
+    for size, is_shown in (((200, 60), True), ((80, 24), False)):
+        async with Seat(source).app.run_test(size=size) as pilot:
+            seat = Seat(source)
+            pilot.app.push_screen(seat.screen)
+            await settled(pilot)
+            strips = pilot.app.screen._compositor.render_strips()
+            lines = ["".join(segment.text for segment in strip) for strip in strips]
+            assert ("title" in lines[2]) is is_shown
+            # of the chosen task it is always there
+            assert "A title in words" in lines[-2]
+            assert "value of 1" in lines[3]

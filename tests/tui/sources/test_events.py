@@ -154,7 +154,7 @@ def test_nothing_that_fits_is_passed_over(
     numbers: list[int], fitting: set[int], data: st.DataObject, step: int
 ) -> None:
     at = data.draw(st.integers(0, len(numbers) - 1))
-    found = next_match(numbers, sorted(fitting), at, step)
+    found = next_match(numbers, [sorted(fitting), []], at, step)
     ahead = numbers[at + 1 :] if step > 0 else numbers[:at][::-1]
     first = next((number for number in ahead if number in fitting), None)
     assert (found is None and first is None) or numbers[found or 0] == first

@@ -113,8 +113,8 @@ async def test_the_verdicts_of_the_latest_scoring(
     assert detail.scored[0].verdicts == (verdict, other)
     lines = await tasks.lines([1, 2, 3])
     assert lines[1].score is None
-    assert lines[2].score == Score(verdicts=2, judged=2, right=1)
-    assert lines[3].score == Score(verdicts=1, judged=0, right=0)
+    assert lines[2].score == Score(verdicts=2, judged=2, right=1, value="a", rule="r")
+    assert lines[3].score == Score(verdicts=1, judged=0, right=0, value="a", rule="r")
     (folder / "verdicts.db").write_bytes(b"no database, and longer than a header" * 9)
     assert (await tasks.lines([2]))[2].score is None
     spoiled = await tasks.detail(2)

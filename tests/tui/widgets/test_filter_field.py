@@ -45,7 +45,15 @@ def test_every_key_is_offered_and_every_value_can_be_read() -> None:
         assert whole in {f"{key}:", f"{key}>"}
         with_value = completed(whole, NAMES) or f"{whole}12"
         assert parse_query(with_value).terms[0].parameters or key == "state"
-    for word in ("queued", "running", "waiting", "done", "failed", "skipped", "held"):
+    for word in (
+        "queued",
+        "running",
+        "waiting",
+        "completed",
+        "failed",
+        "skipped",
+        "held",
+    ):
         whole = completed(f"state:{word[:-1]}", NAMES)
         assert whole == f"state:{word}"
         assert parse_query(whole).terms

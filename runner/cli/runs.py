@@ -61,7 +61,7 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
             continue
         listed_n += 1
         if as_json:
-            print_json(status_json(seen))
+            print_json("siftlog.run/1", status_json(seen))
             continue
         tasks = seen.status.tasks
         ended = tasks.completed + tasks.failed + tasks.skipped
@@ -115,7 +115,7 @@ def tasks(
         for task in page:
             values = _task_values(task)
             if as_json:
-                print_json(values)
+                print_json("siftlog.task/1", values)
             elif as_csv:
                 print_raw(csv_lines([tuple(values.values())]))
     if not printed_n:
@@ -234,7 +234,7 @@ def events(
             for recorded in rows:
                 values = _event_values(recorded)
                 if as_json:
-                    print_json(values)
+                    print_json("siftlog.event/1", values)
                 else:
                     print_text(one_line(_event_line(values)))
             if rows:

@@ -94,7 +94,7 @@ def status(
             seen = live_status(reader, moment.at_us, is_held=moment.is_alive)
         when, values = [moment_text(moment)], moment_json(moment)
     if as_json:
-        print_json(status_json(seen) | values)
+        print_json("siftlog.status/3", status_json(seen) | values)
     else:
         print_text(as_text([*when, *status_text(seen).blocks]))
     if not check:
@@ -301,10 +301,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-SCHEMA = 2
-"""Version of the JSON object; raised when the meaning of a field changes."""
-
-
 def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
     """Return the run's state in one word."""
     return liveness(status.signs, clock.now_us(), is_alive=folder.is_alive())
@@ -344,7 +340,6 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "heartbeat_age_s": age,
         "tasks_a_minute": present.rate,
         "forecast": present.forecast and forecast_json(present),
-        "schema": SCHEMA,
         "job": status.job,
         "job_version": status.job_version,
         "models": dict(status.models),

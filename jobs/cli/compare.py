@@ -182,7 +182,7 @@ def compare(
     if options["as_json"]:
         job = next(iter(runs.values())).started.job
         fields = as_json(matches, front, comparison_options, top_gaps)
-        print_json({"job": job, "notes": notes, **fields})
+        print_json("siftlog.comparison/4", {"job": job, "notes": notes, **fields})
         return DONE
     if options["form"] != "text":
         print_raw(

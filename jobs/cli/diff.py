@@ -75,7 +75,7 @@ def diff(
             page(difference, options["metrics"]), encoding="utf-8", newline=""
         )
     if options["as_json"]:
-        print_json(as_json(difference, options["metrics"]))
+        print_json("siftlog.difference/1", as_json(difference, options["metrics"]))
     else:
         print_text(rendered(difference, options["metrics"], options["top"]))
     return DONE

@@ -111,7 +111,10 @@ def history(job: str, runs_dir: Path, against: str | None, **options: Any) -> in
             history_rendering.comparison_json(*pair, max_drop=max_drop)
             for pair in comparison_changes
         ]
-        print_json({**history_rendering.as_json(newest_history), "compared": compared})
+        print_json(
+            "siftlog.history/1",
+            {**history_rendering.as_json(newest_history), "compared": compared},
+        )
     elif options["form"] != "text":
         print_raw(
             typeset([history_rendering.print_table(newest_history)], options["form"])

@@ -69,7 +69,7 @@ def new(file: Path, source: str | None, *, sample: bool, as_json: bool) -> int:
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(origin, copy)
     if as_json:
-        print_json({"file": str(file), "items": source})
+        print_json("siftlog.recipe/1", {"file": str(file), "items": source})
     else:
         print_text(f"Wrote {file}. Edit its fields, then: siftlog run {file} --limit 5")
     return DONE

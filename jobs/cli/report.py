@@ -67,12 +67,13 @@ def report(
         shutil.copyfile(path, out)
     if as_json:
         print_json(
+            "siftlog.report/1",
             {
                 "run": folder.run_id,
                 "scoring": recorded.number,
                 "report": str(path),
                 "drawn": is_drawn,
-            }
+            },
         )
     else:
         print_text(str(path))

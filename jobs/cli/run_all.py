@@ -69,7 +69,10 @@ def run_all(
     if dry_run:
         previewed_runs = run_matrix.preview_runs(every, runs_dir)
         if output.as_json:
-            print_json(run_matrix.preview_json(matrix, previewed_runs))
+            print_json(
+                "siftlog.matrix-preview/1",
+                run_matrix.preview_json(matrix, previewed_runs),
+            )
         else:
             print_text(run_matrix.preview_text(matrix, previewed_runs))
         return DONE
@@ -133,7 +136,7 @@ def _run_context(
 
     def launched() -> None:
         if as_json:
-            print_json({"event": "launch", "run": run_id})
+            print_json("siftlog.launch/1", {"event": "launch", "run": run_id})
         else:
             print_note(f"Run {run_id} of {cell.work.job.name} in {cell.folder.path}")
 
@@ -215,7 +218,7 @@ def _show(
         whole = page(matrix.group, run_rows, matrix.options.budget)
         (folder / REPORT).write_text(whole, "utf-8")
     if output.as_json:
-        print_json({"event": "compared", **document})
+        print_json("siftlog.matrix/1", {"event": "compared", **document})
         return
     if output.form != "text":
         print_raw(

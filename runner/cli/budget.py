@@ -43,7 +43,7 @@ def budget(*, add: float | None, **shared: Any) -> int:
             return show_dry(manner, "budget", payload, preview)
         return ask(manner, "budget", payload)
     if manner.as_json:
-        print_json({"run": manner.folder.run_id, **asdict(preview)})
+        print_json("siftlog.budget/1", {"run": manner.folder.run_id, **asdict(preview)})
     else:
         print_text(
             preview_sentence("budget", {}, preview, manner.folder.run_id).removesuffix(

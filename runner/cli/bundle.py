@@ -61,6 +61,7 @@ def bundle(
         )
     if as_json:
         print_json(
+            "siftlog.bundle/1",
             {
                 "run": folder.run_id,
                 "scoring": manifest.scoring,
@@ -72,7 +73,7 @@ def bundle(
                 "head": manifest.head,
                 "digest": manifest.digest,
                 "partial": manifest.partial,
-            }
+            },
         )
         return DONE
     print_text(str(packed.path))

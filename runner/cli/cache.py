@@ -82,7 +82,7 @@ def list_(model: str | None, cache_dir: Path | None, as_json: bool) -> int:
             cached_groups = groups(conn, model)
     if as_json:
         for group in cached_groups:
-            print_json(_group_json(group))
+            print_json("siftlog.cache-group/1", _group_json(group))
         return DONE
     for group in cached_groups:
         print_text(
@@ -150,13 +150,14 @@ def prune(
             )
     if as_json:
         print_json(
+            "siftlog.cache-prune/1",
             {
                 "entries": pruned.entries,
                 "bytes": pruned.bytes,
                 "left_entries": pruned.left_entries,
                 "left_bytes": pruned.left_bytes,
                 "dry_run": dry_run,
-            }
+            },
         )
     else:
         print_text(

@@ -44,13 +44,16 @@ def write_stderr(safe: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
-def print_json(values: Mapping[str, Any]) -> None:
+def print_json(form: str, values: Mapping[str, Any]) -> None:
     """Print an object as one line of JSON on stdout and flush.
+
+    The first field, `schema`, is *form*: a key of `FORMS` in `runner.cli.json_forms`
+    or `jobs.cli.json_forms`, which describe the fields.
 
     Everything but ASCII is escaped: some other characters control terminals or are line
     ends for readers that split at more than the newline.
     """
-    click.echo(json.dumps(values, allow_nan=False))
+    click.echo(json.dumps({"schema": form, **values}, allow_nan=False))
     sys.stdout.flush()
 
 

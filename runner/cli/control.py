@@ -196,6 +196,8 @@ def commands(*, name: str | None, **shared: Any) -> int:
             f"{manner.folder.run_id} lists them."
         )
     if manner.dry_run:
+        if manner.as_json:
+            _print_preview(manner, "withdraw", CommandPreview(tasks=0, in_flight=0))
         print_note(f"{matches[0].words} (by {matches[0].author}) would be withdrawn.")
         return DONE
     return ask(manner, "withdraw", {"id": matches[0].id})
@@ -204,7 +206,9 @@ def commands(*, name: str | None, **shared: Any) -> int:
 def _show(request: CommandRecord, *, as_json: bool) -> None:
     """Print one request as a line."""
     if as_json:
-        print_json({**asdict(request), "answer": request.answer.value})
+        print_json(
+            "siftlog.command/1", {**asdict(request), "answer": request.answer.value}
+        )
         return
     began = datetime.fromtimestamp(request.began_us // 1_000_000, UTC)
     author = (
@@ -257,11 +261,15 @@ def show_dry(
     manner: ControlRequest, kind: str, payload: Payload, preview: CommandPreview
 ) -> int:
     """Print a preview of a command without sending it."""
-    run_id = manner.folder.run_id
     if manner.as_json:
-        print_json({"run": run_id, "kind": kind, "dry_run": True, **asdict(preview)})
-    print_note(preview_sentence(kind, payload, preview, run_id))
+        _print_preview(manner, kind, preview)
+    print_note(preview_sentence(kind, payload, preview, manner.folder.run_id))
     return DONE
+
+
+def _print_preview(manner: ControlRequest, kind: str, preview: CommandPreview) -> None:
+    fields = {"run": manner.folder.run_id, "kind": kind, "dry_run": True}
+    print_json("siftlog.command-preview/1", {**fields, **asdict(preview)})
 
 
 def lift(
@@ -315,7 +323,10 @@ def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) 
         answer, detail = _wait(folder, command.id, before)
     if manner.as_json:
         fields = {"run": folder.run_id, "command": command.id, "kind": kind}
-        print_json({**fields, **figures, "answer": answer, "said": detail})
+        print_json(
+            "siftlog.command-result/1",
+            {**fields, **figures, "answer": answer, "said": detail},
+        )
     return ERROR if answer == "rejected" else DONE
 
 

@@ -112,7 +112,7 @@ def doctor(
     checks.extend(_endpoint(url, api_key_env) for url in base_url)
     for check in checks:
         if as_json:
-            print_json(check._asdict())
+            print_json("siftlog.check/1", check._asdict())
         else:
             print_text(f"{check.state:7} {check.name:12} {check.said}")
     return ERROR if any(check.state == "blocks" for check in checks) else DONE
@@ -218,7 +218,7 @@ def _probe(options: RunOptions, path: Path | None, *, yes: bool, as_json: bool) 
     if path is not None and report.problem is None:
         _write(path, block)
     if as_json:
-        print_json(_json(report, price) | {"config": block})
+        print_json("siftlog.probe/1", _json(report, price) | {"config": block})
     else:
         print_text(as_text([wide_table(("", ""), _lines(report, price))]))
         if report.problem is None:
@@ -365,8 +365,11 @@ def _usd(report: ProbeReport, price: Price | None) -> float | None:
 
 
 def _json(report: ProbeReport, price: Price | None) -> dict[str, Any]:
+    fields = asdict(report)
+    # `schema` is the form of the whole object
+    fields["reply_schema"] = fields.pop("schema")
     return {
-        **asdict(report),
+        **fields,
         "limit_headers": dict(report.limit_headers),
         "served": [list(pair) for pair in report.served],
         "cost_usd": _usd(report, price),

@@ -38,9 +38,6 @@ from store.document import Block, Fact, as_text
 from store.read.status import run_started
 from store.runs import resolve
 
-SCHEMA: Final = 1
-"""Version of the JSON object; raised when the meaning of a field changes."""
-
 
 def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) -> int:
     """Estimate a run from its typed options, and print the estimate.
@@ -65,7 +62,10 @@ def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) ->
             f"{options.batch_price_factor:g} of the price of single calls"
         )
     if request.output.as_json:
-        print_json(_as_json(job.name, run_estimate, options.budget, assumptions))
+        print_json(
+            "siftlog.estimate/2",
+            _as_json(job.name, run_estimate, options.budget, assumptions),
+        )
     else:
         print_text(_as_text(job.name, run_estimate, options.budget, assumptions))
     return DONE
@@ -134,7 +134,6 @@ def _as_json(
             "first": run_estimate.failing.first or None,
         },
         "assumes": assumptions,
-        "schema": SCHEMA,
     }
 
 
@@ -210,9 +209,6 @@ def _span_text(span: EstimateRange, show: Any) -> str:  # noqa: ANN401 - a figur
     return f"{show(span.expected)} ({show(span.low)} to {show(span.high)})"
 
 
-WHAT_IF_SCHEMA: Final = 1
-"""Version of the JSON object; raised when the meaning of a field changes."""
-
 FOR_ALL: Final = ("base_url", "concurrency", "rpm", "tpm")
 """Options that apply to every model, even if the run's file sets them per model."""
 
@@ -225,7 +221,7 @@ def estimate_from_run(run_name: str, request: RunRequest) -> int:
     budget: float | None = request.options.values.get("budget")
     rehearsal = _what_if(run_name, request.runs_dir, request.options)
     if request.output.as_json:
-        print_json(_what_if_json(rehearsal, budget))
+        print_json("siftlog.what-if/2", _what_if_json(rehearsal, budget))
     else:
         print_text(_what_if_text(rehearsal, budget))
     return DONE
@@ -325,7 +321,6 @@ def _what_if_json(rehearsal: WhatIf, budget: float | None) -> dict[str, Any]:
         else {"usd": budget, "verdict": _verdict(rehearsal, budget)},
         "stopped": outcome.stopped,
         "assumes": list(rehearsal.assumes),
-        "schema": WHAT_IF_SCHEMA,
     }
 
 

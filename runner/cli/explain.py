@@ -58,12 +58,10 @@ def explain(
         settings = run_steps.with_sample(job, run_steps.typed_settings(job, source, {}))
         explanation = job.explain_inputs(settings, tuple(items))
         if as_json:
-            print_json(explanation.json)
+            print_json("siftlog.input-explanation/1", explanation.json)
         else:
             print_text(explanation.text)
         return DONE
-    if as_json:
-        raise UsageError(f"explain {what} speaks to people alone; leave out --json.")
     if not items:
         raise UsageError(
             "Name the item to explain, such as a paper's id or POST/CRITERION; "
@@ -72,7 +70,8 @@ def explain(
     if job is not None:
         settings = run_steps.typed_settings(job, source, {})
         dataset = job.load(run_steps.startable(job, settings))
-        print_text(job.explain(dataset, None, tuple(items)))
+        text = job.explain(dataset, None, tuple(items))
+        _print(text, None, job=job.name, run=None, items=items, as_json=as_json)
         return DONE
     folder = resolve(runs_dir, what)
     with open_reader(folder.log) as reader:
@@ -81,15 +80,34 @@ def explain(
         settings = scoring.effective_settings(job, folder, source.typed())
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, visible_seq(reader))
-        print_text(job.explain(dataset, answers, tuple(items)))
-        _baselines(folder, len(scorings(reader)))
+        text = job.explain(dataset, answers, tuple(items))
+        table = _baselines(folder, len(scorings(reader)))
+    _print(text, table, job=job.name, run=folder.run_id, items=items, as_json=as_json)
     return DONE
 
 
-def _baselines(folder: RunFolder, number: int) -> None:
-    """Print the comparison with trivial baselines from the last scoring, if any."""
+def _print(
+    text: str,
+    baselines: str | None,
+    *,
+    job: str,
+    run: str | None,
+    items: list[str],
+    as_json: bool,
+) -> None:
+    """Print an explanation, and the comparison with trivial baselines, if any."""
+    if as_json:
+        fields = {"job": job, "run": run, "items": items, "text": text}
+        print_json("siftlog.explanation/1", {**fields, "baselines": baselines})
+        return
+    print_text(text)
+    if baselines is not None:
+        print_text(f"The whole run over trivial baselines:\n{baselines}")
+
+
+def _baselines(folder: RunFolder, number: int) -> str | None:
+    """Return the comparison with trivial baselines of the last scoring, if any."""
     from runner.scorecard import BASELINES
 
     path = folder.scores / str(number) / BASELINES
-    if path.is_file():
-        print_text("The whole run over trivial baselines:\n" + path.read_text("utf-8"))
+    return path.read_text("utf-8") if path.is_file() else None

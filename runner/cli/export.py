@@ -145,6 +145,7 @@ def _write(
         files = put(folder.exports, form, tables)
     if as_json:
         print_json(
+            "siftlog.export/1",
             {
                 "run": folder.run_id,
                 "dry_run": dry_run,
@@ -154,7 +155,7 @@ def _write(
                     {"file": str(file.path), "rows": file.rows, "bytes": file.size}
                     for file in files
                 ],
-            }
+            },
         )
         return DONE
     for file in files:
@@ -214,6 +215,7 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
     spans = tracing.measured.spans
     if as_json:
         print_json(
+            "siftlog.trace-export/1",
             {
                 "run": folder.run_id,
                 "dry_run": dry_run,
@@ -224,7 +226,7 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
                 "refused": sent.refused if sent else 0,
                 "untaken": [*sent.untaken] if sent else [],
                 "partial": not tracing.is_ended,
-            }
+            },
         )
     else:
         done = "would be sent" if dry_run else "sent"

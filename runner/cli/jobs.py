@@ -36,13 +36,16 @@ def jobs(job_name: str | None, show_all: bool, as_json: bool) -> int:
         except RunnerError as error:
             # a broken package must not hide the jobs of others
             if as_json:
-                print_json({"job": name, "broken": str(error)})
+                print_json("siftlog.job/1", {"job": name, "broken": str(error)})
             else:
                 print_text(f"{name:24} broken: {error}")
             continue
         if as_json:
             stages = list(outline.stages)
-            print_json({"job": name, "version": outline.version, "stages": stages})
+            print_json(
+                "siftlog.job/1",
+                {"job": name, "version": outline.version, "stages": stages},
+            )
         else:
             # roles of a job have flags such as --judge-model
             stage_labels = (
@@ -65,6 +68,7 @@ def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
     if as_json:
         for name, field in fields.items():
             print_json(
+                "siftlog.setting/1",
                 {
                     "setting": name,
                     "default": field.get("default"),
@@ -72,7 +76,7 @@ def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
                     "description": field.get("description", ""),
                     "everyday": name in everyday,
                     "profiles": _profile_values(job, name),
-                }
+                },
             )
         return
     names = fields if show_all else everyday

@@ -98,7 +98,10 @@ def _show_limits(manner: ControlRequest, model: str | None) -> int:
         if model not in {None, model_limits.model}:
             continue
         if manner.as_json:
-            print_json({"run": manner.folder.run_id, **limits_json(model_limits)})
+            print_json(
+                "siftlog.limits/1",
+                {"run": manner.folder.run_id, **limits_json(model_limits)},
+            )
         else:
             print_text(f"{model_limits.model}: {limits_text(limits_of(model_limits))}")
     if not manner.folder.is_alive():

@@ -78,6 +78,7 @@ def merge(
     has_ended = not progress.unfinished
     if as_json:
         print_json(
+            "siftlog.merge/1",
             {
                 "run": folder.run_id,
                 "digest": progress.digest,
@@ -94,7 +95,7 @@ def merge(
                     }
                     for part in progress.parts
                 ],
-            }
+            },
         )
     else:
         for part in progress.parts:
@@ -232,7 +233,7 @@ def print_shipped(run: str, address: str, *, as_json: bool) -> bool:
     )
     now_us = CLOCK.now_us()
     if as_json:
-        print_json(_as_json(run, place_survey, now_us))
+        print_json("siftlog.shipped-logs/1", _as_json(run, place_survey, now_us))
     else:
         print_text(_as_text(run, place_survey, now_us))
     return not place_survey.unfinished

@@ -43,8 +43,9 @@ def models(run_name: str | None, words: str, runs_dir: Path, as_json: bool) -> i
         if all(word in row["model"].lower() for word in words.lower().split())
     ]
     if as_json:
+        form = "siftlog.model/1" if run_name is None else "siftlog.run-model/1"
         for row in selected_rows:
-            print_json(row)
+            print_json(form, row)
         return DONE
     if not selected_rows:
         print_note(

@@ -84,7 +84,7 @@ def prepare(
     offered = _from_files(offered, command, files)
     report = _built(offered, command, out, force=force)
     if as_json:
-        print_json(report.json)
+        print_json("siftlog.prepared/1", report.json)
     else:
         print_text(report.text)
     if least is None or (report.share is not None and report.share >= least):

@@ -81,6 +81,7 @@ def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:
     for block in catalog.blocks:
         for part, placeholders in block.parts.items():
             print_json(
+                "siftlog.prompt/1",
                 {
                     "prompt": f"{block.name}.{part}",
                     "text": book.texts[f"{block.name}.{part}"],
@@ -93,7 +94,7 @@ def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:
                         for placeholder in placeholders
                         if placeholder.needed
                     ],
-                }
+                },
             )
     return DONE
 
@@ -115,7 +116,7 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
         sources = list(_sources(reader, first))
     if as_json:
         for example in examples:
-            print_json(_fields(example))
+            print_json("siftlog.request/1", _fields(example))
         return DONE
     print_raw(f"run {folder.run_id}  {first.job} {first.job_version}\n")
     print_raw("".join(f"{source}\n" for source in sources))
@@ -163,7 +164,7 @@ def _fields(example: RequestExample) -> dict[str, object]:
             {"role": role, "content": content}
             for role, content in example.request.messages
         ],
-        "schema": example.request.schema,
+        "reply_schema": example.request.schema,
         "query": example.request.query,
         "texts": list(example.request.texts),
     }

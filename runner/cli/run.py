@@ -79,7 +79,8 @@ def _await_launch(child: int, listening: int, *, as_json: bool) -> int:
     run = folder.run_id
     if as_json:
         fields = {"event": "detached", "run": run, "pid": child}
-        print_json({**fields, "log": str(folder.diagnostics), "exit": code})
+        fields |= {"log": str(folder.diagnostics), "exit": code}
+        print_json("siftlog.detached/1", fields)
     if code is not None:
         print_note(
             f"Run {run} has ended already; its output is in {folder.diagnostics}"

@@ -252,7 +252,9 @@ def run_context(
             leave(run_folder)
         if request.output.as_json:
             part = {} if shard is None else {"shard": str(shard)}
-            print_json({"event": "launch", "run": folder.run_id, **part})
+            print_json(
+                "siftlog.launch/1", {"event": "launch", "run": folder.run_id, **part}
+            )
         else:
             subject = "Run" if shard is None else f"Shard {shard} of run"
             print_note(f"{subject} {folder.run_id} of {work.job.name} in {folder.path}")
@@ -358,6 +360,7 @@ def end(
     if output.as_json:
         status_fields = status_json(seen)
         print_json(
+            "siftlog.done/1",
             {
                 "event": "done",
                 "run": folder.run_id,
@@ -370,7 +373,7 @@ def end(
                 "possible_usd": status_fields["possible_usd"],
                 "in_flight_usd": status_fields["in_flight_usd"],
                 "scoring": scoring.number if scoring is not None else None,
-            }
+            },
         )
     return code
 

@@ -61,7 +61,7 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
     ]
     if as_json:
         for run in listed:
-            print_json(run_json(run))
+            print_json("siftlog.run/1", run_json(run))
     elif listed:
         print_text(as_text([run_table(listed, CLOCK.now_us(), page_width())]))
     if not folders:
@@ -110,7 +110,7 @@ def tasks(
         for task in page:
             values = _task_values(task)
             if as_json:
-                print_json(values)
+                print_json("siftlog.task/1", values)
             elif as_csv:
                 print_raw(csv_lines([tuple(values.values())]))
     if not printed_n:
@@ -229,7 +229,7 @@ def events(
             for recorded in rows:
                 values = _event_values(recorded)
                 if as_json:
-                    print_json(values)
+                    print_json("siftlog.event/1", values)
                 else:
                     print_text(one_line(_event_line(values)))
             if rows:

@@ -132,6 +132,7 @@ def score(
     card = run_scoring.scorecard
     if output.as_json:
         print_json(
+            "siftlog.score/1",
             {
                 "run": folder.run_id,
                 "scoring": run_scoring.number,
@@ -148,7 +149,7 @@ def score(
                 "digest": run_scoring.digest,
                 "artifacts": list(run_scoring.artifacts),
                 **values,
-            }
+            },
         )
     run_steps.deliver_files(run_scoring, output)
     if not output.as_json:
@@ -288,7 +289,7 @@ def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
                 continue
             values = _values(recorded, recorded.event, before)
             if as_json:
-                print_json(values)
+                print_json("siftlog.scoring/1", values)
             lines.append(_cells(values))
             before = recorded.event
     if not as_json and lines:

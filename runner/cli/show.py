@@ -92,7 +92,7 @@ def show(
         is_only = len(rows) == 1
         if as_json:
             for page in pages:
-                print_json(page.json)
+                print_json("siftlog.task-detail/1", page.json)
         else:
             chars = None if full else ONE_CHARS if is_only else MANY_CHARS
             print_text(f"run {folder.run_id}  {run_started(reader).job}")

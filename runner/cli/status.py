@@ -97,7 +97,7 @@ def status(
             past = course(reader)
         when, values = [moment_text(moment)], moment_json(moment)
     if as_json:
-        print_json(status_json(seen) | values)
+        print_json("siftlog.status/3", status_json(seen) | values)
     else:
         scores = _newest_scores(folder, seen.status)
         result = None if scores is None else stored_result(scores)
@@ -192,10 +192,6 @@ def replies_json(replies: Sequence[ReplyShares]) -> list[dict[str, Any]]:
     ]
 
 
-SCHEMA = 2
-"""Version of the JSON object; raised when the meaning of a field changes."""
-
-
 def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
     """Return the run's state in one word."""
     return liveness(status.signs, clock.now_us(), is_alive=folder.is_alive())
@@ -235,7 +231,6 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "heartbeat_age_s": age,
         "tasks_a_minute": present.rate,
         "forecast": present.forecast and forecast_json(present),
-        "schema": SCHEMA,
         "job": status.job,
         "job_version": status.job_version,
         "models": dict(status.models),

@@ -49,7 +49,10 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     except EventsLost as error:
         print_note(f"siftlog: {error}")
         if as_json:
-            print_json({"run": run_name, "sound": False, "end": "lost", "faults": []})
+            print_json(
+                "siftlog.verify/1",
+                {"run": run_name, "sound": False, "end": "lost", "faults": []},
+            )
         return CHECK_FAILED
     with open_reader(folder.log) as reader, paced_progress(SystemClock()) as progress:
         report = check(reader, progress)
@@ -58,6 +61,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     is_sound = report.is_sound and not lost
     if as_json:
         print_json(
+            "siftlog.verify/1",
             {
                 "run": folder.run_id,
                 **asdict(report),
@@ -67,7 +71,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
                 if unproven
                 else sum(end.acknowledged or 0 for end in ends),
                 "lost_events": sum(end.lost_events for end in ends),
-            }
+            },
         )
     for fault in report.faults:
         print_note(f"siftlog: {folder.run_id}: {fault.where}: {fault.message}")
@@ -98,6 +102,7 @@ def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
     manifest, log = verification.manifest, verification.log
     if as_json:
         print_json(
+            "siftlog.bundle-verify/1",
             {
                 "bundle": str(path),
                 "run": manifest.run if manifest else None,
@@ -112,7 +117,7 @@ def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
                 "rebuilt": verification.is_rebuilt,
                 "differs": list(verification.differs),
                 "faults": [asdict(fault) for fault in verification.faults],
-            }
+            },
         )
     for fault in verification.faults:
         print_note(f"siftlog: {path.name}: {fault.where}: {fault.message}")

@@ -98,14 +98,6 @@ def _side_name(side: Side) -> str:
     return " ".join(side.key)
 
 
-SCHEMA = 3
-"""Of what `--json` prints.
-
-1 had no such field and said who is higher, not better; in 2 a verdict rested on the
-interval alone, and Holm's family were all tests of the command.
-"""
-
-
 def as_json(
     matches: Sequence[ComparedModels],
     front: ParetoFront | None,
@@ -117,7 +109,6 @@ def as_json(
     for pair, gaps in zip(pairs, item_gaps, strict=False):
         pair["items"] = [asdict(gap) for gap in gaps]
     return {
-        "schema": SCHEMA,
         **asdict(options),
         "family": family(matches),
         "pairs": pairs,

@@ -214,6 +214,7 @@ def show_running(
         print_note(f"note: {note}")
     if is_json:
         print_json(
+            "siftlog.interim-comparison/1",
             {
                 "metric": stopping.metric,
                 "margin": stopping.margin,
@@ -221,7 +222,7 @@ def show_running(
                 "alpha_each": pair_rule.alpha,
                 "notes": notes,
                 "comparisons": [_json(runs, *comparison) for comparison in results],
-            }
+            },
         )
         return
     print_text(

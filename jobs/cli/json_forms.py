@@ -1,0 +1,368 @@
+"""Types of the JSON objects of commands that need jobs, and their table `FORMS`.
+
+`runner.cli.json_forms` has those of all other commands, and the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NotRequired, TypedDict
+
+from jobs.kit.comparison.difference import PValue
+from jobs.kit.comparison.models import ComparisonOptions
+from jobs.kit.comparison.pairing import ItemGap, OutcomeCounts
+from jobs.kit.differences.difference import Cause
+from jobs.kit.run_matrix import MatrixRow
+from runner.cli.json_forms import JsonForm
+from runner.cli.json_runs import IntervalJson
+
+
+class SideJson(TypedDict):
+    """A model in a scoring of a run."""
+
+    run: str
+    scoring: int | None  #: null: scored for this comparison
+    model: str
+    seq: int  #: the last event that was read
+
+
+class DominatingSideJson(SideJson):
+    """A side that is as good for less, and how its quality compares."""
+
+    quality: str
+
+
+class FrontPointJson(SideJson):
+    """Quality and costs of a side; null: unknown."""
+
+    quality: float | None
+    lo: float | None
+    hi: float | None
+    usd: float | None  #: per unit
+    seconds: float | None  #: median latency of a call
+    dominated_by: list[DominatingSideJson]
+
+
+class FrontJson(TypedDict):
+    """Quality of all sides against cost and latency."""
+
+    metric: str
+    lower_is_better: bool
+    n: int  #: units
+    unit: str
+    cluster: str
+    sides: list[FrontPointJson]
+
+
+class CorrectedPValueJson(TypedDict):
+    """A p-value, and as corrected over its family."""
+
+    name: str  #: of the test
+    p: float
+    p_holm: float | None
+
+
+class AgreementJson(TypedDict):
+    """Agreement of two models."""
+
+    percent: float | None
+    kappa: float | None
+    ac1: float | None
+
+
+class LabelAgreementJson(AgreementJson):
+    """Agreement of the labels of two models."""
+
+    what: str
+    n: int
+
+
+class ComparedMetricJson(TypedDict):
+    """A metric of two sides; the difference is B minus A."""
+
+    name: str
+    a: float | None
+    b: float | None
+    difference: float | None
+    lo: float | None
+    hi: float | None
+    b_used: int  #: bootstrap replicates with a value
+    flagged: bool  #: the interval is unstable
+    verdict: str  #: about B
+    lower_is_better: bool
+    few: bool  #: too few clusters for a verdict
+    test: CorrectedPValueJson | None
+    beside: PValue | None  #: a test that assumes independent items
+    family: str
+    n: int  #: items with a value on both sides
+    clusters: int
+    only_a: int
+    only_b: int
+    undefined: int  #: common items without a value on a side
+    agreement: AgreementJson | None
+    standing: OutcomeCounts | None
+    cluster: str
+    definition: str
+
+
+class PairJson(TypedDict):
+    """Two sides with their metrics by path."""
+
+    a: SideJson
+    b: SideJson
+    metrics: dict[str, ComparedMetricJson]
+    not_compared: dict[str, str]  #: reason by path
+    only_a: list[str]  #: paths of metrics
+    only_b: list[str]
+    labels: LabelAgreementJson | None
+    items: NotRequired[list[ItemGap]]  #: with `--items`
+
+
+class ComparisonJson(TypedDict):
+    """A comparison of models, runs or scorings."""
+
+    job: str
+    notes: list[str]
+    family: str  #: tests that are corrected together
+    pairs: list[PairJson]
+    front: FrontJson | None
+
+
+class RunningSideJson(TypedDict):
+    """A model of a run that may go on."""
+
+    run: str
+    model: str
+    seq: int
+
+
+class InterimPairJson(TypedDict):
+    """Two sides so far; the difference is B minus A."""
+
+    a: RunningSideJson
+    b: RunningSideJson
+    standing: str  #: verdict about B
+    n: int  #: clusters
+    cluster: str
+    difference: float | None
+    lo: float | None
+    hi: float | None
+
+
+class InterimComparisonJson(TypedDict):
+    """A comparison that stays valid however often it is made."""
+
+    metric: str
+    margin: float
+    alpha: float
+    alpha_each: float  #: of one pair
+    notes: list[str]
+    comparisons: list[InterimPairJson]
+
+
+class ScoringRefJson(TypedDict):
+    """A recorded scoring."""
+
+    scoring: int
+    digest: str
+
+
+class VerdictSideJson(TypedDict):
+    """A verdict of one scoring."""
+
+    value: str
+    expected: str
+    correct: bool | None
+    rule: str
+
+
+class VerdictChangeJson(TypedDict):
+    """A verdict that changed; null: it is on one side alone."""
+
+    task: int
+    key: str
+    before: VerdictSideJson | None
+    after: VerdictSideJson | None
+
+
+class BookingJson(TypedDict):
+    """A change of a metric, divided by what the job counts."""
+
+    metric: str
+    change: float | None
+    rows: list[dict[str, Any]]
+
+
+class CauseStageJson(TypedDict):
+    """Causes that were changed together, and their effect."""
+
+    causes: list[Cause]
+    metrics: int  #: that changed
+    verdicts: dict[str, list[VerdictChangeJson]]  #: by model
+    booked: dict[str, BookingJson]  #: by model
+
+
+class ItemShareJson(TypedDict):
+    """The share of an item in a change."""
+
+    item: str
+    cluster: str
+    before: float | None
+    after: float | None
+    share: float | None
+    exact: str | None  #: the share as a fraction
+
+
+class CauseShareJson(TypedDict):
+    """The part of a change that some causes made."""
+
+    causes: list[str]
+    before: float | None
+    after: float | None
+    change: float | None
+    exact: str | None  #: the change as a fraction
+    items: list[ItemShareJson]
+    rounding: str | None  #: the rest, as a fraction
+
+
+class ChangedMetricJson(TypedDict):
+    """A metric that changed."""
+
+    model: str
+    path: str
+    before: float | None
+    after: float | None
+    change: float | None
+    exact: str | None  #: the change as a fraction
+    parts: list[CauseShareJson]
+
+
+class DifferenceJson(TypedDict):
+    """Why two scorings of a run differ."""
+
+    run: str
+    job: str
+    before: ScoringRefJson
+    after: ScoringRefJson
+    headline: str | None  #: path of the headline metric
+    causes: list[CauseStageJson]
+    metrics: list[ChangedMetricJson]
+    unchanged: int  #: metrics
+    notes: list[str]
+
+
+class HistoryRunJson(TypedDict):
+    """A run and model in a history."""
+
+    run: str
+    date: str
+    model: str
+    items: int
+    passed: int
+    macro: float | None
+    micro: float | None
+    verdicts_passed: int | None
+    verdicts: int | None
+    cost_usd: float | None
+    delta: float | None
+    delta_to: str | None  #: the run before
+    unfinished: bool
+    database_changed: bool
+
+
+class PartChangeJson(TypedDict):
+    """A part of an item that was lost or gained."""
+
+    item: str
+    part: str
+    score_before: float | None
+    score: float | None
+    lost_at: str | None
+
+
+class HistoryComparisonJson(TypedDict):
+    """The newest run beside the one of `--against`."""
+
+    run: str
+    model: str
+    against: str
+    against_model: str
+    items: list[str]
+    macro: float | None
+    macro_before: float | None
+    delta: float | None
+    spread: float | None
+    failed: list[str]  #: items that passed before
+    lost: list[PartChangeJson]
+    gained: list[PartChangeJson]
+    alerts: list[str]
+
+
+class HistoryJson(TypedDict):
+    """What the runs of a job reached."""
+
+    job: str
+    measure: str
+    runs: list[HistoryRunJson]
+    left_out: int  #: runs that share no item with the newest
+    compared: list[HistoryComparisonJson]
+
+
+class RecipeJson(TypedDict):
+    """A recipe that was written."""
+
+    file: str
+    items: str | None  #: papers of `--from`
+
+
+class ReportJson(TypedDict):
+    """The report of a scoring."""
+
+    run: str
+    scoring: int
+    report: str  #: path
+    drawn: bool  #: it was built now
+
+
+class MatrixPreviewRunJson(TypedDict):
+    """A run that run-all would start."""
+
+    run: str
+    job: str
+    model: str
+    settings: dict[str, Any]
+    what: str
+    items: int
+    calls: IntervalJson
+    cost_usd: IntervalJson | None
+
+
+class MatrixPreviewJson(TypedDict):
+    """What run-all would do."""
+
+    group: str
+    dry_run: Literal[True]
+    budget_usd: float | None
+    cost_usd: IntervalJson | None
+    runs: list[MatrixPreviewRunJson]
+
+
+class MatrixJson(TypedDict):
+    """All runs of a file, when they have ended; also in comparison.json."""
+
+    event: Literal["compared"]
+    group: str
+    runs: list[MatrixRow]
+
+
+FORMS: Final[Mapping[str, JsonForm]] = {
+    "siftlog.comparison/4": JsonForm(("compare",), (ComparisonJson, ComparisonOptions)),
+    "siftlog.interim-comparison/1": JsonForm(("compare",), (InterimComparisonJson,)),
+    "siftlog.difference/1": JsonForm(("diff",), (DifferenceJson,)),
+    "siftlog.history/1": JsonForm(("history",), (HistoryJson,)),
+    "siftlog.recipe/1": JsonForm(("new",), (RecipeJson,)),
+    "siftlog.report/1": JsonForm(("report",), (ReportJson,)),
+    "siftlog.matrix-preview/1": JsonForm(("run-all",), (MatrixPreviewJson,)),
+    "siftlog.matrix/1": JsonForm(("run-all",), (MatrixJson,)),
+}
+"""Every form of the commands in `jobs.cli`, by its name and version."""

@@ -1,0 +1,387 @@
+"""Types of the objects that commands print with `--json`, one table: `FORMS`.
+
+`docs/json.md` and the JSON Schemas in `docs/schemas` are made from it. Within a version
+fields are only added; for anything else the number in the form's name rises. Programs
+in Python may use the types. No command imports this module: it costs 20 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple, NotRequired, TypedDict
+
+from runner.cli.doctor import DoctorCheck
+from runner.cli.json_runs import (
+    AtJson,
+    DetachedJson,
+    DoneJson,
+    EstimateJson,
+    EventJson,
+    LaunchJson,
+    ModelLimitsJson,
+    RunJson,
+    ScoreJson,
+    ScoringJson,
+    ShippedLogsJson,
+    StatusJson,
+    TaskDetailJson,
+    TaskJson,
+    WhatIfJson,
+)
+from runner.endpoint_report import DialectGuess, ProbedParameter
+from store.control import CommandPreview
+from store.verify import LogFault
+
+
+class JsonForm(NamedTuple):
+    """The form of a printed object: who prints it, and its fields."""
+
+    commands: tuple[str, ...]
+    records: tuple[type, ...]  #: their fields in turn; the first describes the object
+    is_open: bool = False  #: True: it has further fields, which a job defines
+
+
+class PreparedJson(TypedDict):
+    """Data that a job checked or built; each subcommand has fields of its own."""
+
+
+class ExplanationJson(TypedDict):
+    """How items were judged, as text for people."""
+
+    job: str
+    run: str | None  #: null: items of a job's inputs
+    items: list[str]
+    text: str
+    baselines: str | None  #: the run beside trivial baselines
+
+
+class InputExplanationJson(TypedDict):
+    """How an item gets into a data set; each job has fields of its own."""
+
+
+class CommandResultJson(TypedDict):
+    """A command that was sent to a run, with the answer."""
+
+    run: str
+    command: str  #: its id
+    kind: str
+    tasks: NotRequired[int]  #: tasks that a retry is about
+    answer: str  #: `queued`, `accepted`, `applied` or `rejected`
+    said: str | None  #: its effect, or why it was rejected
+
+
+class CommandPreviewJson(TypedDict):
+    """What a command would do: with `--dry-run`, or if a retry finds no task."""
+
+    run: str
+    kind: str
+    dry_run: Literal[True]
+
+
+class CommandJson(TypedDict):
+    """A command in the list of commands sent to a run."""
+
+    id: str
+    kind: str
+    author: str
+    payload: dict[str, Any]
+    host: str | None
+    asked_us: int | None  #: Unix microseconds
+    expected_state: str | None
+    answer: str  #: `waiting`, `withdrawn`, `accepted`, `applied` or `rejected`
+    accepted_us: int | None
+    answered_us: int | None
+    said: str | None  #: its effect, or why it was rejected
+
+
+class LimitsJson(ModelLimitsJson):
+    """The limits of a model in a run."""
+
+    run: str
+
+
+class BudgetJson(TypedDict):
+    """The cost and budget of a run."""
+
+    run: str
+
+
+class ExportedFileJson(TypedDict):
+    """A file of an export."""
+
+    file: str
+    rows: int
+    bytes: int | None
+
+
+class ExportJson(TypedDict):
+    """Tables that were written."""
+
+    run: str
+    dry_run: bool
+    seq: int  #: the last event that was read
+    scoring: int | None
+    files: list[ExportedFileJson]
+
+
+class TraceExportJson(TypedDict):
+    """Traces that were sent to a collector."""
+
+    run: str
+    dry_run: bool
+    seq: int
+    collector: str
+    conventions: str  #: version of the semantic conventions
+    spans: int
+    refused: int  #: spans that the collector refused
+    untaken: list[str]  #: signals that the collector does not take
+    partial: bool  #: the run is unfinished
+
+
+class BundleJson(TypedDict):
+    """A bundle that was written."""
+
+    run: str
+    scoring: int
+    file: str
+    bytes: int
+    sha256: str
+    members: int
+    events: int
+    head: str  #: hash of the last commit
+    digest: str  #: of the scoring
+    partial: bool
+
+
+class MergedLogJson(TypedDict):
+    """The log of one shard."""
+
+    log: str
+    slices: str
+    phase: str
+    events: int
+
+
+class MergeJson(TypedDict):
+    """The merged logs of a split run."""
+
+    run: str
+    digest: str  #: of the merged events
+    ended: bool
+    missing: str
+    unfinished: str
+    repeated: int  #: answers that were paid for more than once
+    logs: list[MergedLogJson]
+
+
+class VerifyJson(TypedDict):
+    """The check of a run's log; a log that cannot be opened has fewer fields."""
+
+    run: str
+    sound: bool
+    end: str  #: `proven`, `unproven` or `lost`
+    faults: list[LogFault]
+    acknowledged: NotRequired[int | None]  #: events; null: unproven
+    lost_events: NotRequired[int]
+    events: NotRequired[int]
+    commits: NotRequired[int]
+    blobs: NotRequired[int]
+    unknown: NotRequired[int]  #: events of a later siftlog
+    projections_compared: NotRequired[bool]
+
+
+class BundleVerifyJson(TypedDict):
+    """The check of a bundle; null: it could not be read so far."""
+
+    bundle: str
+    run: str | None
+    scoring: int | None
+    sound: bool
+    members: int | None
+    events: int | None
+    commits: int | None
+    head: str | None
+    digest: str | None
+    partial: bool | None
+    rebuilt: bool  #: scorecard.json came out the same again
+    differs: list[str]
+    faults: list[LogFault]
+
+
+class CacheGroupJson(TypedDict):
+    """Entries of the response cache of one model and endpoint."""
+
+    model: str
+    endpoint: str
+    entries: int
+    bytes: int
+    oldest: str
+    newest: str
+    hits: int
+
+
+class CachePruneJson(TypedDict):
+    """Entries that were removed from the response cache."""
+
+    entries: int
+    bytes: int
+    left_entries: int
+    left_bytes: int
+    dry_run: bool
+
+
+class PromptJson(TypedDict):
+    """A text of a job's prompts."""
+
+    prompt: str  #: block and part
+    text: str
+    placeholders: dict[str, str]  #: meaning by name
+    needed: list[str]
+
+
+class PromptMessageJson(TypedDict):
+    """A message of a chat."""
+
+    role: str
+    content: str
+
+
+class RequestJson(TypedDict):
+    """A form of request that a run sent, with its first example."""
+
+    stage: str
+    requests: int
+    task: int
+    key: str
+    model: str
+    request_sha256: str
+    kind: str  #: `chat`, `embed` or `rerank`
+    messages: list[PromptMessageJson]
+    reply_schema: str | None  #: JSON Schema of the reply
+    query: str | None
+    texts: list[str]
+
+
+class PricedModelJson(TypedDict):
+    """Prices and client of a model; null: not in the price table."""
+
+    model: str
+    client: str
+    usd_per_mtok_in: float | None
+    usd_per_mtok_cached: float | None
+    usd_per_mtok_out: float | None
+    context_tokens: int | None
+
+
+class ModelJson(PricedModelJson):
+    """A model of the price table."""
+
+    kind: str  #: of request: `chat`, `embed` or `rerank`
+
+
+class RunModelJson(PricedModelJson):
+    """A model of a run, with its limits and costs."""
+
+    concurrency: int | None
+    rpm: float | None
+    tpm: float | None
+    calls: int
+    cost_usd: float | None
+
+
+class JobJson(TypedDict):
+    """An installed job."""
+
+    job: str
+    version: NotRequired[str]
+    stages: NotRequired[list[str]]
+    broken: NotRequired[str]  #: why it cannot be loaded; it has no other field then
+
+
+class SettingJson(TypedDict):
+    """A setting of a job."""
+
+    setting: str
+    default: Any
+    allowed: list[Any]  #: empty: not a list of values
+    description: str
+    everyday: bool  #: one that people usually set
+    profiles: dict[str, Any]  #: its value in profiles that set it
+
+
+class ProbeJson(TypedDict):
+    """What a probed endpoint accepts; null: unknown."""
+
+    endpoint: str
+    model: str
+    api: str
+    calls: int
+    problem: str | None  #: why there is no answer
+    dialect: DialectGuess
+    parameters: list[ProbedParameter]
+    reply_schema: str  #: support of JSON Schemas for replies
+    schema_words: str
+    usage_fields: list[str]
+    reasoning: str  #: where reasoning tokens are counted
+    rpm: float | None
+    tpm: float | None
+    limit_headers: dict[str, str]
+    latencies_ms: list[int]
+    served: list[list[str]]  #: fields and values in the replies about their origin
+    tokens_in: int
+    tokens_out: int
+    uncounted: int  #: answered calls without usage
+    cost_usd: float | None
+    config: str  #: a block for a configuration file
+
+
+RUNNING: Final = ("run", "generate", "resume", "import", "prepare", "run-all")
+"""Commands that start runs."""
+
+CONTROL: Final = ("pause", "drain", "cancel", "retry", "limits", "budget", "commands")
+"""Commands that are sent to a run."""
+
+FORMS: Final[Mapping[str, JsonForm]] = {
+    "siftlog.launch/1": JsonForm(RUNNING, (LaunchJson,)),
+    "siftlog.detached/1": JsonForm(("run", "generate", "resume"), (DetachedJson,)),
+    "siftlog.done/1": JsonForm(RUNNING, (DoneJson,)),
+    "siftlog.estimate/2": JsonForm(("estimate", "run"), (EstimateJson,)),
+    "siftlog.what-if/2": JsonForm(("estimate",), (WhatIfJson,)),
+    "siftlog.prepared/1": JsonForm(("prepare",), (PreparedJson,), is_open=True),
+    "siftlog.score/1": JsonForm(("score",), (ScoreJson,)),
+    "siftlog.scoring/1": JsonForm(("scores",), (ScoringJson,)),
+    "siftlog.explanation/1": JsonForm(("explain",), (ExplanationJson,)),
+    "siftlog.input-explanation/1": JsonForm(
+        ("explain",), (InputExplanationJson,), is_open=True
+    ),
+    "siftlog.task-detail/1": JsonForm(("show",), (TaskDetailJson,)),
+    "siftlog.run/1": JsonForm(("runs",), (RunJson,)),
+    "siftlog.status/3": JsonForm(("status",), (StatusJson, AtJson)),
+    "siftlog.shipped-logs/1": JsonForm(("status",), (ShippedLogsJson,)),
+    "siftlog.task/1": JsonForm(("tasks",), (TaskJson,)),
+    "siftlog.event/1": JsonForm(("events",), (EventJson,)),
+    "siftlog.command-result/1": JsonForm((*CONTROL, "resume"), (CommandResultJson,)),
+    "siftlog.command-preview/1": JsonForm(
+        CONTROL, (CommandPreviewJson, CommandPreview)
+    ),
+    "siftlog.command/1": JsonForm(("commands",), (CommandJson,)),
+    "siftlog.limits/1": JsonForm(("limits",), (LimitsJson,)),
+    "siftlog.budget/1": JsonForm(("budget",), (BudgetJson, CommandPreview)),
+    "siftlog.export/1": JsonForm(("export",), (ExportJson,)),
+    "siftlog.trace-export/1": JsonForm(("export",), (TraceExportJson,)),
+    "siftlog.bundle/1": JsonForm(("bundle",), (BundleJson,)),
+    "siftlog.merge/1": JsonForm(("merge",), (MergeJson,)),
+    "siftlog.verify/1": JsonForm(("verify",), (VerifyJson,)),
+    "siftlog.bundle-verify/1": JsonForm(("verify",), (BundleVerifyJson,)),
+    "siftlog.cache-group/1": JsonForm(("cache list",), (CacheGroupJson,)),
+    "siftlog.cache-prune/1": JsonForm(("cache prune",), (CachePruneJson,)),
+    "siftlog.prompt/1": JsonForm(("prompts",), (PromptJson,)),
+    "siftlog.request/1": JsonForm(("prompts",), (RequestJson,)),
+    "siftlog.model/1": JsonForm(("models",), (ModelJson,)),
+    "siftlog.run-model/1": JsonForm(("models",), (RunModelJson,)),
+    "siftlog.job/1": JsonForm(("jobs",), (JobJson,)),
+    "siftlog.setting/1": JsonForm(("jobs",), (SettingJson,)),
+    "siftlog.check/1": JsonForm(("doctor",), (DoctorCheck,)),
+    "siftlog.probe/1": JsonForm(("doctor",), (ProbeJson,)),
+}
+"""Every form of the commands of this package, by its name and version."""

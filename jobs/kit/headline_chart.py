@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.kit.text_format import UNDEFINED, metric_interval, n_text
-from runner.score.render import headlines
 from runner.scorecard import (
     Axis,
     Direction,
@@ -24,9 +23,6 @@ from runner.table_rendering import format_number
 NAME = "headline"
 """Of the figure's files."""
 
-MOST_METRICS = 8
-"""In the figure; the table beside it has all."""
-
 MOST_MODELS = 24
 """Rows of a panel; the table has all."""
 
@@ -38,12 +34,16 @@ BETTER: Mapping[Direction, str] = {
 """Labels of the axes."""
 
 
-def headline_figure(card: Scorecard) -> Figure | None:
+def headline_figure(card: Scorecard, paths: Sequence[str]) -> Figure | None:
     """Return a forest plot: a panel per headline metric, a row per model.
 
     Models have the order and the styles that they have in all figures of the report.
     For a single model, the rows of one panel are its metrics. Metrics that only
     describe the data, such as counts, are left out unless there are no others.
+
+    Args:
+        card: the scorecard.
+        paths: of the metrics, in the order of the table beside the figure.
 
     Returns:
         None if no headline metric has a value.
@@ -53,22 +53,18 @@ def headline_figure(card: Scorecard) -> Figure | None:
         for model, metrics in list(card.models.items())[:MOST_MODELS]
     }
     by_path = {
-        path: [metrics.get(path) for metrics in models.values()]
-        for path in headlines(card)
+        path: [metrics.get(path) for metrics in models.values()] for path in paths
     }
     defined = {path: row for path, row in by_path.items() if any(map(_is_defined, row))}
     judged = {
         path: row for path, row in defined.items() if _first(row).direction != "neither"
     }
-    every = list((judged or defined).values())
-    rows = every[:MOST_METRICS]
+    rows = list((judged or defined).values())
     if not rows:
         return None
     panels = _of_models(rows, tuple(models)) if len(models) > 1 else _of_one(rows)
     named = "by model" if len(models) > 1 else f"of {next(iter(models))}"
     sentences = [f"Headline metrics {named} with {_level(card)}; n counts the items."]
-    if len(rows) < len(every):
-        sentences.append(f"The first {len(rows)} of {len(every)}; the table has all.")
     if len(models) < len(card.models):
         sentences.append(f"The first {len(models)} of {len(card.models)} models.")
     return Figure(

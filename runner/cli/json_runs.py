@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from runner.export import SentRequest
 from runner.job import QuotedPassage
 from runner.messages import ParseFailure
+from runner.sent_requests import SentRequest
 from store.events import ParameterRefused
 from store.read.forecast import EstimatedFigure, ForecastInterval
 from store.read.status import Pause

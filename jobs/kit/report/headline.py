@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from jobs.kit.charts import MOST_HEADLINES
 from jobs.kit.comparison.in_run import MetricStanding, standings
 from jobs.kit.report.html import Child, Element, element, facts_list, html_table
 from jobs.kit.text_format import metric_count, metric_interval, metric_target
@@ -85,6 +84,10 @@ def _tasks(operations: Mapping[str, Any]) -> str:
         if tasks[state]
     ]
     return ", ".join(counts)
+
+
+MOST_HEADLINES = 7
+"""Metrics of page one."""
 
 
 def main_paths(card: Scorecard) -> list[str]:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from jobs.kit.charts import headline_figure
+from jobs.kit.headline_chart import NAME as HEADLINE
+from jobs.kit.headline_chart import headline_figure
 from jobs.kit.report import details, headline
 from jobs.kit.report.details import Operations
 from jobs.kit.report.html import Child, element, html_page
@@ -44,9 +45,6 @@ def notices(reported: ReportSource, operations: Operations) -> Iterator[str]:
 
 FIGURES = "figures"
 
-HEADLINE = "headline"
-"""Name of the figure on page one."""
-
 
 def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
     """Write `report.html`, and `figures/` where there are some, into *folder*.
@@ -56,7 +54,7 @@ def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
     """
     card = reported.scorecard
     own = tuple(card.figures)
-    forest = headline_figure(card.models, headline.main_paths(card))
+    forest = headline_figure(card, headline.main_paths(card))
     all_figures = own if forest is None else (forest, *own)
     failed = [figure for figure in all_figures if isinstance(figure, FailedFigure)]
     drawn_figures = [figure for figure in all_figures if isinstance(figure, Figure)]

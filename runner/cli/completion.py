@@ -37,6 +37,7 @@ _siftlog_completion() {
     local type value word="${COMP_WORDS[COMP_CWORD]}"
     COMPREPLY=()
     while IFS=$'\\t' read -r type value; do
+        [[ $value == *[!a-zA-Z0-9_./:=@%%+,-]* ]] && printf -v value %%q "$value"
         case "$type" in
             file) compopt -o default 2>/dev/null ;;
             dir) compopt -o dirnames 2>/dev/null ;;
@@ -94,7 +95,7 @@ function __siftlog_complete
         end
     end
 end
-complete --no-files --command siftlog --arguments '(__siftlog_complete)'
+complete --no-files --keep-order --command siftlog --arguments '(__siftlog_complete)'
 """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from runner.run.folder import elsewhere
 from runner.workload import Workload, as_json, load_workload, resolve
 from store.database import open_reader
 from store.errors import StoreError
+from store.nearest import did_you_mean, nearest
 from store.read.status import liveness, run_started, status
 from store.runs import RunFolder
 from store.task import pico
@@ -101,7 +101,9 @@ def read_matrix(path: Path) -> MatrixFile:
     content = read_toml(path)
     raw = content.get("jobs")
     if not isinstance(raw, list) or not raw:
-        raise _wrong(path, "[[jobs]]", "jobs", "missing; each entry names a job to run")
+        (near,) = nearest("jobs", content) or ("",)
+        hint = f"rename [[{near}]]" if near else "each entry names a job to run"
+        raise _wrong(path, "[[jobs]]", "jobs", f"missing; {hint}")
     jobs = [
         _table(path, f"[[jobs]] {number}", JobTable, values)
         for number, values in enumerate(raw, start=1)
@@ -140,10 +142,11 @@ def _options(
         )
     for key in plain:
         if key not in RunOptions.model_fields:
-            near = difflib.get_close_matches(
-                key, [*RunOptions.model_fields, *MATRIX_KEYS], n=1
+            hint = did_you_mean(
+                key,
+                [*RunOptions.model_fields, *MATRIX_KEYS],
+                "see siftlog run --help-all",
             )
-            hint = f"did you mean {near[0]!r}" if near else "see siftlog run --help"
             raise _wrong(path, "the top", key, f"there is no such option; {hint}")
     try:
         # every model of the file, so that each model table belongs to a used model
@@ -217,7 +220,8 @@ def _table(path: Path, name: str, form: type[T], values: object) -> T:
 
 
 def _wrong(path: Path, table: str, key: str, reason: str) -> UsageError:
-    return UsageError(f"{path}, {table}, {key}: {reason}.")
+    end = "" if reason.endswith("?") else "."
+    return UsageError(f"{path}, {table}, {key}: {reason}{end}")
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")

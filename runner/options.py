@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 import unicodedata
@@ -38,6 +37,7 @@ from runner.messages import (
     json_object,
 )
 from store.filesystem import replace_file
+from store.nearest import did_you_mean
 from store.results import StoppingRule
 
 
@@ -419,19 +419,27 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
     idle = sorted(set(options.models) - set(all_models))
     if idle:
         raise UsageError(
-            f"[models.{idle[0]!r}] configures a model that the run does "
-            f"not use; it uses {', '.join(all_models)}."
+            f"[models.{idle[0]!r}] configures a model that the run does not use; "
+            + did_you_mean(idle[0], all_models, f"it uses {', '.join(all_models)}.")
         )
     return options
 
 
 def unknown_option(name: str) -> UsageError:
     """Return the error for an unknown name in a configuration file."""
-    near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "see siftlog run --help;"
-    return UsageError(
-        f"There is no option {name!r}; {hint} The job's settings go under [settings]."
+    *table, key = name.split(".")
+    fields = ModelOptions.model_fields if table else {**RunOptions.model_fields, **_TOP}
+    hint = did_you_mean(
+        key,
+        fields,
+        "see siftlog run --help-all, and put settings of the job under [settings].",
     )
+    where = f" under [{'.'.join(table)}]" if table else ""
+    return UsageError(f"There is no option {key!r}{where}; {hint}")
+
+
+_TOP: Mapping[str, None] = {"job": None, "settings": None}
+"""Names at the top of a configuration file that are no options."""
 
 
 def check_baselines(options: RunOptions) -> None:

@@ -12,7 +12,6 @@ again.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ import tomli_w
 
 from runner.errors import DatasetError
 from runner.messages import Message, TextPart
+from store.nearest import nearest
 
 USUAL_PROFILE: Final = "siftlog"
 """The profile whose prompts are the shipped ones."""
@@ -173,7 +173,7 @@ class PromptCatalog:
         for name in names:
             if name in known_keys:
                 continue  # all blocks below it have their own texts
-            near = difflib.get_close_matches(name, sorted(known_keys), n=1, cutoff=0.0)
+            near = nearest(name, sorted(known_keys), ratio=0.0)
             raise DatasetError(
                 f"{file}: {self.job} has no prompt {name}; the nearest is {near[0]} "
                 f"({self._hint})."
@@ -238,11 +238,11 @@ def _check(
     for word in used_names:
         if word in offered:
             continue
-        near = difflib.get_close_matches(word, offered, n=1, cutoff=0.0)
-        nearest = f"the nearest is {{{near[0]}}}" if near else "it offers none"
+        near = nearest(word, offered, ratio=0.0)
+        hint = f"the nearest is {{{near[0]}}}" if near else "it offers none"
         raise DatasetError(
             f"{file}: prompt {name} has the placeholder {{{word}}}, which is not "
-            f"offered there; {nearest} (write {{{{{word}}}}} for the word in braces)."
+            f"offered there; {hint} (write {{{{{word}}}}} for the word in braces)."
         )
     for placeholder in placeholders:
         if placeholder.needed and placeholder.name not in used_names:

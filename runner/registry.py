@@ -14,8 +14,8 @@ outline that imports nothing else.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from runner.errors import RunnerError, UsageError
 from runner.installed import EntryPoint, entry_points
+from store.errors import NoSuchRun
+from store.nearest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from runner.job import Job
@@ -68,7 +70,24 @@ def job_names() -> tuple[str, ...]:
 
 def is_job(word: str) -> bool:
     """Return whether *word* names a job, and not a run."""
-    return word in job_names() or _is_file(word) or _reader_of(word) is not None
+    return word in job_names() or _is_file(word) or recipe_reader(word) is not None
+
+
+@contextmanager
+def naming_jobs(word: str) -> Iterator[None]:
+    """Where *word* may be a run or a job: an unknown run may be a misspelt job.
+
+    Raises:
+        UsageError: no run has the name, and a job has one like it.
+    """
+    try:
+        yield
+    except NoSuchRun as error:
+        if near := nearest(word, job_names()):
+            raise UsageError(
+                f"There is no run and no job {word!r}; did you mean {near[0]!r}?"
+            ) from error
+        raise
 
 
 def choose_job(word: str, *, folder: Path = Path()) -> JobChoice:
@@ -86,7 +105,7 @@ def choose_job(word: str, *, folder: Path = Path()) -> JobChoice:
         from runner.job_files import load_file  # noqa: PLC0415 - as above
 
         return JobChoice(job=load_file(str(folder / word)))
-    if (reader := _reader_of(word)) is not None:
+    if (reader := recipe_reader(word)) is not None:
         path = folder / word
         if not path.is_file():
             problem = "is a folder" if path.is_dir() else "does not exist"
@@ -173,7 +192,7 @@ def _is_file(word: str) -> bool:
     return word.endswith(".py") or (bool(colon) and file.endswith(".py"))
 
 
-def _reader_of(word: str) -> str | None:
+def recipe_reader(word: str) -> str | None:
     """Return the job that reads recipes with the suffix of *word*, if any."""
     suffix = Path(word).suffix.removeprefix(".")
     if not suffix:
@@ -188,9 +207,8 @@ def _unknown(word: str) -> str:
     if Path(f"{word}.py").is_file():
         return f"There is no job {word!r}; did you mean the file {word}.py?"
     installed = ", ".join(job_names()) or "none"
-    near = difflib.get_close_matches(word, job_names(), n=1)
-    hint = f"did you mean {near[0]!r}? Installed" if near else "installed"
-    return f"There is no job {word!r}; {hint}: {installed}."
+    hint = did_you_mean(word, job_names(), f"installed are {installed}.")
+    return f"There is no job {word!r}; {hint}"
 
 
 def _checked(job: object, point: EntryPoint) -> Job:

@@ -5,7 +5,6 @@ Settings are resolved from flags, `--set`, the environment and the configuration
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from runner.messages import ABSENT
 from runner.options import RunOptions
 from runner.registry import typed_word
 from store.events import Input
+from store.nearest import did_you_mean
 
 ENVIRONMENT = "SIFTLOG_SET_"
 
@@ -144,11 +144,11 @@ def _name(job: Job, key: str) -> str:
             f"set {name} in a file for siftlog run --config."
         )
     setting_names = [*job.Settings.model_fields, *RunOptions.model_fields]
-    near = difflib.get_close_matches(name, setting_names, n=2)
-    hint = (
-        f"did you mean {' or '.join(map(repr, near))}?"
-        if near
-        else f"see siftlog jobs {typed_word(job)} --all and siftlog run --help."
+    hint = did_you_mean(
+        name,
+        setting_names,
+        f"see siftlog jobs {typed_word(job)} --all and siftlog run --help-all.",
+        limit=2,
     )
     raise UsageError(f"{job.name} has no setting {key!r}; {hint}")
 

@@ -31,6 +31,7 @@ import msgspec
 
 from store.errors import NoSuchName
 from store.events import CommandAccepted, CommandApplied, CommandRejected, RecordedEvent
+from store.nearest import did_you_mean
 from store.query import final_tasks_query
 from store.read.status import UNITS, model_limits_in_words, status
 from store.read.tasks import QueueKey, count_by_queue, mean_costs
@@ -368,7 +369,8 @@ def check_name(label: str, name: object, known: Sequence[str]) -> None:
         NoSuchName: it has none.
     """
     if name is not None and name not in known:
-        raise NoSuchName(f"there is no {label} {name!r} here: use {', '.join(known)}")
+        hint = did_you_mean(str(name), known, f"use {', '.join(known)}")
+        raise NoSuchName(f"there is no {label} {name!r} here: {hint}")
 
 
 def preview_retry(reader: sqlite3.Connection, expression: str) -> CommandPreview:

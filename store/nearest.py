@@ -46,10 +46,12 @@ def nearest(
     ]
     near = [*same, *sorted(tails, key=len), *sorted(heads, key=len)]
     if len(near) < limit:
-        similar = difflib.get_close_matches(
-            typed, list(dict.fromkeys(plain.values())), n=limit, cutoff=ratio
-        )
-        near += [name for text in similar for name in plain if plain[name] == text]
+        names_of: dict[str, list[str]] = {}
+        for name, known in plain.items():
+            for text in {known, known.rpartition("/")[2]}:
+                names_of.setdefault(text, []).append(name)
+        similar = difflib.get_close_matches(typed, names_of, n=limit, cutoff=ratio)
+        near += [name for text in similar for name in names_of[text]]
     return list(dict.fromkeys(near))[:limit]
 
 

@@ -29,6 +29,7 @@ from typing import TypeAlias
 from store.database import SQL
 from store.errors import QueryError
 from store.events import KINDS
+from store.nearest import did_you_mean
 from store.task import PICO_PER_USD, TaskState
 
 Parameter: TypeAlias = str | int | float
@@ -143,8 +144,12 @@ def _term(
     read = keys.get(key.lower())
     if read is None:
         raise QueryError(
-            f"there is no key {key!r}: use {', '.join(keys)}, or put the text in "
-            "double quotes",
+            f"there is no key {key!r}: "
+            + did_you_mean(
+                key,
+                keys,
+                f"use {', '.join(keys)}, or put the text in double quotes",
+            ),
             match.start("minus"),
         )
     return _negate(read(operator, value, match.end("op")), match)
@@ -202,7 +207,8 @@ def _state(operator: str, value: str, at: int) -> Term:
         return Term(fragment=_STATE_GROUPS[word])
     if word not in _STATES:
         known_states = ", ".join([*_STATES, *_STATE_GROUPS])
-        raise QueryError(f"there is no state {value!r}: use {known_states}", at)
+        hint = did_you_mean(value, [*_STATES, *_STATE_GROUPS], f"use {known_states}")
+        raise QueryError(f"there is no state {value!r}: {hint}", at)
     return Term(fragment="state", parameters=(_STATES[word],))
 
 
@@ -329,8 +335,12 @@ def _kind(operator: str, value: str, at: int) -> Term:
     kinds = [kind for kind in KINDS if fnmatchcase(kind, value.lower())]
     if not kinds:
         raise QueryError(
-            f"there is no kind {value!r}: use {', '.join(KINDS)}, or a "
-            "prefix with an asterisk, such as run_*",
+            f"there is no kind {value!r}: "
+            + did_you_mean(
+                value,
+                KINDS,
+                f"use {', '.join(KINDS)}, or a prefix with an asterisk, such as run_*",
+            ),
             at,
         )
     return Term(fragment="event_kind", parameters=(json.dumps(kinds),))

@@ -18,6 +18,7 @@ import msgspec
 from store.database import LogReader, is_held, open_reader
 from store.errors import AmbiguousRun, CorruptLog, NoSuchRun, NotALog, StoreError
 from store.log.integrity import LogEnd, check_absent, compare_end
+from store.nearest import did_you_mean
 from store.tables import created_us, last_seq, visible_seq
 from store.union.source import UnionSource
 
@@ -341,8 +342,10 @@ def find_run(runs_dir: Path, name: str) -> RunFolder:
             "'siftlog runs'"
         )
     raise NoSuchRun(
-        f"no run in {runs_dir} has the id or prefix {name!r}: list runs "
-        "with 'siftlog runs'"
+        f"no run in {runs_dir} has the id or prefix {name!r}: "
+        + did_you_mean(
+            name, [folder.run_id for folder in runs], "list runs with 'siftlog runs'"
+        )
     )
 
 

@@ -31,7 +31,6 @@ from it, and `pages_text` puts the pages together:
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -42,6 +41,7 @@ from runner.errors import UsageError
 from runner.job import Answer, QuotedPassage
 from runner.messages import ParseFailure
 from store.document import Block, Fact, PageText, Quote, as_text
+from store.nearest import RATIO, nearest
 from store.printable import clip
 
 T = TypeVar("T")
@@ -138,7 +138,7 @@ def unknown_item(
 
 def closest(name: str, names: Iterable[str], *, always: bool = False) -> list[str]:
     """Returns up to three names like *name*; with *always*, however far they are."""
-    return difflib.get_close_matches(name, list(names), cutoff=0.0 if always else 0.6)
+    return nearest(name, names, limit=3, ratio=0.0 if always else RATIO)
 
 
 def reply_blocks(

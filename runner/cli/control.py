@@ -45,7 +45,8 @@ control_options = arguments.options_of(
     click.option(
         "--if-state",
         type=click.Choice(STATES),
-        help="Only if the run is in this state.",
+        metavar="STATE",
+        help=f"Only if the run is in this state: {', '.join(STATES)}.",
     ),
     click.option(
         "--wait/--no-wait", default=True, help="Wait up to 5 s for the run to respond."

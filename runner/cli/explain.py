@@ -38,7 +38,7 @@ def explain(
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.registry import is_job, job_of
+    from runner.registry import is_job, job_of, naming_jobs
     from runner.score import scoring
     from runner.workload import file_lists, switches
     from store.database import open_reader
@@ -73,7 +73,8 @@ def explain(
         text = job.explain(dataset, None, tuple(items))
         _print(text, None, job=job.name, run=None, items=items, as_json=as_json)
         return DONE
-    folder = resolve(runs_dir, what)
+    with naming_jobs(what):
+        folder = resolve(runs_dir, what)
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         job = job_of(first)

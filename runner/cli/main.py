@@ -221,7 +221,7 @@ class LazyGroup(NearestGroup):
         column = max(map(len, names))
         for title, section in sections.items():
             rows = [
-                (f"{name:{column}}", self._help_line(ctx, name))
+                (f"{name:{column}}", self.help_line(ctx, name))
                 for name in section
                 if name in names
             ]
@@ -229,7 +229,8 @@ class LazyGroup(NearestGroup):
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
-    def _help_line(self, ctx: click.Context, name: str) -> str:
+    def help_line(self, ctx: click.Context, name: str) -> str:
+        """Return the line of help of a command."""
         if name in COMMANDS:
             return COMMANDS[name].help
         try:
@@ -265,6 +266,10 @@ def main() -> None:
     gc.set_threshold(*THRESHOLDS)
     if sentence := hidden_package(Path(__file__).resolve().parents[2]):
         sys.exit(_failed(sentence, ERROR))
+    if instruction := os.environ.get("_SIFTLOG_COMPLETE"):
+        from runner.cli.completion import respond
+
+        sys.exit(respond(instruction))
     code = exit_code(sys.argv[1:])
     if code == INTERRUPTED:
         # a second Ctrl-C during interpreter shutdown would print a traceback

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,9 +14,9 @@ from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print
 from runner.cli.request import SettingsSource
 from runner.cli.run import run
 from runner.errors import UsageError
-from runner.job import Job, PreparedParts
-from runner.registry import job_word
-from runner.workload import file_lists, switches
+
+if TYPE_CHECKING:
+    from runner.job import Job, PreparedParts
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -182,6 +182,9 @@ def prepare_run(
     Raises:
         UsageError: the file or folder is missing.
     """
+    from runner.registry import job_word
+    from runner.workload import file_lists, switches
+
     command = f"{job.name} {subcommand}"
     if out is None:
         raise UsageError(f"{command} builds files; say in which folder with --out.")

@@ -49,7 +49,7 @@ def prompts(
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.registry import is_job
+    from runner.registry import is_job, naming_jobs
     from store.runs import resolve
 
     if is_job(name):
@@ -57,7 +57,9 @@ def prompts(
         return _of_job(*run_steps.chosen_job(name, source), as_json=as_json)
     if sets or config or ctx.args:
         raise UsageError("Settings are about the prompts of a job: a run has its own.")
-    return _of_run(resolve(runs_dir, name), as_json=as_json)
+    with naming_jobs(name):
+        folder = resolve(runs_dir, name)
+    return _of_run(folder, as_json=as_json)
 
 
 def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:

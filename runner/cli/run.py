@@ -233,7 +233,7 @@ def estimate(
     """
     from runner.cli.estimate import estimate_from_run, estimate_job
     from runner.errors import UsageError
-    from runner.registry import is_job
+    from runner.registry import is_job, naming_jobs
 
     request = RunRequest.of(ctx.args, parameters)
     if what is not None and run_name is None and is_job(what):
@@ -249,7 +249,8 @@ def estimate(
             "Name a recorded run to replay; siftlog run JOB --dry-run estimates a run "
             "that has not started."
         )
-    return estimate_from_run(what, request)
+    with naming_jobs(what):
+        return estimate_from_run(what, request)
 
 
 @click.command(cls=LongCommand, layout=RUN_LAYOUT, context_settings=ANY_SETTING)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,6 +63,7 @@ from store.clock import SystemClock
 from store.database import open_reader
 from store.document import as_text
 from store.errors import StoreError
+from store.nearest import did_you_mean
 from store.read.course import Course, course
 from store.read.live import LiveStatus, live_status
 from store.read.status import UNITS, Status, refused_parameters
@@ -92,10 +92,8 @@ def _sentences(job: Job) -> Iterator[str]:
         if not name.startswith(PREFIX):
             continue
         if name not in known:
-            near = difflib.get_close_matches(
-                name, sorted(known - DEVELOPERS - {VARIABLE}), n=1
-            )
-            hint = f"did you mean {near[0]}?" if near else "see siftlog run --help."
+            usual = sorted(known - DEVELOPERS - {VARIABLE})
+            hint = did_you_mean(name, usual, "see siftlog run --help-all.")
             yield (f"warn: {name} in the environment is unknown and ignored; {hint}")
         elif name not in os.environ and name != HTTP:
             yield (f"warn: {name} in .env is ignored: that file is for keys only.")

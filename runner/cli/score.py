@@ -6,7 +6,6 @@ Requested checks of a scoring run last, after everything is printed and written.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +31,7 @@ from runner.cli.request import OutputOptions, output_options
 from runner.errors import UsageError
 from runner.scorecard import Scorecard
 from store.document import as_text, wide_table
+from store.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from runner.job import Job
@@ -432,11 +432,8 @@ def _below(card: Scorecard, floor: Floor) -> Iterator[str]:
     ]
     if not model_values:
         paths = {metric.path for metrics in card.models.values() for metric in metrics}
-        near = difflib.get_close_matches(path, sorted(paths), n=2)
-        hint = (
-            f"did you mean {' or '.join(near)}?"
-            if near
-            else "siftlog score RUN --json lists them."
+        hint = did_you_mean(
+            path, sorted(paths), "siftlog score RUN --json lists them.", limit=2
         )
         yield f"There is no metric {path}; {hint}"
     for model, value in model_values:

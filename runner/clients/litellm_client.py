@@ -80,6 +80,7 @@ from runner.messages import (
     Vectors,
     decoded,
 )
+from runner.model_names import model_hint
 
 
 class LiteLLMExchange:
@@ -327,7 +328,8 @@ def check(model: str, *, has_key: bool, environment: Mapping[str, str]) -> None:
     provider, _, name = model.partition("/")
     if not name or provider not in library().provider_list:
         raise UsageError(
-            f"No provider is known for the model {model!r}: give --base-url for an "
+            f"No provider is known for the model {model!r}: {model_hint(model)}"
+            "give --base-url for an "
             "OpenAI-compatible endpoint, or choose PROVIDER/NAME with a provider that "
             "litellm knows (openai, anthropic, gemini, ...), baseline/lexical or "
             "recorded:FILE."

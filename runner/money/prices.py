@@ -14,8 +14,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +21,7 @@ import msgspec
 from runner.clients.client import Api, Route, is_offline, route
 from runner.errors import UsageError
 from runner.messages import Usage
+from runner.model_names import KINDS, full_name, model_hint, table_file
 from runner.money.tokens import (
     LARGEST_OUTPUT,
     TokenBounds,
@@ -32,9 +31,6 @@ from runner.money.tokens import (
 )
 from runner.options import RunOptions
 from store.task import pico
-
-TABLE: Final = "model_prices_and_context_window_backup.json"
-"""Inside litellm's package: its prices as of its release."""
 
 UNREAD: Final = ("tiered_pricing", "input_cost_per_request")
 """Keys of a row whose tokens do not determine the price: it counts as unknown."""
@@ -209,7 +205,8 @@ def prices_of(models: Iterable[str], options: RunOptions) -> dict[str, Price | N
     unknown = next((model for model, price in prices.items() if price is None), None)
     if unknown is None:
         return prices
-    say = (
+    is_served = options.of(unknown).base_url is not None
+    say = ("" if is_served else model_hint(unknown)) + (
         "check the name with siftlog models --filter, or give the "
         "price with --price IN,OUT (dollars per million tokens; 0,0 if "
         "it is free)"
@@ -319,12 +316,10 @@ def row_of(model: str) -> Mapping[str, Any] | None:
 @cache
 def table() -> Mapping[str, msgspec.Raw]:
     """Return the table's rows by name, undecoded: 2 ms for all of them."""
-    litellm = find_spec("litellm")
-    folders = litellm.submodule_search_locations if litellm is not None else None
-    if not folders:
+    path = table_file()
+    if path is None:
         return {}
-    content = (Path(folders[0]) / TABLE).read_bytes()
-    return msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
 
 
 def listed_price(model: str, row: Mapping[str, Any]) -> Price | None:
@@ -404,15 +399,6 @@ def _price_at(
     )
 
 
-KINDS: Final = {
-    "chat": "chat",
-    "responses": "chat",
-    "embedding": "embed",
-    "rerank": "rerank",
-}
-"""Kinds of request that siftlog supports, by the table's modes."""
-
-
 CHAT: Final = "/v1/chat/completions"
 RESPONSES: Final = "/v1/responses"
 """Endpoints that a row may list."""
@@ -479,15 +465,12 @@ def lacks_chat(model: str) -> bool:
 
 
 def _listed_model(name: str, row: Mapping[str, Any]) -> ListedModel | None:
-    kind = KINDS.get(row.get("mode", ""))
-    provider = row.get("litellm_provider", "")
-    if kind is None or not provider:
+    model = full_name(name, row)
+    if model is None:
         return None
-    if provider.startswith("vertex_ai-"):
-        provider = "vertex_ai"  # the rest is the model's family
     return ListedModel(
-        model=name if name.startswith(f"{provider}/") else f"{provider}/{name}",
-        kind=kind,
+        model=model,
+        kind=KINDS[row["mode"]],
         price=listed_price(name, row),
         context_tokens=_context_tokens(row),
     )

@@ -203,6 +203,12 @@ def tasks_by_root(
     return task_rows(conn, statement, (*query.parameters(), limit))
 
 
+def items_beginning(conn: sqlite3.Connection, text: str, limit: int) -> list[str]:
+    """Return the keys of items that begin with *text*, sorted."""
+    pattern = like_pattern(text).removeprefix("%")
+    return [key for (key,) in conn.execute(SQL["items_like"], (pattern, limit))]
+
+
 def near_items(conn: sqlite3.Connection, item: str, limit: int = 3) -> list[str]:
     """Return names of items like an unknown one, the nearest first."""
     near: list[str] = []

@@ -34,7 +34,7 @@ from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.job import job
 from jobs.screening.results import measure_decisions
 from jobs.screening.settings import ScreeningSettings
-from runner.cli.import_ import AnswerSpool, census, write_answers
+from runner.imported_answers import AnswerSpool, census, write_answers
 from runner.plan import BLOCK
 from runner.workload import load_workload
 from store.clock import SystemClock

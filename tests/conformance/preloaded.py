@@ -11,12 +11,16 @@ import gc
 import certifi
 
 from jobs.paper_investigation import job
-from runner.cli import import_, run, shards
+from runner import imported_answers
+from runner.cli import estimate, run, run_steps, shards
 from runner.clients import http_client
 from runner.money.prices import table
 from runner.run import launch
 
-LOADED = (certifi, job, import_, run, run, shards, http_client, launch)
+LOADED = (
+    *(certifi, job, imported_answers, estimate, run, run_steps, shards),
+    *(http_client, launch),
+)
 
 table()
 gc.collect()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.cli.import_ import ImportSummary, census
 from runner.errors import UsageError
+from runner.imported_answers import ImportSummary, census
 from runner.job import Answer, ImportedAnswer, Job, Task, TaskSpec
 from runner.options import BASELINE, options_from
 from runner.plan import Roles, follow_ups

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from jobs.kit.text_format import fixed, plural
 from runner.errors import UsageError
 from runner.scorecard import Booking
 from store.document import Block, as_text, wide_table
+from store.nearest import did_you_mean
 
 
 def selected_metrics(
@@ -35,9 +35,10 @@ def selected_metrics(
     every = {*difference.unchanged, *(metric.path for metric in difference.changed)}
     for path in paths:
         if not fnmatch.filter(every, path):
-            near = difflib.get_close_matches(path, sorted(every), n=2)
-            hint = f"; did you mean {' or '.join(near)}?" if near else "."
-            raise UsageError(f"There is no metric {path}{hint}")
+            hint = did_you_mean(
+                path, sorted(every), "siftlog score RUN --json lists them.", limit=2
+            )
+            raise UsageError(f"There is no metric {path}; {hint}")
     return tuple(
         metric
         for metric in difference.changed

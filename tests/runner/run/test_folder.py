@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.import_ import AnswerSpool
 from runner.errors import UsageError
+from runner.imported_answers import AnswerSpool
 from runner.job import ImportedAnswer, TaskSpec
 from runner.plan import BLOCK
 from runner.run.folder import replaced

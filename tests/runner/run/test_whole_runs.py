@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from runner.cli.console import print_json, print_note
-from runner.cli.import_ import write_answers
 from runner.errors import UsageError
+from runner.imported_answers import write_answers
 from runner.job import ImportedAnswer, TaskSpec
 from runner.options import options_from
 from runner.run.folder import create

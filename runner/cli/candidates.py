@@ -1,0 +1,229 @@
+"""Candidates of completion: runs, jobs, models, settings and items.
+
+Everything is read from names of files, short heads of files and sources, since a shell
+waits for the answer: no job, no library of models and, but for items, no log is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import click
+
+LAST: Final = "last"
+
+RECENT: Final = 20
+"""Runs whose models are offered."""
+
+MOST: Final = 200
+"""Candidates of one kind at most: a shell asks before it prints more."""
+
+COMMON: Final = ("openai", "anthropic", "gemini", "mistral", "openrouter")
+"""Providers that are offered before a letter is typed."""
+
+_HEAD: Final = 4096
+"""Bytes of a run's configuration that hold its job and its models."""
+
+_JOB: Final = re.compile(r'^job = "([^"]+)"$', re.MULTILINE)
+_MODEL: Final = re.compile(r'^(?:model|judge_model) = (\[[^\]]*\]|".*")$', re.MULTILINE)
+_QUOTED: Final = re.compile(r'"([^"]+)"')
+
+
+class Candidate(NamedTuple):
+    """A word that completes what was typed."""
+
+    value: str
+    help: str = ""
+    is_open: bool = False  #: more follows: the shell adds no space
+
+
+Complete: TypeAlias = Callable[[click.Context, str], Iterable[Candidate]]
+"""Returns candidates for a word; they need not begin with it."""
+
+
+def runs(ctx: click.Context, word: str) -> Iterator[Candidate]:
+    """Yield the ids of runs, the newest first, with their jobs."""
+    del word
+    folders = _run_folders(_runs_dir(ctx))
+    if folders:
+        yield Candidate(LAST, "the newest run")
+    for folder in folders[:MOST]:
+        yield Candidate(folder.name, _job_in(_head(folder)))
+
+
+def jobs(ctx: click.Context, word: str) -> Iterator[Candidate]:
+    """Yield the names of jobs, then recipes and Python files of the current folder."""
+    from runner.registry import job_names
+
+    del ctx
+    yield from map(Candidate, job_names())
+    if "/" not in word:
+        with os.scandir() as entries:
+            files = sorted(entry.name for entry in entries if entry.is_file())
+        yield from (
+            Candidate(name) for name in files if name.endswith((".toml", ".py"))
+        )
+
+
+def runs_and_jobs(ctx: click.Context, word: str) -> Iterator[Candidate]:
+    """Yield ids of runs, then names of jobs."""
+    yield from runs(ctx, word)
+    yield from jobs(ctx, word)
+
+
+def models(ctx: click.Context, word: str) -> Iterator[Candidate]:
+    """Yield the models of the named run or else of recent ones, and known models.
+
+    Of the thousands of models that are known, those of a provider are offered once the
+    provider is typed.
+    """
+    runs_dir = _runs_dir(ctx)
+    run = ctx.params.get("run_name")
+    of_run = [runs_dir / run] if isinstance(run, str) else []
+    names: dict[str, None] = {}
+    for folder in of_run or _run_folders(runs_dir)[:RECENT]:
+        names |= dict.fromkeys(_models_in(_head(folder)))
+    if of_run:
+        yield from map(Candidate, names)
+        return
+    from runner.model_names import OFFLINE, model_names
+
+    yield from map(Candidate, {**names, OFFLINE: None})
+    yield Candidate("recorded:", "replies of a file or a run", is_open=True)
+    known = model_names()
+    if "/" in word:
+        yield from map(Candidate, [name for name in known if name.startswith(word)])
+        return
+    providers = dict.fromkeys(name.partition("/")[0] for name in known)
+    for provider in providers if word else COMMON:
+        yield Candidate(f"{provider}/", is_open=True)
+
+
+def settings(ctx: click.Context, word: str) -> Iterator[Candidate]:
+    """Yield the settings of the job, or of the job of the run, as `KEY=`."""
+    del word
+    for name, text in _settings_of(ctx.params, _runs_dir(ctx)).items():
+        yield Candidate(f"{name}=", text, is_open=True)
+
+
+def setting_flags(ctx: click.Context) -> Iterator[Candidate]:
+    """Yield the settings of the job as flags of a command that takes them."""
+    for name, text in _settings_of(ctx.params, _runs_dir(ctx)).items():
+        yield Candidate(f"--{name.replace('_', '-')}", text)
+
+
+def items(ctx: click.Context, word: str) -> Iterator[Candidate]:
+    """Yield the keys of items of the run that begin with *word*."""
+    run = ctx.params.get("run_name") or ctx.params.get("what")
+    if not isinstance(run, str):
+        return
+    from store.database import open_reader
+    from store.read.tasks import items_beginning
+    from store.runs import resolve
+
+    with open_reader(resolve(_runs_dir(ctx), run).log) as reader:
+        yield from map(Candidate, items_beginning(reader, word, MOST))
+
+
+def files(ctx: click.Context, word: str) -> Iterator[Candidate]:
+    """Yield nothing: the shell completes names of files where nothing else fits."""
+    del ctx, word
+    yield from ()
+
+
+COMPLETERS: Final[Mapping[str, Complete]] = {
+    "against": runs,
+    "compare words": runs,
+    "embed_model": models,
+    "explain words": items,
+    "items": files,
+    "job": jobs,
+    "job_name": jobs,
+    "judge_model": models,
+    "model": models,
+    "models": models,
+    "place": files,
+    "places": files,
+    "prompts name": runs_and_jobs,
+    "rerank_model": models,
+    "run_name": runs,
+    "sets": settings,
+    "ship": files,
+    "show name": items,
+    "source": files,
+    "what": runs_and_jobs,
+}
+"""Completers by the name of a parameter, or by that of its command too."""
+
+
+def completer(command: str | None, parameter: click.Parameter) -> Complete | None:
+    """Return the completer of a command's parameter; None: click completes it."""
+    name = parameter.name or ""
+    complete = COMPLETERS.get(f"{command} {name}", COMPLETERS.get(name))
+    is_text = parameter.type in {click.STRING, click.UNPROCESSED}
+    if complete is None and is_text and isinstance(parameter, click.Argument):
+        return files
+    return complete
+
+
+def _runs_dir(ctx: click.Context) -> Path:
+    return Path(ctx.params.get("runs_dir") or "runs")
+
+
+def _run_folders(runs_dir: Path) -> list[Path]:
+    """Return the folders of runs, the newest first."""
+    try:
+        with os.scandir(runs_dir) as entries:
+            dated = [
+                (entry.stat().st_mtime_ns, entry.path)
+                for entry in entries
+                if entry.is_dir() and _holds_log(entry.path)
+            ]
+    except OSError:
+        return []
+    return [Path(path) for _, path in sorted(dated, reverse=True)]
+
+
+def _holds_log(folder: str) -> bool:
+    """Return whether a folder is that of a run, or of the shards of one."""
+    names = os.listdir(folder)  # noqa: PTH208 - Path is slow
+    return any(name.startswith("log.") and name.endswith(".db") for name in names)
+
+
+def _head(folder: Path) -> str:
+    """Return the beginning of a run's configuration; empty if there is none."""
+    try:
+        with (folder / "run.toml").open("rb") as file:
+            return file.read(_HEAD).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _job_in(head: str) -> str:
+    match = _JOB.search(head)
+    return match[1] if match else ""
+
+
+def _models_in(head: str) -> Iterator[str]:
+    for match in _MODEL.finditer(head):
+        yield from _QUOTED.findall(match[1])
+
+
+def _settings_of(parameters: Mapping[str, Any], runs_dir: Path) -> dict[str, str]:
+    """Return the settings of the job that a command names, or that its run is of."""
+    from runner.registry import recipe_reader
+    from runner.setting_names import setting_names
+
+    for name in ("job_name", "job", "what", "name", "run_name"):
+        word = parameters.get(name)
+        if not isinstance(word, str):
+            continue
+        if found := setting_names(recipe_reader(word) or word):
+            return found
+        folder = (_run_folders(runs_dir) or [Path()])[0] if word == LAST else None
+        return setting_names(_job_in(_head(folder or runs_dir / word)))
+    return {}

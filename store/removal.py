@@ -21,7 +21,7 @@ from store.runs import RunFolder
 REMOVED = ".removed"
 """Suffix of the hidden name of a folder that is being deleted."""
 
-_OWN = re.compile(
+_RUN_FILES = re.compile(
     r"\..*|log(\..*)?|run(\..*)?\.log|run\.toml|control\.jsonl|placing\.lock|"
     r"places\.json|scores|parsed|exports"
 )
@@ -62,9 +62,8 @@ def check_removable(folder: RunFolder) -> None:
             f"{folder.path} is a link to {folder.path.resolve()}: name the folder "
             "itself"
         )
-    foreign = sorted(
-        path.name for path in folder.path.iterdir() if _OWN.fullmatch(path.name) is None
-    )
+    names = (path.name for path in folder.path.iterdir())
+    foreign = sorted(name for name in names if not _RUN_FILES.fullmatch(name))
     if foreign:
         raise StoreError(
             f"{folder.path} also holds {foreign[0]}"

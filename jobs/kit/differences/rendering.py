@@ -111,8 +111,10 @@ def conclusions(difference: ScoringDifference) -> Iterator[str]:
     if not difference.changed:
         yield "no metric differs"
         return
-    told = [each for each in difference.changed if each.path == difference.headline]
-    for metric in told:
+    headlines = [
+        metric for metric in difference.changed if metric.path == difference.headline
+    ]
+    for metric in headlines:
         moving = (part.causes for part in metric.parts if part.change)
         causes = dict.fromkeys(map(labels, moving))
         by = f", by {' and '.join(causes)}" if causes else ""
@@ -120,7 +122,7 @@ def conclusions(difference: ScoringDifference) -> Iterator[str]:
             f"{metric.path} of {metric.model}: {number(metric.before)} -> "
             f"{number(metric.after)} ({signed(metric.change)}){by}"
         )
-    if not told and difference.headline:
+    if not headlines and difference.headline:
         yield f"{difference.headline} stayed; other metrics changed"
 
 

@@ -196,6 +196,9 @@ LIMITS = "limits"
 """`where` of findings about all numbers, which state their limitations. A report has a
 separate section for them."""
 
+NO_TRUTH = "no_truth"
+"""Code of the finding that a scoring has no truth: most metrics are absent."""
+
 BASELINES = "baselines.txt"
 """Name of the artifact that compares models with trivial baselines; `siftlog explain`
 of a run ends with it."""

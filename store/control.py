@@ -495,14 +495,13 @@ def _limits(payload: Payload, preview: CommandPreview, run_id: str) -> str:
 
 def _budget(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del run_id
-    budget_text = "no known cost"
-    if preview.spent_usd is not None:
-        budget_text = f"{dollars(preview.spent_usd)} spent"
+    budget_text = f"cost {dollars(preview.spent_usd)}"
     left = preview.budget_left_usd
     if preview.cap_usd is None or left is None:
         budget_text += ", no budget"
     else:
-        budget_text += f", {dollars(left)} left of {dollars(preview.cap_usd)}"
+        budget_text += f", {dollars(left)} left of the budget of "
+        budget_text += dollars(preview.cap_usd)
         if "add_usd" in payload:
             budget_text += f", {dollars(left + float(payload['add_usd'] or 0))} then"
     return f"{budget_text}, for {_tasks(preview.tasks, 'open ')}."

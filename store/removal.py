@@ -16,12 +16,12 @@ from pathlib import Path
 
 from store.database import WriterLock
 from store.errors import StoreError
-from store.runs import RunFolder, list_runs
+from store.runs import RunFolder
 
 REMOVED = ".removed"
 """Suffix of the hidden name of a folder that is being deleted."""
 
-_OWN = re.compile(
+_RUN_FILES = re.compile(
     r"\..*|log(\..*)?|run(\..*)?\.log|run\.toml|control\.jsonl|placing\.lock|"
     r"places\.json|scores|parsed|exports"
 )
@@ -52,27 +52,24 @@ def _sizes(path: Path) -> Iterator[int]:
 
 
 def check_removable(folder: RunFolder) -> None:
-    """Refuse a folder that holds more than one run's files.
+    """Refuse a folder that holds more than a run's files.
 
     Raises:
-        StoreError: it is a link, or holds other runs or files of other origin.
+        StoreError: it is a link, or holds something that siftlog did not write.
     """
     if folder.path.is_symlink():
         raise StoreError(
             f"{folder.path} is a link to {folder.path.resolve()}: name the folder "
             "itself"
         )
-    foreign = sorted(
-        path.name for path in folder.path.iterdir() if _OWN.fullmatch(path.name) is None
-    )
+    names = (path.name for path in folder.path.iterdir())
+    foreign = sorted(name for name in names if not _RUN_FILES.fullmatch(name))
     if foreign:
         raise StoreError(
             f"{folder.path} also holds {foreign[0]}"
             f"{f' and {len(foreign) - 1} more' if foreign[1:] else ''}, which siftlog "
             "did not write: move it elsewhere first"
         )
-    if list_runs(folder.path):
-        raise StoreError(f"{folder.path} holds other runs: name those")
 
 
 def remove_run(folder: RunFolder) -> FolderSize:
@@ -90,8 +87,8 @@ def remove_run(folder: RunFolder) -> FolderSize:
     check_removable(folder)
     sweep(folder.path.parent)
     hidden = folder.path.with_name(f".{folder.run_id}{REMOVED}")
+    size = folder_size(folder.path)
     with _locked(folder):
-        size = folder_size(folder.path)
         folder.path.rename(hidden)
     shutil.rmtree(hidden)
     return size

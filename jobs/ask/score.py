@@ -15,7 +15,7 @@ from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
 from jobs.ask.merge import ASK
 from jobs.ask.page import PAGE, page_row, page_start
-from jobs.ask.summary import MOST_ITEMS, run_text
+from jobs.ask.summary import MOST_ITEMS, answers_text, run_text
 from jobs.kit.charts import bootstrap_note
 from jobs.kit.fields.figures import figures
 from jobs.kit.fields.gold import gold_text
@@ -165,6 +165,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
             disagreeing=tally.disagreeing,
             findings=findings,
         ),
+        result=answers_text(dataset, tally.first, counts, judge=judge),
         headline=_headline(dataset, judge),
         worth_explaining=_worst(tally),
         tables=(

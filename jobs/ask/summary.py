@@ -46,14 +46,7 @@ def run_text(
         disagreeing: number of items whose models differ, by field.
         findings: of inputs and answers.
     """
-    blocks: list[Block] = []
-    if len(items) <= MOST_ITEMS:
-        for item in items:
-            blocks += (*_item(dataset, item, judge), "")
-    n = len(dataset.items)
-    fields = plural(len(dataset.recipe.every_field), "field")
-    blocks.append(f"{plural(n, 'item')}, {fields}, {plural(len(metrics), 'model')}")
-    blocks.append(_counts(counts))
+    blocks: list[Block] = [*answer_blocks(dataset, items, counts, judge=judge)]
     if disagreeing:
         listed = ", ".join(f"{name} ({k:,})" for name, k in disagreeing.most_common())
         blocks.append(f"Models differ: {listed}. See disagreements.csv.")
@@ -61,6 +54,39 @@ def run_text(
     blocks += finding_lines(findings)
     blocks.append("answers.html shows each value with its quote in context.")
     return summary_text(blocks)
+
+
+def answers_text(
+    dataset: AskDataset,
+    items: Sequence[ItemResult],
+    counts: Sequence[FieldOutcomes],
+    *,
+    judge: Judge | None,
+) -> PageText:
+    """Return what the end of a run shows: the answers, or how many there are."""
+    page = answer_blocks(dataset, items, counts, judge=judge)
+    return summary_text([*page, "answers.html shows each value in its context."])
+
+
+def answer_blocks(
+    dataset: AskDataset,
+    items: Sequence[ItemResult],
+    counts: Sequence[FieldOutcomes],
+    *,
+    judge: Judge | None,
+) -> Iterator[Block]:
+    """Yield every answer of a few items, then counts by model and field."""
+    if len(items) <= MOST_ITEMS:
+        for item in items:
+            yield from _item(dataset, item, judge)
+            yield ""
+    models = len({row.model for row in counts})
+    yield (
+        f"{plural(len(dataset.items), 'item')}, "
+        f"{plural(len(dataset.recipe.every_field), 'field')}, "
+        f"{plural(models, 'model')}"
+    )
+    yield _counts(counts)
 
 
 def _item(

@@ -267,6 +267,7 @@ def with_verification(
         summary=PageText(
             f"{card.summary}\n{line}", (*blocks_of(card.summary), "", line)
         ),
+        result="\n".join(filter(None, [card.result, line])),
         tables=(*card.tables, table),
         findings=(*card.findings, *_findings(verification), *unknown),
         failures=(*card.failures, *verification.failures),

@@ -27,10 +27,18 @@ from jobs.kit.score import (
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.tables import TableOf, count, text
 from jobs.kit.text_format import n_text, with_ends
-from jobs.kit.truth import NO_TRUTH, no_truth, without_truth
+from jobs.kit.truth import no_truth, without_truth
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from runner.scorecard import Axis, Finding, Labels, Metric, Panel, Scorecard
+from runner.scorecard import (
+    NO_TRUTH,
+    Axis,
+    Finding,
+    Labels,
+    Metric,
+    Panel,
+    Scorecard,
+)
 from store.document import TableBlock, Words
 
 MOST_CATEGORIES = 20

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jobs.kit.truth import NO_TRUTH
-from runner.scorecard import Finding
+from runner.scorecard import NO_TRUTH, Finding
 from store.document import Block, PageText, text_lines
 from store.printable import printable
 

@@ -13,10 +13,7 @@ from dataclasses import replace
 
 from jobs.kit.measures import Measures
 from jobs.kit.score import ModelScores
-from runner.scorecard import LIMITS, Finding
-
-NO_TRUTH = "no_truth"
-"""Code of the finding that a scoring has no truth; a summary prints its message."""
+from runner.scorecard import LIMITS, NO_TRUTH, Finding
 
 
 def no_truth(option: str, content: str = "") -> Finding:

@@ -28,7 +28,7 @@ from jobs.paper_investigation.question_counts import ReplyCounts
 from jobs.paper_investigation.records import Mode, records
 from jobs.paper_investigation.run_tally import RunTally, tally_run
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
-from jobs.paper_investigation.summary import run_text
+from jobs.paper_investigation.summary import agreement_lines, run_text
 from jobs.paper_investigation.tables import (
     RowSources,
     agreement_tables,
@@ -254,6 +254,7 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
             findings=all_findings,
             imported=answers.imported,
         ),
+        result="\n".join(agreement_lines(counted)),
         headline=HEADLINES[counted.mode],
         worth_explaining=_worst_paper(counted),
         tables=tuple(map(MEASURES.titled, tables)),

@@ -61,7 +61,7 @@ def run_text(
         *_remarks(models),
         *_flips(survey),
         *_ungrounded(survey.models, grounding),
-        *_agreement(survey),
+        *agreement_lines(survey),
         *finding_lines(findings),
     ]
     return summary_text(blocks)
@@ -241,7 +241,7 @@ def _ungrounded(models: Iterable[str], grounding: Grounding) -> Iterator[str]:
         yield f"predicted variants not in the text: {', '.join(counts)}"
 
 
-def _agreement(survey: RunTally) -> Iterator[str]:
+def agreement_lines(survey: RunTally) -> Iterator[str]:
     """What imported files state, against what comes out: under both profiles."""
     for agreement in survey.agreements:
         if agreement.facts:

@@ -22,7 +22,7 @@ from runner.cli.control import ask, control_options, control_request, show_dry
 )
 @control_options
 def budget(*, add: float | None, **shared: Any) -> int:
-    """Show what RUN has spent and its budget, or raise the budget."""
+    """Show the cost and the budget of RUN, or raise the budget."""
     from runner.errors import UsageError
     from store.control import preview_open_tasks, preview_sentence
     from store.database import open_reader

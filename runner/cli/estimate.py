@@ -192,7 +192,7 @@ def _facts(usage: UsageEstimate) -> list[Fact]:
         _fact("calls", _span_text(usage.calls, number)),
         _fact("tokens in", _span_text(usage.tokens_in, number)),
         _fact("tokens out", _span_text(usage.tokens_out, number)),
-        _fact("dollars", cost(None) if usd is None else _span_text(usd, cost)),
+        _fact("cost", cost(None) if usd is None else _span_text(usd, cost)),
     ]
 
 
@@ -330,8 +330,8 @@ def _what_if_text(rehearsal: WhatIf, budget: float | None) -> str:
     most = f"at most {outcome.most_in_flight:,} calls at a time"
     lines: list[Block] = [
         Fact("what if", f"{rehearsal.run_id}: {tasks}", is_wide=True),
-        Fact("takes", f"{duration(outcome.seconds)}, {most}", is_wide=True),
-        Fact("costs", cost(rehearsal.cost_usd), is_wide=True),
+        Fact("time", f"{duration(outcome.seconds)}, {most}", is_wide=True),
+        Fact("cost", cost(rehearsal.cost_usd), is_wide=True),
     ]
     for model, sums in outcome.models.items():
         lines.append(

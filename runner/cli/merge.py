@@ -20,6 +20,7 @@ from runner.cli.console import (
 from runner.cli.status_page import logs_text
 from runner.errors import UsageError
 from store.clock import SystemClock
+from store.document import Block, Numbers, TableBlock, Words, as_text
 from store.errors import CorruptLog
 from store.runs import RunFolder, add_place, places_in
 from store.segments.place import Place, address_of
@@ -263,20 +264,33 @@ def _as_json(run: str, place_survey: PlaceSurvey, now_us: int) -> dict[str, Any]
 def _as_text(run: str, place_survey: PlaceSurvey, now_us: int) -> str:
     ended = sum(log.has_ended for log in place_survey.logs)
     logs = logs_text(len(place_survey.logs), ended, has_all=not place_survey.unfinished)
-    lines = [f"run {run}  {logs}"]
-    for log in place_survey.logs:
-        age = duration(_age_s(log.carried_us, now_us))
-        lines.append(
-            f"log {log.log[:12]}  slices {log.slices}  {log.events:,} "
-            f"events  {log.state}, shipped {age} ago by {log.host}"
+    rows = [
+        (
+            log.log[:12],
+            str(log.slices),
+            log.events,
+            log.state,
+            f"{duration(_age_s(log.carried_us, now_us))} ago by {log.host}",
         )
+        for log in place_survey.logs
+    ]
+    columns = (
+        Words("log"),
+        Words("slices"),
+        Numbers("events"),
+        Words("state"),
+        Words("shipped"),
+    )
+    lines: list[Block] = [f"run {run}  {logs}"]
+    if rows:
+        lines.append(TableBlock(columns, rows, is_wide=True))
     if place_survey.missing:
         lines.append(
             f"missing: slices {place_survey.missing}, which no shard has started"
         )
     if place_survey.unfinished:
         lines.append(f"unfinished: slices {place_survey.unfinished}")
-    return "\n".join(lines)
+    return as_text(lines)
 
 
 def _age_s(at_us: int, now_us: int) -> float:

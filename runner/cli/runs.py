@@ -119,7 +119,7 @@ def tasks(
 
 
 _TASK_HEADERS = (
-    *("task", "stage", "key", "model", "rep", "state", "try", "took", "error, reason"),
+    *("task", "stage", "item", "model", "rep", "state", "tries", "took", "why"),
 )
 
 
@@ -134,8 +134,17 @@ def _task_cells(row: TaskRow) -> tuple[str, ...]:
         row.state.name.lower(),
         str(row.attempts),
         "-" if latency is None else f"{latency / 1e3:.1f} s",
-        row.error or row.reason or "",
+        _why(row),
     )
+
+
+def _why(row: TaskRow) -> str:
+    """Return why a task failed, was skipped or could not be parsed."""
+    from store.task import TaskState
+
+    if row.reason and row.state is TaskState.COMPLETED:
+        return f"unparsed: {row.reason}"
+    return row.error or row.reason or ""
 
 
 _TASK_COLUMNS = (

@@ -15,7 +15,16 @@ from runner.installed import entry_points
 from runner.job import Job
 from runner.score.notable import NotableAnswers, RunTimes
 from runner.score.result import RunResult
-from runner.scorecard import Cell, Direction, Finding, Metric, Scorecard, Table
+from runner.scorecard import (
+    LIMITS,
+    NO_TRUTH,
+    Cell,
+    Direction,
+    Finding,
+    Metric,
+    Scorecard,
+    Table,
+)
 from runner.scorecard import Cell as Value
 from runner.table_rendering import Kind, PrintCell, PrintColumn, PrintTable, typeset
 from store.document import as_text, blocks_of
@@ -195,7 +204,8 @@ def result_of(card: Scorecard) -> RunResult:
     """Return what the reader of a run wants to know first."""
     tables = [_for_terminal(table, card) for table in overview(card)]
     blocks = list(blocks_of(typeset(tables, "text"))) if tables else []
-    further = card.result if blocks else card.summary
+    has_truth = all(finding.code != NO_TRUTH for finding in card.findings)
+    further = card.result or ("" if blocks and has_truth else card.summary)
     if blocks and further:
         blocks.append("")
     blocks += blocks_of(further) if further else ()
@@ -206,18 +216,26 @@ def result_of(card: Scorecard) -> RunResult:
     )
 
 
-def severe_findings(card: Scorecard, shown: str) -> tuple[str, ...]:
-    """Return a line for each error and warning that a *shown* text lacks."""
-    return tuple(
-        severe_line(finding)
-        for severity in SEVERITIES
+def severe_findings(card: Scorecard, text: str) -> tuple[str, ...]:
+    """Return a line for each finding that matters, unless the *text* has it.
+
+    Beside errors and warnings, that is what limits the meaning of all figures.
+    """
+    ranks = {severity: rank for rank, severity in enumerate(SEVERITIES)}
+    findings = [
+        finding
         for finding in card.findings
-        if finding.severity == severity and finding.message not in shown
-    )
+        if (finding.severity in ranks or finding.where == LIMITS)
+        and finding.message not in text
+    ]
+    findings.sort(key=lambda finding: ranks.get(finding.severity, len(ranks)))
+    return tuple(map(severe_line, findings))
 
 
 def severe_line(finding: Finding) -> str:
     """Return a finding behind its severity."""
+    if finding.where == LIMITS:
+        return f"note: {finding.message}"
     return f"{finding.severity}: {finding.line}"
 
 

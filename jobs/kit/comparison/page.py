@@ -84,8 +84,10 @@ def conclusion(
         options: how they were compared.
         main: path of the metric that speaks for the others; None: the first.
     """
-    a, b = _told_apart(match)
+    a, b = _short_names(match)
     shared = _shared(match)
+    if not match.compared:
+        return f"No metric tells {b} from {a}: none has a value item by item."
     if not shared:
         return f"{b} and {a} cannot be compared: they have no item in common."
     first = next((metric for metric in shared if metric.path == main), shared[0])
@@ -143,7 +145,7 @@ def _size(metric: ComparedMetric) -> str:
     return f"{fixed(value)} {ends(interval.lo, interval.hi)}".rstrip()
 
 
-def _told_apart(match: ComparedModels) -> tuple[str, str]:
+def _short_names(match: ComparedModels) -> tuple[str, str]:
     """The names of both sides, as short as they differ."""
     a, b = match.a, match.b
     if a.source == b.source:
@@ -210,19 +212,19 @@ def _table(
 ) -> TableBlock:
     """The metrics in as many columns as fit; then their names are cut."""
     columns = _columns(match, level)
-    rows = [[each.cell(metric) for each in columns] for metric in metrics]
-    kept = list(range(len(columns)))
+    rows = [[column.cell(metric) for column in columns] for metric in metrics]
+    indexes = list(range(len(columns)))
 
     def table(name_width: int | None) -> TableBlock:
-        shown = [columns[at].column for at in kept]
-        shown[0] = Words(shown[0].title, name_width)
-        cells = [[row[at] for at in kept] for row in rows]
-        return TableBlock(shown, cells, indent=0, is_wide=True)
+        visible = [columns[at].column for at in indexes]
+        visible[0] = Words(visible[0].title, name_width)
+        cells = [[row[at] for at in indexes] for row in rows]
+        return TableBlock(visible, cells, indent=0, is_wide=True)
 
     for rank in (4, 3, 2, 1):
         if _width(table(None)) <= width:
             return table(None)
-        kept = [at for at in kept if columns[at].rank != rank]
+        indexes = [at for at in indexes if columns[at].rank != rank]
     excess = _width(table(None)) - width
     if excess <= 0:
         return table(None)

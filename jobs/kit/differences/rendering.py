@@ -20,7 +20,7 @@ from jobs.kit.differences.difference import (
 from jobs.kit.text_format import fixed, plural
 from runner.errors import UsageError
 from runner.scorecard import Booking
-from store.document import Block, as_text, wide_table
+from store.document import Block, Fact, Numbers, TableBlock, Words, as_text, wide_table
 from store.nearest import did_you_mean
 
 
@@ -75,7 +75,7 @@ def text(difference: ScoringDifference, paths: Sequence[str], top: int) -> str:
     ]
     for model in dict.fromkeys(metric.model for metric in metrics):
         model_metrics = [metric for metric in metrics if metric.model == model]
-        lines += ["", model, *_metrics(model_metrics)]
+        lines += ["", model, _metrics(model_metrics)]
         judged = [
             metric for metric in model_metrics if metric.path == difference.headline
         ] or model_metrics[:1]
@@ -88,11 +88,43 @@ def text(difference: ScoringDifference, paths: Sequence[str], top: int) -> str:
     is_complete = len(metrics) == len(difference.changed)
     lines += [
         "",
-        extent(difference) + ("." if is_complete else "; --metric '*' lists them all."),
-        "Causes were changed one at a time, in the order listed. The parts add up to",
-        "each change exactly: --json gives them as fractions.",
+        _fact(
+            "metrics",
+            extent(difference)
+            + ("" if is_complete else "; --metric '*' lists them all"),
+        ),
+        _fact(
+            "method",
+            "causes were changed one at a time, in the order listed; the parts add up "
+            "to each change exactly: --json gives them as fractions",
+        ),
+        *(_fact("result", sentence) for sentence in conclusions(difference)),
     ]
     return as_text(lines)
+
+
+def _fact(label: str, text: str) -> Fact:
+    return Fact(label, text)
+
+
+def conclusions(difference: ScoringDifference) -> Iterator[str]:
+    """Say in a sentence a model what became of the headline, or that nothing did."""
+    if not difference.changed:
+        yield "no metric differs"
+        return
+    headlines = [
+        metric for metric in difference.changed if metric.path == difference.headline
+    ]
+    for metric in headlines:
+        moving = (part.causes for part in metric.parts if part.change)
+        causes = dict.fromkeys(map(labels, moving))
+        by = f", by {' and '.join(causes)}" if causes else ""
+        yield (
+            f"{metric.path} of {metric.model}: {number(metric.before)} -> "
+            f"{number(metric.after)} ({signed(metric.change)}){by}"
+        )
+    if not headlines and difference.headline:
+        yield f"{difference.headline} stayed; other metrics changed"
 
 
 def extent(difference: ScoringDifference) -> str:
@@ -105,8 +137,9 @@ def extent(difference: ScoringDifference) -> str:
     )
 
 
-def _causes(stages: Sequence[DifferenceStage]) -> Iterator[str]:
-    yield "causes" if stages else "causes: none"
+def _causes(stages: Sequence[DifferenceStage]) -> Iterator[Fact]:
+    if not stages:
+        yield _fact("cause", "none")
     for stage in stages:
         cause_text = ", ".join(
             f"{cause.label} {cause.before} -> {cause.after}"
@@ -117,27 +150,33 @@ def _causes(stages: Sequence[DifferenceStage]) -> Iterator[str]:
         n = sum(map(len, stage.verdicts.values()))
         moved = f"{plural(stage.metrics, 'metric')}, {plural(n, 'verdict')}"
         effect = moved if stage.metrics or n else "without effect"
-        yield f"  {cause_text}: {effect}"
+        yield _fact("cause", f"{cause_text}: {effect}")
 
 
-def _metrics(changed: Sequence[ChangedMetric]) -> Iterator[str]:
-    """A line a metric; further parts stand below the first."""
-    width = max(len(metric.path) for metric in changed)
-    yield f"  {'metric':<{width}}  {'before':>8}  {'after':>8}  {'change':>9}  by cause"
+def _metrics(changed: Sequence[ChangedMetric]) -> TableBlock:
+    """A row a metric; one with several causes has a further row for each."""
+    rows: list[tuple[str, ...]] = []
     for metric in changed:
-        head = (
-            f"{metric.path:<{width}}  {number(metric.before):>8}  "
-            f"{number(metric.after):>8}  {signed(metric.change):>9}"
-        )
-        for part in metric.parts:
-            if part.change is None or part.change:
-                yield f"  {head}  {_short(part)}"
-                head = " " * len(head)
+        parts = [part for part in metric.parts if part.change is None or part.change]
+        whole = signed(metric.change)
+        before, after = number(metric.before), number(metric.after)
+        if len(parts) == 1:
+            rows.append((metric.path, before, after, whole, _names(parts[0])))
+            continue
+        rows.append((metric.path, before, after, whole, ""))
+        rows += [("", "", "", signed(part.change), _names(part)) for part in parts]
+    columns = (
+        Words("metric"),
+        Numbers("before"),
+        Numbers("after"),
+        Numbers("change"),
+        Words("by"),
+    )
+    return TableBlock(columns, rows, is_wide=True)
 
 
-def _short(part: CauseShare) -> str:
-    names = " and ".join(cause.name or cause.kind for cause in part.causes)
-    return names if part.change is None else f"{signed(part.change):>9} {names}"
+def _names(part: CauseShare) -> str:
+    return " and ".join(cause.name or cause.kind for cause in part.causes)
 
 
 def labels(causes: Sequence[Cause]) -> str:
@@ -145,33 +184,34 @@ def labels(causes: Sequence[Cause]) -> str:
     return " and ".join(cause.label for cause in causes)
 
 
-def _items(metric: ChangedMetric, top: int) -> Iterator[str]:
+def _items(metric: ChangedMetric, top: int) -> Iterator[Block]:
     for part in metric.parts:
         if not part.items:
             continue
         yield (
-            f"  {metric.path}, {labels(part.causes)}: {signed(part.change)} by "
+            f"  {metric.path} by item, {labels(part.causes)}: {signed(part.change)} by "
             f"{plural(len(part.items), 'item')}"
         )
-        for item in part.items[:top]:
-            yield f"    {signed(item.share):>10}  {_moved(item)}  {item.item}"
+        rows = [
+            (signed(item.share), number(item.before), number(item.after), item.item)
+            for item in part.items[:top]
+        ]
         rest = part.items[top:]
         if rest:
-            yield f"    {signed(_sum(rest)):>10}  {len(rest):,} more: --top, or --json"
+            more = f"{len(rest):,} more: --top, or --json"
+            rows.append((signed(_sum(rest)), "", "", more))
+        columns = (
+            Numbers("change"),
+            Numbers("before"),
+            Numbers("after"),
+            Words("item"),
+        )
+        yield TableBlock(columns, rows, indent=4, is_wide=True)
 
 
 def _sum(items: Sequence[ItemShare]) -> Fraction | None:
     shares = [item.share for item in items if item.share is not None]
     return sum(shares, Fraction()) if shares else None
-
-
-def _moved(item: ItemShare) -> str:
-    """Before and after; an item that is on one side alone came or went."""
-    if item.before is None:
-        return f"came as {number(item.after)}"
-    if item.after is None:
-        return f"went as {number(item.before)}"
-    return f"{number(item.before)} -> {number(item.after)}"
 
 
 def _verdicts(stages: Sequence[DifferenceStage], top: int) -> Iterator[str]:
@@ -189,7 +229,7 @@ def verdict_tally(changes: Sequence[VerdictChange]) -> str:
     """How many verdicts changed, and to which side."""
     gained = sum(change.right > 0 for change in changes)
     ceased = sum(change.right < 0 for change in changes)
-    return f"{len(changes):,} changed, {gained:,} became right, {ceased:,} became wrong"
+    return f"{len(changes):,} changed, {gained:,} became right, {ceased:,} ceased to be"
 
 
 def judged_first(changes: Sequence[VerdictChange]) -> list[VerdictChange]:
@@ -217,7 +257,7 @@ def sides(change: VerdictChange) -> tuple[str, str]:
         for side, text in zip(present_sides, texts, strict=True)
     }
     before, after = (
-        marked.get(id(side), "none") for side in (change.before, change.after)
+        marked.get(id(side), "not judged") for side in (change.before, change.after)
     )
     return before, after
 

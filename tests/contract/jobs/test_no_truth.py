@@ -274,7 +274,7 @@ def test_models_are_compared_by_their_agreement(runs: Runs) -> None:
         assert runs.case.compared in done.out
         return
     assert "no metric to compare (a truth is needed" in done.out
-    assert "agreement of the " in done.out
+    assert "agreement  of the " in done.out
     named = runs.blind.command("compare", "--metric", "accuracy")
     assert named.code == 2
     assert "scored with a truth" in named.err

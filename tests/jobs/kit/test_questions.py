@@ -160,8 +160,9 @@ def test_the_sixth_job_runs_scores_explains_and_imports(
     def run(*words: str) -> str:
         return siftlog(*words, cwd=tmp_path, env=env).stdout
 
-    first = run("run", "treatments", *data, "--run-id", "floor")
-    assert "treatments  4 rows, 3 with a known truth" in first
+    run("run", "treatments", *data, "--run-id", "floor")
+    whole = run("score", "floor", "--no-record")
+    assert "treatments  4 rows, 3 with a known truth" in whole
     scores = tmp_path / "runs/floor/scores/1"
     assert "report.html" in run("report", "floor")
     assert (scores / "figures/accuracy.svg").is_file()

@@ -53,14 +53,20 @@ def test_a_difference_is_told_by_cause_and_item(home: Home) -> None:
     )
     lines = done.stdout.splitlines()
     assert lines[0] == "rated  run r  scoring 1 -> 3"
-    assert "  setting threshold 0.5 -> 0.25: 4 metrics, 1 verdict" in lines
-    assert [line.split() for line in lines[7:9]] == [
-        ["accuracy", "0.6667", "0.6667", "+0", "+0.3333", "gold"],
+    assert "cause      setting threshold 0.5 -> 0.25: 4 metrics, 1 verdict" in lines
+    at = lines.index("  metric    before   after   change  by")
+    assert [line.split() for line in lines[at + 1 : at + 4]] == [
+        ["accuracy", "0.6667", "0.6667", "+0"],
+        ["+0.3333", "gold"],
         ["-0.3333", "threshold"],
     ]
-    assert "       +0.3333  0 -> 1  P2/a" in lines
+    assert "    +0.3333       0      1  P2/a" in lines
     assert "  P1/<b>: 0.3 (right) -> 0.3 (wrong)" in lines
-    assert lines[-3].startswith("4 metrics changed")
+    text = " ".join(" ".join(lines).split())
+    assert "metrics 4 metrics changed" in text
+    assert (
+        "result accuracy of m-large: 0.6667 -> 0.6667 (+0), by input gold and" in text
+    )
     page = Page((home.path / "d.html").read_text(encoding="utf-8"))
     assert "rated: scoring 1 to 3 of run r" in page.text
     assert "P1/<b> 1 0 -0.3333" in page.text

@@ -35,7 +35,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def test_a_run_ends_with_the_place_of_its_report(ran: tuple[Path, str]) -> None:
     cwd, said = ran
-    assert "report: runs/r/scores/1/report.html\n" in said
+    assert "report    runs/r/scores/1/report.html\n" in said
     page = Page((_scoring(cwd) / "report.html").read_text(encoding="utf-8"))
     assert "Variant recall avg_variant_recall" in page.text
     assert "baseline/lexical 0.912 [0.576, 0.998] 8" in page.text

@@ -41,6 +41,12 @@ Model: TypeAlias = charts.PlottedModel[ModelResults]
 
 BAND_POINTS = 101
 
+MOST_BANDS = 2
+"""More of them hide one another."""
+
+MOST_LETTERS = 3
+"""Curves whose points have letters; of more, letters hide one another."""
+
 BY_FOLD = " (off the curve where folds have thresholds of their own)"
 """How a caption speaks of a point that no single threshold has."""
 
@@ -187,20 +193,24 @@ def _curves(plot: Plot) -> _Curves:
 def roc(plot: Plot) -> Drawing:
     """Plots the ROC curve of each model in its band, and the deployed thresholds."""
     curves = _curves(plot)
+    has_bands = len(curves) <= MOST_BANDS
     marks: list[Mark] = [ReferenceLine(way="diagonal", label="chance")]
     for model, gate in curves:
         label = _area_label(model, "AUROC")
         points = {point: (point.fpr, point.tpr) for point in gate.operating}
+        if has_bands:
+            marks.append(roc_band(gate.gated, plot.results.draws, model.series))
         marks += [
-            roc_band(gate.gated, plot.results.draws, model.series),
             thinned_line(
                 gate.points.fpr, gate.points.tpr, label=label, series=model.series
             ),
-            _deployed(points, model.series, is_single=len(curves) == 1),
+            _deployed(points, model.series, curves=len(curves)),
         ]
-    return _drawing(
+    drawing = _drawing(
         curves, "false positive rate", "true positive rate (sensitivity)", marks
     )
+    note = f" Bands: {plot.intervals}, at each false positive rate."
+    return replace(drawing, facts={**drawing.facts, "bands": note if has_bands else ""})
 
 
 def precision_recall(plot: Plot) -> Drawing:
@@ -223,7 +233,7 @@ def precision_recall(plot: Plot) -> Drawing:
         marks += [
             # a threshold's precision holds for the recall that it adds
             replace(line, x=(0.0, *line.x), y=(*line.y, line.y[-1]), steps=True),
-            _deployed(points, model.series, is_single=len(curves) == 1),
+            _deployed(points, model.series, curves=len(curves)),
         ]
     return _drawing(curves, "recall (sensitivity)", "precision", marks)
 
@@ -237,13 +247,16 @@ def _deployed(
     points: Mapping[DeployedPoint, tuple[Number, Number]],
     series: int,
     *,
-    is_single: bool,
+    curves: int,
 ) -> Points:
-    """Returns the points with their names; where lines are several, with letters."""
+    """Returns the points with their names; where curves are several, with letters."""
+    notes: tuple[str, ...] = ()
+    if curves <= MOST_LETTERS:
+        notes = tuple(point.name if curves == 1 else point.initial for point in points)
     return Points(
         x=tuple(x for x, _ in points.values()),
         y=tuple(y for _, y in points.values()),
-        notes=tuple(point.name if is_single else point.initial for point in points),
+        notes=notes,
         series=series,
     )
 
@@ -268,7 +281,10 @@ def _points_note(curves: _Curves) -> str:
         return "No threshold was deployed."
     if len(curves) == 1:
         return f"Points are where thresholds were set{BY_FOLD}."
-    words = dict.fromkeys(f"{point.initial} {point.name}" for point in points)
+    words = dict.fromkeys(
+        f"{point.initial} {point.name}" if len(curves) <= MOST_LETTERS else point.name
+        for point in points
+    )
     return f"Points are where thresholds were set{BY_FOLD}: {', '.join(words)}."
 
 

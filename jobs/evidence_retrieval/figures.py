@@ -279,8 +279,7 @@ CHARTS = (
         title="ROC: evidence or none",
         caption="Share of the queries with evidence that are found (up), against the "
         "share of the queries without that raise a false alarm (right), over every "
-        "threshold; the nearer to the upper left, the better. Bands: {intervals}, at "
-        "each false positive rate. {points}",
+        "threshold; the nearer to the upper left, the better.{bands} {points}",
         panels=curve_figures.roc,
     ),
     Chart(

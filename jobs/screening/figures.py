@@ -62,9 +62,11 @@ def _recall(plot: Plot) -> Iterator[Panel]:
         mean = np.mean([np.interp(GRID, x, y) for x, y in curves], axis=0)
         singles = curves if len(curves) <= MOST_CURVES else []
         yield Panel(
-            title=f"{model.name}, {plural(len(curves), 'review')}",
+            title=model.name,
             x=Axis(label="share of records read", lo=0, hi=1),
-            y=Axis(label="recall", lo=0, hi=1),
+            y=Axis(
+                label=f"recall, mean of {plural(len(curves), 'review')}", lo=0, hi=1
+            ),
             square=True,
             marks=(
                 ReferenceLine(way="diagonal"),

@@ -90,6 +90,9 @@ ROUND = (1, 2, 2.5, 5, 10)
 TITLE = 72
 """Characters of a title along the width of a page."""
 
+TITLE_LINES = 3
+"""Lines of a title, at most."""
+
 KEY = 7
 """Characters that the key before an entry of a legend takes."""
 
@@ -172,7 +175,11 @@ def draw_figure(figure: Figure) -> Canvas:
     is_narrow = columns == 1 and all(map(_fits_column, figure.panels))
     width = COLUMN_IN if is_narrow else PAGE_IN
     room = width / columns
-    heights = [max(_height(panel, room) for panel in row) for row in rows]
+    heights = [
+        max(_height(panel, room) for panel in row)
+        + LINE_IN * max(len(_title_lines(panel.title, room)) - 1 for panel in row)
+        for row in rows
+    ]
     names = _legend_names(figure)
     legend = _legend_columns(names, int(ROOM * width / PAGE_IN))
     legend_height = LEGEND_IN * -(-len(names) // legend) if names else 0.0
@@ -205,7 +212,9 @@ def _height(panel: Panel, width: float) -> float:
     if any(isinstance(mark, Heatmap) for mark in panel.marks):
         return width
     if not panel.y.names:
-        return panel.height * (min(COLUMN_IN, width) if panel.square else ROW_IN)
+        # a square takes the whole width, so that its title needs height of its own
+        square = min(COLUMN_IN, width) + LINE_IN
+        return panel.height * (square if panel.square else ROW_IN)
     bars = sum(isinstance(mark, Bars) for mark in panel.marks)
     points = [mark for mark in panel.marks if isinstance(mark, Points)]
     rows = Counter(round(y) for mark in points for y in mark.y if y is not None)
@@ -219,7 +228,7 @@ def _height(panel: Panel, width: float) -> float:
 def _panel(axes: Axes, panel: Panel, width: float) -> None:
     PanelPainter(axes=axes, panel=panel).draw()
     if panel.title:
-        axes.set_title(one_line_title(panel.title, int(TITLE * width / PAGE_IN)))
+        axes.set_title("\n".join(_title_lines(panel.title, width)))
     axes.set_xlabel(safe_text(panel.x.label))
     axes.set_ylabel(safe_text(panel.y.label))
     is_counted = _is_counted(panel)
@@ -230,6 +239,24 @@ def _panel(axes: Axes, panel: Panel, width: float) -> None:
     _row_notes(axes, panel.row_notes)
     if panel.square:
         axes.set_aspect("equal", adjustable="box")
+
+
+def _title_lines(title: str, width: float) -> list[str]:
+    """The lines of a panel's title: names of models are long, and differ anywhere.
+
+    Args:
+        title: of a panel.
+        width: of the panel in inches.
+    """
+    room = int(TITLE * width / PAGE_IN)
+    whole = one_line_title(title, room * TITLE_LINES)
+    lines: list[str] = []
+    while len(whole) > room and len(lines) < TITLE_LINES - 1:
+        # after the last mark that ends a part of a name, if it is not far
+        end = max(whole.rfind(mark, room // 2, room) for mark in "/-_ .:") + 1 or room
+        lines.append(whole[:end].rstrip())
+        whole = whole[end:]
+    return [*lines, one_line_title(whole, room)]
 
 
 def _is_counted(panel: Panel) -> bool:

@@ -8,7 +8,7 @@ style, marker and hatching change with the colour.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, assert_never
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ft2font import FT2Font
+from matplotlib.text import Annotation
 
 from jobs.kit.text_format import UNDEFINED
 from runner.scorecard import (
@@ -225,6 +226,7 @@ class PanelPainter:
         """Draw all of them, each kind above those that would hide it."""
         groups = [mark for mark in self.panel.marks if isinstance(mark, Bars)]
         floor = [0.0] * len(self.names)
+        self._undefined(self.empty_rows, FAINT)
         for mark in self.panel.marks:
             match mark:
                 case Bars():
@@ -285,7 +287,14 @@ class PanelPainter:
         x, y = numbers(mark.x), numbers(mark.y)
         self._intervals(y if self.lies else x, mark.lo, mark.hi, mark_style.color)
         if self.lies:
-            self._undefined(y, mark.x, mark_style.color)
+            self._undefined(
+                (
+                    at
+                    for at, value in zip(y, mark.x, strict=True)
+                    if value is None and round(at) not in self.empty_rows
+                ),
+                mark_style.color,
+            )
         self.axes.plot(
             x,
             y,
@@ -302,6 +311,9 @@ class PanelPainter:
         for at_x, at_y, text in zip(x, y, mark.notes, strict=bool(mark.notes)):
             if math.isnan(at_x) or math.isnan(at_y):
                 continue
+            noted = [(note.xy, note.get_text()) for note in self._notes]
+            if ((at_x, at_y), safe_text(text)) in noted:
+                continue  # as where two curves begin
             # towards the middle: beyond the frame it would make the picture smaller
             is_left = _share(at_x, self.panel.x) > FAR
             is_low = _share(at_y, self.panel.y) < 1 - FAR
@@ -322,6 +334,11 @@ class PanelPainter:
                 zorder=4,
             )
 
+    @property
+    def _notes(self) -> list[Annotation]:
+        """The texts beside points that were drawn before."""
+        return [text for text in self.axes.texts if isinstance(text, Annotation)]
+
     def _bars(self, mark: Bars, slot: int, of: int) -> None:
         mark_style = series_style(mark.series)
         breadth = BREADTH / of
@@ -330,25 +347,36 @@ class PanelPainter:
         heights = [0.0 if value is None else value for value in mark.values]
         self._bar(mark, positions, heights, breadth=breadth * 0.92)
         self._intervals(positions, mark.lo, mark.hi, INK, zorder=3)
-        self._undefined(positions, mark.values, mark_style.color)
+        undefined = zip(positions, mark.values, strict=True)
+        self._undefined(
+            (at for at, value in undefined if value is None), mark_style.color
+        )
 
-    def _undefined(
-        self, positions: Sequence[float], values: Sequence[Number], color: str
-    ) -> None:
+    @property
+    def empty_rows(self) -> frozenset[int]:
+        """Rows of a panel whose points all have no value."""
+        points = [mark for mark in self.panel.marks if isinstance(mark, Points)]
+        values: dict[int, list[Number]] = {}
+        for mark in points if self.lies else ():
+            for x, y in zip(mark.x, mark.y, strict=True):
+                if y is not None:
+                    values.setdefault(round(y), []).append(x)
+        return frozenset(row for row, of_row in values.items() if {*of_row} == {None})
+
+    def _undefined(self, positions: Iterable[float], color: str) -> None:
         """Say so where there is no value."""
-        for at, value in zip(positions, values, strict=True):
-            if value is None and not math.isnan(at):
-                x, y = (0.0, at) if self.lies else (at, 0.0)
-                self.axes.annotate(
-                    UNDEFINED,
-                    (x, y),
-                    xytext=(3, 0) if self.lies else (0, 3),
-                    textcoords="offset points",
-                    ha="left" if self.lies else "center",
-                    va="center" if self.lies else "bottom",
-                    fontsize=NOTE_PT,
-                    color=color,
-                )
+        for at in positions:
+            x, y = (0.0, at) if self.lies else (at, 0.0)
+            self.axes.annotate(
+                UNDEFINED,
+                (x, y),
+                xytext=(3, 0) if self.lies else (0, 3),
+                textcoords="offset points",
+                ha="left" if self.lies else "center",
+                va="center" if self.lies else "bottom",
+                fontsize=NOTE_PT,
+                color=color,
+            )
 
     def _stack(self, mark: Stack, floor: list[float]) -> None:
         """Lay a part on the *floor*, and raise it."""

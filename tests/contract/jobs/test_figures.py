@@ -8,14 +8,15 @@ from xml.etree import ElementTree as ET
 import matplotlib as mpl
 import pytest
 
-from jobs.kit.report.figures import draw_figure
+from jobs.kit.report.figures import LONGEST_IN, MM, draw_figure
 from jobs.kit.report.plot_marks import RC
 from runner.score.scoring import effective_settings, replayed
-from runner.scorecard import Figure
+from runner.scorecard import Category, Figure, Heatmap, LineSeries, ReferenceLine
 from store.database import open_reader
 from store.runs import RunFolder
 from store.tables import last_seq
 from tests.contract.jobs.jobs import JobCase, SampleRuns
+from tests.drawn_text import overlapping
 from tests.jobs.kit.report.reported import Page
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -81,8 +82,33 @@ def test_each_figure_has_a_title_a_caption_and_axes_with_names(
         assert any(axis.label or axis.names for axis in axes), figure.name
 
 
+def test_each_model_has_one_style_in_all_figures(
+    case: JobCase, sample_runs: SampleRuns, figures: Sequence[Figure]
+) -> None:
+    series = {
+        model: at for at, model in enumerate(sample_runs.of(case).card()["models"])
+    }
+    seen = set()
+    for figure in figures:
+        for panel in figure.panels:
+            for mark in panel.marks:
+                if isinstance(mark, Heatmap | ReferenceLine):
+                    continue
+                # of a panel for one model its marks are the model's, or of categories
+                for model in (mark.label, panel.title):
+                    if model in series and not isinstance(mark.series, Category):
+                        where = figure.name, model
+                        faint = isinstance(mark, LineSeries) and mark.faint
+                        assert faint or mark.series == series[model], where
+                        seen.add(model)
+                # and no other mark has the style of a model
+                if mark.series is not None and not isinstance(mark.series, Category):
+                    assert mark.series in series.values(), figure.name
+    assert seen == {*series}
+
+
 def test_nothing_of_a_figure_is_cut_off(figures: Sequence[Figure]) -> None:
-    cut = set()
+    cut, hidden = set(), {}
     for figure in figures:
         with mpl.rc_context():
             mpl.rcdefaults()
@@ -93,4 +119,9 @@ def test_nothing_of_a_figure_is_cut_off(figures: Sequence[Figure]) -> None:
         ends = (-drawn.x0, -drawn.y0, drawn.x1 - width, drawn.y1 - height)
         if max(ends) > SLACK_IN:
             cut.add(figure.name)
+        if pairs := overlapping(canvas):
+            hidden[figure.name] = pairs
+        assert round(width / MM) in {88, 180}
+        assert height <= LONGEST_IN
     assert not cut
+    assert not hidden

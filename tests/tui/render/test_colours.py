@@ -17,6 +17,7 @@ from textual.app import App
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
+from tests.colour_vision import VISIONS, contrast, distance, lab
 from tui.render.colours import (
     COLOUR_THEMES,
     CONTRAST,
@@ -72,103 +73,33 @@ def test_lines_that_have_no_style_stay() -> None:
     assert NoColours(is_dark=True).apply([segment], GROUND) == [segment]
 
 
-#: Machado, Oliveira, Fernandes 2009, table of severity 1.0; on linear RGB.
-MACHADO: dict[str, tuple[tuple[float, ...], ...]] = {
-    "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-    "protanopia": (
-        (0.152286, 1.052583, -0.204868),
-        (0.114503, 0.786281, 0.099216),
-        (-0.003882, -0.048116, 1.051998),
-    ),
-    "deuteranopia": (
-        (0.367322, 0.860646, -0.227968),
-        (0.280085, 0.672501, 0.047413),
-        (-0.011820, 0.042940, 0.968881),
-    ),
-    "tritanopia": (
-        (1.255528, -0.076749, -0.178779),
-        (-0.078411, 0.930809, 0.147602),
-        (0.004733, 0.691367, 0.303900),
-    ),
-}
-#: sRGB to XYZ, D65 (IEC 61966-2-1).
-XYZ = (
-    (0.4124564, 0.3575761, 0.1804375),
-    (0.2126729, 0.7151522, 0.0721750),
-    (0.0193339, 0.1191920, 0.9503041),
-)
-WHITE = (0.95047, 1.0, 1.08883)
 COLOURED = [DARK, LIGHT, CONTRAST]
-
-Vector = tuple[float, ...]
-
-
-def _linear(colour: str) -> Vector:
-    values = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    return tuple(
-        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
-        for value in values
-    )
-
-
-def _times(matrix: tuple[Vector, ...], vector: Vector) -> Vector:
-    return tuple(sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix)
-
-
-def _luminance(colour: str) -> float:
-    return _times(XYZ, _linear(colour))[1]
-
-
-def _contrast(one: str, other: str) -> float:
-    dim, bright = sorted((_luminance(one), _luminance(other)))
-    return (bright + 0.05) / (dim + 0.05)
-
-
-def _root(value: float) -> float:
-    """The curve of CIE 1976 L*a*b*."""
-    linear: float = value * 841 / 108 + 4 / 29
-    return float(value ** (1 / 3)) if value > 216 / 24389 else linear
-
-
-def _lab(colour: str, vision: str) -> Vector:
-    seen = _times(MACHADO[vision], _linear(colour))
-    clamped = tuple(min(1.0, max(0.0, value)) for value in seen)
-    x, y, z = (
-        _root(value / white)
-        for value, white in zip(_times(XYZ, clamped), WHITE, strict=True)
-    )
-    return (116 * y - 16, 500 * (x - y), 200 * (y - z))
-
-
-def _distance(one: Vector, other: Vector) -> float:
-    """CIE76."""
-    return float(sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5)
 
 
 def test_the_formulas_know_black_white_and_red() -> None:
-    assert _contrast("#000000", "#ffffff") == pytest.approx(21, abs=0.01)
-    assert _lab("#ffffff", "normal") == pytest.approx((100, 0, 0), abs=0.01)
-    assert _lab("#ff0000", "normal") == pytest.approx((53.24, 80.09, 67.2), abs=0.1)
+    assert contrast("#000000", "#ffffff") == pytest.approx(21, abs=0.01)
+    assert lab("#ffffff", "normal") == pytest.approx((100, 0, 0), abs=0.01)
+    assert lab("#ff0000", "normal") == pytest.approx((53.24, 80.09, 67.2), abs=0.1)
 
 
 @pytest.mark.parametrize("palette", COLOUR_THEMES, ids=lambda palette: palette.name)
 def test_every_state_can_be_read_on_its_ground(palette: ColourTheme) -> None:
     for colour in (*astuple(palette.states), palette.accent, palette.foreground):
-        assert _contrast(colour, palette.background) >= 4.5
-    assert _contrast(palette.foreground, palette.background) >= 7
-    assert _contrast(palette.foreground, palette.panel) >= 7
+        assert contrast(colour, palette.background) >= 4.5
+    assert contrast(palette.foreground, palette.background) >= 7
+    assert contrast(palette.foreground, palette.panel) >= 7
 
 
-@pytest.mark.parametrize("vision", MACHADO)
+@pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize("palette", COLOURED, ids=lambda palette: palette.name)
 def test_any_two_states_differ_for_every_eye(palette: ColourTheme, vision: str) -> None:
-    seen = [_lab(colour, vision) for colour in astuple(palette.states)]
-    assert min(_distance(a, b) for a, b in combinations(seen, 2)) >= 20
+    seen = [lab(colour, vision) for colour in astuple(palette.states)]
+    assert min(distance(a, b) for a, b in combinations(seen, 2)) >= 20
 
 
 def test_the_high_contrast_is_higher() -> None:
     assert all(
-        _contrast(colour, CONTRAST.background) >= 7
+        contrast(colour, CONTRAST.background) >= 7
         for colour in astuple(CONTRAST.states)
     )
 

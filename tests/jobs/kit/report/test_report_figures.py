@@ -48,7 +48,7 @@ def test_figures_are_the_same_bytes_in_every_process(tmp_path: Path, seed: str) 
         "import sys; from pathlib import Path; "
         "from jobs.kit.report.figures import write_figures; "
         "from tests.jobs.kit.report.reported import FIGURES; "
-        "write_figures(FIGURES, Path(sys.argv[1]))"
+        "write_figures(FIGURES, Path(sys.argv[1]), ('svg', 'png', 'pdf'))"
     )
     # a person's own style, and another language, change nothing
     (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\nfont.size: 30\n")
@@ -61,11 +61,12 @@ def test_figures_are_the_same_bytes_in_every_process(tmp_path: Path, seed: str) 
             "PYTHONPATH": PATH,
             "LC_ALL": "C.UTF-8",
             "TZ": "Asia/Tokyo",
+            "SOURCE_DATE_EPOCH": f"{seed}00000",
         },
         check=True,
         timeout=60,
     )
-    write_figures(FIGURES, tmp_path / "here")
+    write_figures(FIGURES, tmp_path / "here", ("svg", "png", "pdf"))
     assert _files(tmp_path / "there") == _files(tmp_path / "here")
 
 

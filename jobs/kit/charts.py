@@ -294,7 +294,8 @@ def headline_figure(
     filled = {
         path: metrics
         for path, metrics in rows.items()
-        if any(metric and metric.value is not None for metric in metrics)
+        # counts have no place on an axis of results
+        if any(metric and isinstance(metric.value, float) for metric in metrics)
     }
     shares = [path for path, of in filled.items() if all(map(_is_share, of))]
     others = [path for path in filled if path not in shares]

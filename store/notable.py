@@ -81,7 +81,7 @@ class Reason:
 def _all_wrong(item: ItemSigns) -> float:
     if item.models == 1 or item.wrong_models < item.models or item.right:
         return 0
-    return 10 if item.wrong_labels == 1 else 8
+    return (10 if item.wrong_labels == 1 else 8) + (item.confidence or 0)
 
 
 def _all_wrong_words(item: ItemSigns) -> str:
@@ -130,7 +130,9 @@ REASONS: Final = (
     Reason(
         "wrong",
         lambda item: float(item.wrong > 0 and not item.right and not _all_wrong(item)),
-        lambda item: f"wrong ({_of(item.wrong, item.answers)})",
+        lambda item: (
+            f"wrong ({_of(item.wrong, item.answers)})" if item.answers > 1 else "wrong"
+        ),
     ),
 )
 """Reasons to read an item, the most telling first."""

@@ -22,12 +22,12 @@ def joined_words(values: Iterable[object]) -> str:
 
 
 def listed(texts: Iterable[str], most: int = 6) -> str:
-    """The first *most* texts, and how many more there are.
+    """The first *most* texts without their full stops, and how many more there are.
 
     >>> listed(["dose", "age", "sex"], most=2)
     'dose; age; and 1 more'
     """
-    every = [*texts]
+    every = [text.strip().rstrip(".") for text in texts]
     more = len(every) - most
     return "; ".join([*every[:most], *([f"and {more:,} more"] if more > 0 else [])])
 

@@ -427,9 +427,9 @@ def _page(
 
 def describe(dataset: InvestigationDataset, /) -> Iterator[str]:
     """Yields what is asked about the papers: variants, and kinds of questions."""
-    papers = plural(len(dataset.bench) or len(dataset.questions), "paper")
-    if dataset.settings.mode != "questions":
-        yield f"Which genetic variants does each of {papers} study?"
+    n = len(dataset.bench) or len(dataset.questions)
+    if n and dataset.settings.mode != "questions":
+        yield f"Which genetic variants does each of {plural(n, 'paper')} study?"
     pipelines = Counter(
         question.pipeline for of in dataset.questions.values() for question in of
     )

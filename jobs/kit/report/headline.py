@@ -6,6 +6,7 @@ the comparisons of the run say so (`jobs.kit.comparison`), and nowhere else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -25,8 +26,8 @@ from store.read.usage import dollars
 NAMED_MODELS: Final = 8
 """Models that the header names."""
 
-DECIDED_PAIRS: Final = 3
-"""Pairs of models that a sentence names."""
+NAMED_WINNERS: Final = 3
+"""Models that a sentence names which are better than some others."""
 
 BETTER_WORDS: Final[Mapping[Direction, str]] = {
     "higher": "higher is better",
@@ -126,7 +127,7 @@ def results(reported: ReportSource) -> Iterator[Element]:
     best = [
         _best(compared.get(path), of) for path, of in zip(paths, columns, strict=True)
     ]
-    yield html_table(
+    table_element = html_table(
         _caption(card),
         [Words("model"), *(Numbers(_first(of).label) for of in columns)],
         [
@@ -142,6 +143,7 @@ def results(reported: ReportSource) -> Iterator[Element]:
         ["", *map(_key, columns)],
         is_stacked=True,
     )
+    yield element("div", table_element, class_="results")
     yield from _comparison(compared, dict(zip(paths, columns, strict=True)))
 
 
@@ -184,7 +186,7 @@ def _cell(metric: Metric | None, *, is_best: bool) -> Child:
     texts = (
         metric_interval(metric),
         f"n = {metric_count(metric)}",
-        metric_target(metric),
+        f"target {metric_target(metric)}" if metric.target else "",
     )
     lines = (element("span", text, class_="ends") for text in texts if text)
     return value, lines
@@ -223,19 +225,22 @@ def _comparison(
 
 
 def _sentence(standing: MetricStanding, of: Mapping[str, Metric]) -> str:
+    others = len(of) - 1
     best = _best(standing, of)
+    if best is not None and others == 1:
+        (other,) = (model for model in of if model != best)
+        return f"{best} is better than {other}"
     if best is not None:
-        others = [model for model in of if model != best]
-        more = len(others) - DECIDED_PAIRS
-        if more > 0:
-            others[DECIDED_PAIRS:] = [f"{more} more"]
-        return f"{best} is better than {' and '.join(others)}"
+        return f"{best} is better than each of the {others} others"
     if standing.has_too_few:
         return f"no best model, too few {standing.cluster}s to compare"
-    texts = [f"{winner} is better than {loser}" for winner, loser in standing.decided]
-    more = len(texts) - DECIDED_PAIRS
-    if more > 0:
-        texts[DECIDED_PAIRS:] = [f"{more} more pairs differ"]
-    if not texts:
+    wins = Counter(winner for winner, _ in standing.decided)
+    if not wins:
         return "no best model, no clear difference"
-    return f"no best model; {', '.join(texts)}; no other clear difference"
+    texts = [
+        f"{model} is better than {n} of {others}" for model, n in wins.most_common()
+    ]
+    more = len(texts) - NAMED_WINNERS
+    if more > 0:
+        texts[NAMED_WINNERS:] = [f"{more} more than some"]
+    return f"no best model; {', '.join(texts)}"

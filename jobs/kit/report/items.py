@@ -91,7 +91,7 @@ def _reply(reply: NotableReply) -> Iterator[Element]:
     marks = [
         "" if p is None else f"confidence {p:.2f}",
         "quote not in the text" if verdict.is_grounded is False else "",
-        verdict.rule if verdict.is_unparsed else "",
+        verdict.rule,
     ]
     replicate = f", replicate {reply.replicate}" if reply.replicate > 1 else ""
     yield element(

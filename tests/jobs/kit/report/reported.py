@@ -214,7 +214,8 @@ def written(folder: Path, card: Scorecard = CARD, long: int = 50) -> str:
 
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main"),
-    *("section", "footer", "h1", "h2", "h3", "p", "a", "ul", "li", "dl", "dt", "dd"),
+    *("section", "footer", "h1", "h2", "h3", "h4", "p", "a", "ul", "li"),
+    *("dl", "dt", "dd", "mark"),
     *("div", "span", "strong", "code", "table", "caption", "thead", "tbody", "tr"),
     *("th", "td", "figure", "figcaption", "img", "details", "summary", "wbr"),
 }

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.kit.report.details import costs
 from jobs.kit.report.html import element
-from jobs.kit.report.page import costs, notices
+from jobs.kit.report.page import notices
 from runner.scorecard import (
     Axis,
     Figure,
@@ -146,33 +147,33 @@ def test_a_headline_says_what_it_is_what_it_means_and_where_it_stands(
 ) -> None:
     for words in (
         "Area under the curve auroc higher is better How well it tells yes from no.",
-        "yes from no. auroc@1",
         "lab/m 0.811 0.811 ± 0.004 [0.800, 0.820] 90 of 100 all >= 0.85 fail",
-        "F1 f1 Both in one. f1@1 lab/m n/a",
+        "F1 f1 Both in one. lab/m n/a",
     ):
         assert words in page.text
 
 
-def test_a_definition_of_its_own_stands_beside_the_model_that_has_it(
-    tmp_path: Path,
-) -> None:
+def test_numbers_come_before_their_definition(page: Page) -> None:
+    _, metrics = page.text.split("Headline metrics: meaning and definition", 1)
+    assert metrics.index("lab/k 0.900") < metrics.index("auroc@1")
+
+
+def test_a_definition_of_its_own_names_the_model_that_has_it(tmp_path: Path) -> None:
     first, second = CARD.models["lab/m"][0], CARD.models["lab/k"][0]
     other = replace(second, definition="auroc@1; B_used=1999")
     models = {"lab/m": (first,), "lab/k": (other,)}
     page = Page(written(tmp_path, replace(CARD, models=models, figures=())))
-    results, _ = page.text.split("Findings What a reader", 1)
-    assert "lab/k auroc@1; B_used=1999 0.900" in results
-    assert "lab/m 0.811" in results
+    assert "lab/m: auroc@1 lab/k: auroc@1; B_used=1999" in page.text
 
 
 def test_results_begin_with_models_by_headline_metrics(page: Page) -> None:
-    _, results = page.text.split("Results Headline metrics by model", 1)
-    first, _ = results.split("Look here first.", 1)
-    assert first.endswith(
-        "metric better lab/m lab/k n "
-        "Area under the curve auroc higher 0.811 [0.800, 0.820] 0.900 100 "
-        "F1 f1 - n/a - 0 "
-    )
+    _, rest = page.text.split("Results Below each value: its interval", 1)
+    table, _ = rest.split("Findings What a reader", 1)
+    assert (
+        "model Area under the curve higher is better F1 "
+        "lab/m 0.811 [0.800, 0.820] n = 90 of 100 target >= 0.85 fail n/a n = 0 "
+        "lab/k 0.900 n = 100 - "
+    ) in table
 
 
 def test_columns_have_words_above_their_keys(page: Page) -> None:
@@ -185,25 +186,26 @@ def test_a_metric_that_is_no_headline_stands_among_the_details_only(page: Page) 
     assert "detail - 7" in rest
 
 
-def test_what_the_input_has_nothing_for_is_said_with_the_results(
+def test_what_the_input_has_nothing_for_is_said_with_the_findings(
     tmp_path: Path, page: Page
 ) -> None:
     card = replace(CARD, not_available=(f"ranking: {HOSTILE}",), figures=())
     text = written(tmp_path, card)
     Page(text).assert_closed()
-    results, _ = Page(text).text.split("Findings What a reader", 1)
-    assert "Not available ranking: " in results
+    _, findings = Page(text).text.split("Findings What a reader", 1)
+    assert "Not available (1) ranking: " in findings
     assert "Not available" not in page.text
 
 
 def test_an_undefined_number_is_neither_nought_nor_blank(page: Page) -> None:
     assert "lab/k n/a 5678" in page.text
     assert "lab/m 0.123 1234" in page.text
-    assert "cost in US dollars ?" in page.text
+    assert "cost ?" in page.text
+    assert "cost not known: a price is missing" in page.text
 
 
 def test_what_must_be_known_first_stands_before_the_first_number(page: Page) -> None:
-    before, _ = page.text.split("Results Headline metrics by model", 1)
+    before, _ = page.text.split("Results Below each value", 1)
     assert "3 tasks that the settings need are missing from the run" in before
     assert "1 findings are errors" in before
 
@@ -231,15 +233,16 @@ def test_errors_come_before_remarks(page: Page) -> None:
     assert page.text.index("A leak.") < page.text.index("Some drift.")
 
 
-def test_what_the_numbers_do_not_show_has_a_section_of_its_own(page: Page) -> None:
-    limits, findings = (page.text.rindex(part) for part in ("Limits", "Findings"))
-    assert limits < page.text.index("They are but four.") < findings
+def test_what_the_numbers_do_not_show_comes_after_the_findings(page: Page) -> None:
+    assert page.text.index("Some drift.") < page.text.index(
+        "What the numbers do not show They are but four."
+    )
     assert page.text.count("They are but four.") == 1
 
 
-def test_a_report_begins_with_its_headline_table(text: str) -> None:
+def test_tables_begin_with_the_headline_table(text: str) -> None:
     page = Page(text)
-    assert page.text.index("Look here first.") < page.text.index("The headline metrics")
+    assert page.text.index("Look here first.") < page.text.index("One row a model.")
     assert "are in first.csv" in page.text
     # half an interval is none, what no row has is left out, long names may be broken
     assert "micro.<wbr>rate<" in text
@@ -259,7 +262,7 @@ def test_settings_that_differ_stand_beside_their_default(page: Page) -> None:
     assert "tau 0.4 0.5" in page.text
 
 
-def test_no_path_and_no_time_is_in_the_page(text: str, tmp_path: Path) -> None:
+def test_no_path_and_no_clock_is_in_the_page(text: str, tmp_path: Path) -> None:
     assert "/somewhere" not in text
     assert str(tmp_path) not in text
     assert written(tmp_path) == text
@@ -289,11 +292,13 @@ def test_every_figure_is_inside_the_page(page: Page) -> None:
         base64.b64decode((image["src"] or "").partition(",")[2])
         for image in page.named("img")
     ]
-    assert len(pictures) == len(CARD.figures)
+    # and that of the headline metrics
+    assert len(pictures) == len(CARD.figures) + 1
     assert all(b"</svg>" in picture for picture in pictures)
 
 
-def test_a_scoring_without_figures_draws_none(tmp_path: Path) -> None:
-    page = Page(written(tmp_path, replace(CARD, figures=())))
+def test_a_scoring_without_numbers_draws_no_figure(tmp_path: Path) -> None:
+    page = Page(written(tmp_path, replace(CARD, figures=(), models={})))
+    assert "There is no metric." in page.text
     assert not page.named("img")
     assert not (tmp_path / "figures").exists()

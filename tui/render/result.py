@@ -247,17 +247,17 @@ def answer_lines(sheet: AnswerSheet, room: Room) -> list[Content]:
         )
         for at in range(len(sheet.columns))
     ]
-    used, kept = 0, 0
+    used, column_n = 0, 0
     for width in widths:
-        if kept and used + width > room.width:
+        if column_n and used + width > room.width:
             break
-        used, kept = used + width + 2, kept + 1
+        used, column_n = used + width + 2, column_n + 1
     columns = [
         PanelColumn(head, width, is_right=False)
-        for head, width in zip(sheet.columns[:kept], widths, strict=False)
+        for head, width in zip(sheet.columns[:column_n], widths, strict=False)
     ]
     flat = replace(room, has_lead=False, cursor=None)
-    rows = [list(row[:kept]) for row in sheet.rows]
+    rows = [list(row[:column_n]) for row in sheet.rows]
     return list(table_lines(columns, rows, flat).split("\n"))
 
 

@@ -55,14 +55,14 @@ def overview(snapshot: RunSnapshot, room: Room) -> Content:
 
 def _quality(snapshot: RunSnapshot, room: Room) -> list[str | Content]:
     """Return at most two warnings, or that there are none."""
-    found = list(warnings(snapshot))
-    if not found:
+    texts = list(warnings(snapshot))
+    if not texts:
         return []
     sign = room.glyphs.stalled
-    more = f" (and {len(found) - 2} more)" if len(found) > 2 else ""  # noqa: PLR2004
+    more = f" (and {len(texts) - 2} more)" if len(texts) > 2 else ""  # noqa: PLR2004
     return [
         Content.styled(one_line(f"{sign} {text}", room.width), "$state-waiting bold")
-        for text in [found[0], *(text + more for text in found[1:2])]
+        for text in [texts[0], *(text + more for text in texts[1:2])]
     ]
 
 

@@ -216,8 +216,8 @@ def _ungrounded(
         ]
         n = sum(n for _, n in shares)
         if n:
-            found = sum(share * n for share, n in shares) / n
-            yield model, ShareOf(value=max(0.0, 1.0 - found), n=n)
+            grounded = sum(share * n for share, n in shares) / n
+            yield model, ShareOf(value=max(0.0, 1.0 - grounded), n=n)
 
 
 def _answers(path: Path) -> AnswerSheet | None:

@@ -148,7 +148,7 @@ def test_seconds_that_are_long_ago_are_forgotten(
     done = [_done(number) for number in range(1, CALLS)]
     with open_reader(written(path, [RUN_STARTED], [plan_first(CALLS)], *done)) as log:
         whole = CompletionTail().read(log)
-        monkeypatch.setattr(history, "COMPLETIONS_KEPT_S", 0)
+        monkeypatch.setattr(history, "COMPLETIONS_SPAN_S", 0)
         seen = CompletionTail().read(log)
     assert seen.seconds == whole.seconds[-1:]
     assert seen.since_us == seen.seconds[0].second * 1_000_000

@@ -255,8 +255,8 @@ def _latency_course(answers: Sequence[tuple[int, str, float]]) -> LatencyCourse 
 
 COMPLETIONS_READ = 6_000
 """Events whose completed tasks one read finds, by index: some milliseconds."""
-COMPLETIONS_KEPT_S = 1_900
-"""Seconds kept: charts of longer windows have minutes."""
+COMPLETIONS_SPAN_S = 1_900
+"""Seconds that are remembered: charts of longer windows have minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,7 +310,7 @@ class CompletionTail:
                 cost_usd=usd(cost_pico) + (before.cost_usd if before else 0.0),
             )
         self._seq = last
-        self._forget(max(self._seconds, default=0) - COMPLETIONS_KEPT_S)
+        self._forget(max(self._seconds, default=0) - COMPLETIONS_SPAN_S)
         self._completions = Completions(
             since_us=self._since_us, seconds=tuple(self._seconds.values())
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +17,15 @@ from textual.pilot import Pilot
 
 from store.errors import LogBusy
 from store.events import Input, RunStarted
+from store.read.history import CompletedSecond, Completions
+from store.read.live import MinuteRow
+from store.read.usage import ReplyShares
 from store.runs import RunFolder
+from tests.replacing import replace
 from tests.store.memory_log import FakeClock
 from tests.tui.comparisons import FakeChild, pair, record
 from tests.tui.fake_events import FakeEvents
-from tests.tui.fake_history import FakeHeadline, FakeHistory
+from tests.tui.fake_history import HEADLINE, FakeHeadline, FakeHistory
 from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks, settled
 from tests.tui.golden_view import THEME, cells, styles
@@ -30,19 +35,23 @@ from tests.tui.sights import (
     FakeListing,
     FakeSource,
     every_state,
+    later,
     snapshot,
+    with_signs,
     with_status,
 )
 from tui.app import Monitor
 from tui.render.glyphs import ASCII, UNICODE
 from tui.run_screens import MonitorSources
 from tui.sources.config import RunSetup
+from tui.sources.result import ResultFinding, RunResult
 from tui.sources.run_list import ListedRun
-from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem
+from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotOrProblem
 from tui.terminal.shell import FilteringScreen, RefreshingScreen
 
 KEPT = Path(__file__).parent / "golden"
 SMALL, MIDDLE, WIDE, WIDEST = (80, 24), (100, 30), (120, 40), (160, 50)
+LARGE = (200, 60)
 BEGAN = RunStarted(
     run_id="r1",
     job="sample-job",
@@ -177,6 +186,10 @@ def _place(*keys: str) -> Act:
 
 async def _run(seat: Seat) -> None:
     await seat.write_at(SMALL, MIDDLE, WIDE, WIDEST)
+    busy = busy_for(seat.seen["live"])
+    await seat.look(busy)
+    await seat.write_at(SMALL, LARGE)
+    await seat.look(seat.seen["live"])
     await seat.pilot.resize_terminal(*SMALL)
     await seat.press("P")
     seat.write("a question")
@@ -184,6 +197,71 @@ async def _run(seat: Seat) -> None:
 
 async def _run_in_ascii(seat: Seat) -> None:
     await seat.write_at(SMALL, MIDDLE, WIDE, WIDEST, has_styles=False)
+    await seat.look(busy_for(seat.seen["live"]))
+    await seat.write_at(LARGE, has_styles=False)
+
+
+async def _endings(seat: Seat) -> None:
+    for state in ("finished", "lost"):
+        seen = seat.seen[state]
+        assert isinstance(seen, RunSnapshot)
+        seat.written.append(f"== {state}")
+        await seat.look(replace(seen, result=SCORED if state == "finished" else None))
+        await seat.write_at(SMALL, WIDE, has_styles=state == "finished")
+
+
+def busy_for(seen: SnapshotOrProblem | None) -> RunSnapshot:
+    """A run that was at work for six minutes, with two models that replied often."""
+    assert isinstance(seen, RunSnapshot)
+    seen = later(seen, 6 * 60)
+    start = seen.created_us // 1_000_000
+    seconds = tuple(
+        CompletedSecond(second=second, n=2 + second % 3, cost_usd=0.001)
+        for second in range(start, start + 6 * 60)
+    )
+    completed = Counter[int]()
+    for row in seconds:
+        completed[row.second // 60] += row.n
+    rows = tuple(
+        MinuteRow(
+            t=minute,
+            stage="ask",
+            model=model,
+            started=n // 2 + 3,
+            succeeded=n // 2,
+            failed=0,
+            retried=3,
+            tokens_in=400 * n,
+            tokens_out=30 * n,
+            cost_usd=0.03,
+        )
+        for minute, n in completed.items()
+        for model in ("m-large", "m-small")
+    )
+    faults = {"truncated": 3, "refused": 0, "filtered": 40, "empty": 0, "failed": 1}
+    replies = (
+        ReplyShares(model="m-large", replies=540, unparsed=4, **faults),
+        ReplyShares(model="m-small", replies=22, unparsed=4, **faults),
+    )
+    facts = replace(
+        seen.facts,
+        minutes=rows,
+        completed=dict(completed),
+        completions=Completions(since_us=seen.created_us, seconds=seconds),
+    )
+    seen = with_status(replace(seen, facts=facts), replies=replies, budget_usd=5.0)
+    return with_signs(seen, heartbeat_us=seen.now_us, success_us=seen.now_us)
+
+
+SCORED = RunResult(
+    number=1,
+    folder=Path("runs/r1/scores/1"),
+    headline=HEADLINE,
+    findings=(
+        ResultFinding(severity="warn", where="m-small", message="few replies", n=1),
+    ),
+    has_report=True,
+)
 
 
 _STATES = (*STATES, "quiet", "lost")
@@ -225,6 +303,7 @@ GOLDEN: Mapping[str, Act] = {
     "runs": _place(),
     "run": _run,
     "run-ascii": _run_in_ascii,
+    "endings": _endings,
     "states": _states,
     "tasks": _tasks,
     "task": _place("t", "j", "enter"),

@@ -79,7 +79,7 @@ def shared_lines(
     >>> shared_lines(16, [6, 4, 4], [None, 5, 9])
     [6, 5, 5]
     >>> shared_lines(9, [6, 4, 4], [None, 5, 9])
-    [0, 4, 5]
+    [0, 5, 4]
 
     Args:
         room: lines of the column.

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from store.fold_state import US_PER_S
+from store.read.history import CompletedSecond
 from store.read.live import AT_WORK, HOUR, MinuteRow
 from tui.render.charts import PlotAxis
-from tui.render.format import duration
 from tui.sources.run_snapshot import RunSnapshot
 
 _MINUTE = 60
@@ -25,7 +25,7 @@ STEPS = (
 TASKS_A_STEP = 24
 """Minimum mean number of tasks in a step: below, a curve shows mostly chance."""
 YOUNG_S = 10
-"""Seconds of observation from which a rate by the second is shown."""
+"""Seconds of observation from which a rate or a chart is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +34,6 @@ class Course:
 
     axis: PlotAxis
     values: tuple[float | None, ...]  #: one per step; None: unknown
-    seconds: int  #: length of the window
-
-    @property
-    def window(self) -> str:
-        """Describe its length."""
-        return f"last {duration(self.seconds)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,7 @@ class _Window:
     def axis(self, step: int) -> PlotAxis | None:
         """Return its whole steps; None: there is none."""
         first, last = -(-self.begin // step), self.end // step
-        if last <= first:
+        if last <= first or self.end - self.begin < YOUNG_S:
             return None
         return PlotAxis(first=first * step, width=step, count=last - first)
 
@@ -89,14 +83,24 @@ def completed(snapshot: RunSnapshot, columns: int) -> Course | None:
         None before the first step is over.
     """
     window = _window(snapshot, is_whole=True)
-    total = sum(snapshot.facts.completed.values())
-    length = window.end - window.begin
-    step = window.step(columns, TASKS_A_STEP * length / total if total else _MINUTE)
-    # an hour has enough minutes, and seconds are known of the last events only
-    if step > _MINUTE // 2 or not snapshot.facts.completions:
-        step = max(step, _MINUTE)
+    step = _fine_step(snapshot, window, columns)
+    if step is None:
+        step = max(_MINUTE, window.step(columns))
         return _by_minute(snapshot.facts.completed, window, step)
-    return _by_second(snapshot, window, step)
+    return _by_second(
+        snapshot, window.axis(step), lambda row: row.n, snapshot.facts.completed
+    )
+
+
+def _fine_step(snapshot: RunSnapshot, window: _Window, columns: int) -> int | None:
+    """Return a step of less than a minute; None: minutes are fine enough."""
+    total = sum(snapshot.facts.completed.values())
+    if not total or snapshot.facts.completions is None:
+        return None
+    # seconds are known of the last events only, and an hour has enough minutes
+    mean_s = (window.end - window.begin) / total
+    step = window.step(columns, TASKS_A_STEP * mean_s)
+    return step if step < _MINUTE else None
 
 
 def _by_minute(
@@ -113,7 +117,6 @@ def _by_minute(
             / width
             for first in _firsts(axis, _MINUTE)
         ),
-        seconds=window.end - window.begin,
     )
 
 
@@ -123,25 +126,54 @@ def _firsts(axis: PlotAxis, unit: int) -> range:
     return range(first, first + axis.count * width, width)
 
 
-def _by_second(snapshot: RunSnapshot, window: _Window, step: int) -> Course | None:
-    """Join the seconds at the log's end with the minutes before them."""
-    axis = window.axis(step)
+def _by_second(
+    snapshot: RunSnapshot,
+    axis: PlotAxis | None,
+    value: Callable[[CompletedSecond], float],
+    by_minute: Mapping[int, float],
+) -> Course | None:
+    """Join the seconds at the log's end with the minutes before them, per minute."""
     completions = snapshot.facts.completions
     if axis is None or completions is None:
         return None
-    counted: dict[int, int] = {}
+    step = axis.width
+    counted: dict[int, float] = {}
     for row in completions.seconds:
         at = row.second // step
-        counted[at] = counted.get(at, 0) + row.n
-    since = completions.since_us / US_PER_S
-    by_minute = snapshot.facts.completed
-    values = tuple(
-        counted.get(first // step, 0) * _MINUTE / step
-        if first >= since
-        else by_minute.get(first // _MINUTE)
-        for first in _firsts(axis, 1)
+        counted[at] = counted.get(at, 0.0) + value(row)
+    since = completions.since_us // US_PER_S
+    # the first step may have begun before the first event
+    since = max(since, snapshot.created_us // US_PER_S)
+    return Course(
+        axis=axis,
+        values=tuple(
+            counted.get(first // step, 0.0) * _MINUTE / step
+            if first >= since
+            else by_minute.get(first // _MINUTE)
+            for first in _firsts(axis, 1)
+        ),
     )
-    return Course(axis=axis, values=values, seconds=window.end - window.begin)
+
+
+def cost(snapshot: RunSnapshot, columns: int) -> Course | None:
+    """Return dollars per hour over the last hour of work, as `completed` does."""
+    window = _window(snapshot, is_whole=False)
+    by_row = _summed(snapshot, lambda row: row.cost_usd * _MINUTE)
+    step = _fine_step(snapshot, window, columns)
+    if step is None:
+        return _by_minute(by_row, window, max(_MINUTE, window.step(columns)))
+    return _by_second(
+        snapshot, window.axis(step), lambda row: row.cost_usd * _MINUTE, by_row
+    )
+
+
+def _summed(
+    snapshot: RunSnapshot, value: Callable[[MinuteRow], float]
+) -> dict[int, float]:
+    summed: dict[int, float] = {}
+    for row in snapshot.facts.minutes:
+        summed[row.t] = summed.get(row.t, 0.0) + value(row)
+    return summed
 
 
 def by_minute(
@@ -157,11 +189,9 @@ def by_minute(
     Returns:
         None before the first minute is over.
     """
-    counted: dict[int, float] = {}
-    for row in snapshot.facts.minutes:
-        counted[row.t] = counted.get(row.t, 0.0) + value(row)
     window = _window(snapshot, is_whole=False)
-    return _by_minute(counted, window, max(_MINUTE, window.step(columns)))
+    step = max(_MINUTE, window.step(columns))
+    return _by_minute(_summed(snapshot, value), window, step)
 
 
 def per_second(snapshot: RunSnapshot) -> float | None:

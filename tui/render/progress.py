@@ -13,6 +13,7 @@ from store.read.forecast import StageForecast
 from store.read.history import LatencyCourse, RecentLatencies
 from store.read.live import AT_WORK, Latencies
 from store.task import TaskState
+from tui.render import pace
 from tui.render.charts import PlotAxis, bar, columns_in, plot
 from tui.render.format import (
     UNKNOWN,
@@ -27,7 +28,7 @@ from tui.render.format import (
 from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, lines_of, table_lines
 from tui.render.models import names_of, short_names, term
 from tui.render.pace import Course, by_minute, completed, known, per_second
-from tui.render.sentences import span
+from tui.render.sentences import may_be_billed, span
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
 BAR = 4
@@ -232,8 +233,7 @@ def chart(
     """
     if course is None or not known(course.values):
         blank = [""] * max(0, room.height // 2 - 1)
-        text = "The chart starts after the first whole minute."
-        lines = [*blank, text]
+        lines = [*blank, "There is no chart of so short a time."]
         return lines_of(lines + [""] * (room.height - len(lines)), room, MUTED)
     # the panel's lead is a column of the labels
     inner = replace(room, has_lead=False, cursor=None)
@@ -327,8 +327,8 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
     table = table_lines([name, *figures], rows, above)
     parts = [table, lines_of([window], room, MUTED)]
     if has_chart and course is not None and answers is not None:
-        latest = f"of the last {count(answers.n)} answers ({duration(answers.seconds)})"
-        about = f"median{'' if latest == window else ' ' + latest}; line: p95"
+        latest = "" if snapshot.state not in ENDED else f"last {count(answers.n)}: "
+        about = f"{latest}median; line: p95"
         parts.append(lines_of([about], room, MUTED))
         parts.append(_latency_chart(course, replace(room, height=spare - TITLE_LINE)))
     return Content("\n").join(parts)
@@ -341,12 +341,6 @@ def _latency_chart(course: LatencyCourse, room: Room) -> Content:
     )
     inner = replace(room, has_lead=False, cursor=None)
     return _led(plot(course.p50_ms, axis, inner, latency, course.p95_ms), room)
-
-
-def cost_height(snapshot: RunSnapshot) -> int:
-    """Return the lines of its figures, without a chart."""
-    status = snapshot.status
-    return 2 + bool(status.budget_usd) + bool(status.possible_usd)
 
 
 def cost(snapshot: RunSnapshot, room: Room) -> Content:
@@ -365,14 +359,11 @@ def cost(snapshot: RunSnapshot, room: Room) -> Content:
         gauge = bar(spent / budget, max(1, room.width - 14), room.glyphs, mark)
         of = f" of {money(budget)}"
         lines.append(Content.assemble((gauge, "$state-done"), of))
-    if status.possible_usd:
-        lines.append(f"may still be billed: up to {money(status.possible_usd)}")
+    lines += filter(None, [may_be_billed(snapshot)])
     spare = room.height - len(lines) - TITLE_LINE
     if spare < CHART or spent is None:
         return lines_of(lines, room)
-    course = by_minute(
-        snapshot, columns_in(room.width, room.glyphs), lambda row: row.cost_usd * 60
-    )
+    course = pace.cost(snapshot, columns_in(room.width, room.glyphs))
     lines.append(Content.styled("dollars per hour", MUTED))
     return Content("\n").join(
         [lines_of(lines, room), chart(course, replace(room, height=spare), money)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from textual.content import Content
 
 from tui.render.format import UNKNOWN, count, percent, tight
-from tui.render.layout import MUTED, PanelColumn, Room, lines_of, table_lines
+from tui.render.layout import MUTED, PanelColumn, Room, lines_of, one_line, table_lines
 from tui.render.models import names_of, term
 from tui.sources.run_snapshot import RunSnapshot
 
@@ -119,9 +119,7 @@ def quality_rows(snapshot: RunSnapshot) -> list[QualityRow]:
 
 def quality_goals(snapshot: RunSnapshot) -> list[str]:
     """Return the filter of each row: the model's replies that were not parsed."""
-    return [
-        f"{term('model', row.model)} state:unparsed" for row in quality_rows(snapshot)
-    ]
+    return [f"{term('model', row.model)} parse:*" for row in quality_rows(snapshot)]
 
 
 def warnings(snapshot: RunSnapshot) -> Iterator[str]:
@@ -175,7 +173,7 @@ def quality(snapshot: RunSnapshot, room: Room) -> Content:
         for row in rows
     ]
     lines = [
-        Content.styled(f"{room.glyphs.stalled} {text}", _WARNING)
+        Content.styled(one_line(f"{room.glyphs.stalled} {text}", room.width), _WARNING)
         for text in warnings(snapshot)
     ]
     below = lines[: max(0, room.height - len(rows) - 1)]

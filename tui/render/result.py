@@ -13,16 +13,27 @@ from textual.content import Content
 from store.fold_state import US_PER_S
 from store.task import TaskState
 from tui.render.format import UNKNOWN, count, duration, money, percent
-from tui.render.layout import MUTED, PanelColumn, Room, clip, lines_of, table_lines
+from tui.render.glyphs import UNICODE
+from tui.render.layout import (
+    MUTED,
+    PanelColumn,
+    Room,
+    clip,
+    lines_of,
+    one_line,
+    table_lines,
+)
 from tui.render.models import short_names
 from tui.render.progress import stage_rows
-from tui.render.sentences import span, spent
+from tui.render.sentences import may_be_billed, span, spent
 from tui.sources.headline import Headline, HeadlineMetric
 from tui.sources.result import AnswerSheet, ResultFinding
 from tui.sources.run_snapshot import RunSnapshot
 
 _LABEL = 10
 """Cells of a label at the left."""
+_LONGEST = 300
+"""Maximum cells of a text, which its room cuts again."""
 _METRIC, _VALUE = 12, 22
 """Minimum width of a metric's name, and width of a value with its interval."""
 _SIGNS = {"error": "$state-failed bold", "warn": "$state-waiting bold"}
@@ -30,33 +41,33 @@ _LEAST_ITEMS = 30
 """Items below which a metric says too little about another sample."""
 
 
-def is_complete(snapshot: RunSnapshot) -> bool:
-    """Whether the run ended as planned: there is nothing to resume."""
-    return snapshot.state in {"finished", "cancelled"}
+_MEASURE = Room(width=70, height=50, glyphs=UNICODE)
+"""For the height of a panel: as narrow as it gets beside another."""
 
 
 def result(snapshot: RunSnapshot, room: Room) -> Content:
-    """Draw the result of a run that has ended."""
-    lines = _result if is_complete(snapshot) else _unfinished
-    return lines_of(list(lines(snapshot, room)), room)
+    """Draw the result of a run that has ended as planned."""
+    return lines_of(list(_result(snapshot, room)), room)
 
 
 def result_height(snapshot: RunSnapshot) -> int:
-    """Return the lines that the result takes, except for a table of answers."""
-    seen = snapshot.result
-    if not is_complete(snapshot):
-        return 7 + len(stage_rows(snapshot))
-    if seen is None:
-        return 6
-    metrics = len(
-        {metric.path for metric in seen.headline.metrics} if seen.headline else ()
-    )
-    answers = len(seen.answers.rows) + 2 if seen.answers else 0
-    return 8 + metrics + len(seen.notable) + answers
+    """Return the lines that the result takes."""
+    return len(list(_result(snapshot, _MEASURE)))
+
+
+def unfinished(snapshot: RunSnapshot, room: Room) -> Content:
+    """Draw what is missing of a run that ended early, and how to go on."""
+    return lines_of(list(_unfinished(snapshot, room)), room)
+
+
+def unfinished_height(snapshot: RunSnapshot) -> int:
+    """Return the lines that this takes."""
+    return len(list(_unfinished(snapshot, _MEASURE)))
 
 
 def _fact(label: str, text: str | Content) -> Content:
-    return Content.assemble((clip(label, _LABEL), MUTED), text)
+    safe = one_line(text, _LONGEST) if isinstance(text, str) else text
+    return Content.assemble((clip(label, _LABEL), MUTED), safe)
 
 
 def _result(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
@@ -67,20 +78,15 @@ def _result(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
             yield "The scoring is being read, or its files are missing."
         else:
             yield f"The run is not scored yet: siftlog score {run}"
-        yield from _next(snapshot, [f"siftlog score {run}", *_retry(snapshot)], room)
+        yield from _next([f"siftlog score {run}", *_retry(snapshot)], room)
         return
     yield ""
     tail = [
         *_findings(seen.findings, seen.notable, room),
-        _fact(
-            "report",
-            _path(seen.folder / "report.html")
-            if seen.has_report
-            else f"none: siftlog report {run}",
-        ),
-        _fact("files", _path(seen.folder)),
+        _fact("report", _path(seen.folder / "report.html"))
+        if seen.has_report
+        else _fact("files", _path(seen.folder)),
         *_next(
-            snapshot,
             [
                 f"siftlog explain {run} ITEM",
                 f"siftlog compare {run} OTHER",
@@ -120,10 +126,7 @@ def _summary(snapshot: RunSnapshot) -> Iterator[Content]:
     if tasks.skipped:
         parts.append(f"{count(tasks.skipped)} skipped")
     yield _fact("tasks", " · ".join(parts))
-    money_parts = [spent(snapshot)]
-    if snapshot.status.possible_usd:
-        possible = money(snapshot.status.possible_usd)
-        money_parts.append(f"may still be billed: up to {possible}")
+    money_parts = [spent(snapshot), *filter(None, [may_be_billed(snapshot)])]
     yield _fact("took", f"{duration(took)}  ·  cost {' · '.join(money_parts)}")
 
 
@@ -132,11 +135,8 @@ def _retry(snapshot: RunSnapshot) -> list[str]:
     return [f"siftlog retry {run}"] if snapshot.status.tasks.failed else []
 
 
-def _next(
-    snapshot: RunSnapshot, commands: Sequence[str], room: Room
-) -> Iterator[Content]:
+def _next(commands: Sequence[str], room: Room) -> Iterator[Content]:
     """Yield the commands, as many on a line as fit."""
-    del snapshot
     label, line = "next", ""
     for command in commands:
         joined = f"{line}  ·  {command}" if line else command
@@ -247,17 +247,17 @@ def answer_lines(sheet: AnswerSheet, room: Room) -> list[Content]:
         )
         for at in range(len(sheet.columns))
     ]
-    used, kept = 0, 0
+    used, column_n = 0, 0
     for width in widths:
-        if kept and used + width > room.width:
+        if column_n and used + width > room.width:
             break
-        used, kept = used + width + 2, kept + 1
+        used, column_n = used + width + 2, column_n + 1
     columns = [
         PanelColumn(head, width, is_right=False)
-        for head, width in zip(sheet.columns[:kept], widths, strict=False)
+        for head, width in zip(sheet.columns[:column_n], widths, strict=False)
     ]
     flat = replace(room, has_lead=False, cursor=None)
-    rows = [list(row[:kept]) for row in sheet.rows]
+    rows = [list(row[:column_n]) for row in sheet.rows]
     return list(table_lines(columns, rows, flat).split("\n"))
 
 
@@ -301,9 +301,8 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     )
     for line in table.split("\n"):
         yield Content(" " * _LABEL) + line
-    billed = (status.possible_usd or 0.0) + (status.in_flight_usd or 0.0)
-    more = f"  ·  may still be billed: up to {money(billed)}" if billed else ""
-    yield _fact("cost", f"{spent(snapshot)}{more}")
+    parts = [spent(snapshot), *filter(None, [may_be_billed(snapshot)])]
+    yield _fact("cost", "  ·  ".join(parts))
     forecast, projected = snapshot.forecast, snapshot.comes_to_usd
     if forecast is not None and forecast.seconds is not None:
         words = f"{span(forecast.seconds, duration)} of work"
@@ -314,7 +313,6 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     if snapshot.state == "budget_stop":
         resume = f"siftlog budget {run} --add USD, then {resume}"
     yield from _next(
-        snapshot,
         [resume, f"siftlog score {run}", *_retry(snapshot), f"siftlog cancel {run}"],
         room,
     )

@@ -23,7 +23,7 @@ from tui.render.layout import MUTED, Room, lines_of, one_line
 from tui.render.models import limited_by, names_of
 from tui.render.progress import rate_words, stage_rows
 from tui.render.quality import warnings
-from tui.render.sentences import eta, sentence, span, spent
+from tui.render.sentences import eta, may_be_billed, sentence, span, spent
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
 _CHART = 6
@@ -55,14 +55,14 @@ def overview(snapshot: RunSnapshot, room: Room) -> Content:
 
 def _quality(snapshot: RunSnapshot, room: Room) -> list[str | Content]:
     """Return at most two warnings, or that there are none."""
-    found = list(warnings(snapshot))
-    if not found:
+    texts = list(warnings(snapshot))
+    if not texts:
         return []
     sign = room.glyphs.stalled
-    more = f" (and {len(found) - 2} more)" if len(found) > 2 else ""  # noqa: PLR2004
+    more = f" (and {len(texts) - 2} more)" if len(texts) > 2 else ""  # noqa: PLR2004
     return [
         Content.styled(one_line(f"{sign} {text}", room.width), "$state-waiting bold")
-        for text in [found[0], *(text + more for text in found[1:2])]
+        for text in [texts[0], *(text + more for text in texts[1:2])]
     ]
 
 
@@ -113,7 +113,11 @@ class RunPanel:
     letter: str = ""  #: selects the panel after the jump key
     #: lines that all its content takes; None: it takes what is left
     height: Height | None = None
-    is_of_work: bool = False  #: about calls under way: not shown of an ended run
+    is_of_work: bool = False  #: about work to do: not shown of an ended run
+
+    def lines(self, snapshot: RunSnapshot) -> int:
+        """Return the lines that all its content takes; 0 if it takes any number."""
+        return self.height(snapshot) if self.height else 0
 
 
 OVERVIEW = RunPanel(name="overview", title="overview", draw=overview, letter="v")
@@ -124,6 +128,15 @@ RESULT = RunPanel(
     height=result.result_height,
     letter="r",
 )
+UNFINISHED = RunPanel(
+    name="missing",
+    title="what is missing, and how to go on",
+    draw=result.unfinished,
+    height=result.unfinished_height,
+    letter="i",
+)
+ENDINGS = (RESULT, UNFINISHED)
+"""A run that has ended begins with one of them."""
 LEFT = (
     RunPanel(
         name="rate", title="tasks completed per minute", draw=progress.rate, letter="p"
@@ -135,6 +148,7 @@ LEFT = (
         goals=progress.stage_goals,
         letter="s",
         height=progress.stages_height,
+        is_of_work=True,
     ),
     RunPanel(
         name="models",
@@ -175,7 +189,7 @@ RIGHT = (
         is_of_work=True,
     ),
 )
-RUN_PANELS = (OVERVIEW, RESULT, *LEFT[1:], LEFT[0], *RIGHT)
+RUN_PANELS = (OVERVIEW, *ENDINGS, *LEFT[1:], LEFT[0], *RIGHT)
 """In the order of the tab key: those with rows come first."""
 
 
@@ -185,9 +199,10 @@ def panels_of(snapshot: RunSnapshot) -> list[RunPanel]:
     One that has ended begins with its result.
     """
     if not snapshot.is_ended:
-        return [panel for panel in RUN_PANELS if panel is not RESULT]
-    rest = [p for p in RUN_PANELS if not p.is_of_work and p is not RESULT]
-    return [RESULT, *rest]
+        return [panel for panel in RUN_PANELS if panel not in ENDINGS]
+    first = RESULT if snapshot.state in {"finished", "cancelled"} else UNFINISHED
+    rest = [p for p in RUN_PANELS if not p.is_of_work and p not in ENDINGS]
+    return [first, *rest]
 
 
 DOT = " · "
@@ -288,7 +303,9 @@ def _third(snapshot: RunSnapshot, room: Room) -> Content:
         key = _NEXT.get(snapshot.state, "")
         if key and len(notice) + len(key) + len(DOT) <= room.width:
             notice = f"{notice}{DOT}{key}"
-        return Content.styled(one_line(notice, room.width), "$state-waiting")
+        is_well = snapshot.state == "finished" and not snapshot.status.tasks.failed
+        style = "" if is_well else "$state-waiting"
+        return Content.styled(one_line(notice, room.width), style)
     remaining = snapshot.progress.remaining
     few, many = round(remaining.low), round(remaining.high or remaining.low)
     about = f"{round(remaining.expected):,} tasks remaining"
@@ -302,10 +319,7 @@ def _third(snapshot: RunSnapshot, room: Room) -> Content:
         parts.append(f"projected {span(projected, money)}")
     if snapshot.of_best is not None:
         parts.append(f"{percent(snapshot.of_best)} of the best 10 min")
-    if snapshot.status.possible_usd:
-        parts.append(
-            f"may still be billed: up to {money(snapshot.status.possible_usd)}"
-        )
+    parts += filter(None, [may_be_billed(snapshot)])
     line = parts[0]
     for part in parts[1:]:
         if len(line) + len(DOT) + len(part) <= room.width:

@@ -136,6 +136,16 @@ def spent(snapshot: RunSnapshot) -> str:
     return cost if budget is None else f"{cost} of {money(budget)}"
 
 
+def may_be_billed(snapshot: RunSnapshot) -> str:
+    """Describe the most that may be billed beside the cost; empty if it is nothing.
+
+    It is of calls in flight, and of calls without a recorded reply or usage.
+    """
+    status = snapshot.status
+    most = (status.possible_usd or 0.0) + (status.in_flight_usd or 0.0)
+    return f"may still be billed: up to {money(most)}" if most else ""
+
+
 def _live(snapshot: RunSnapshot) -> str:
     """Describe a healthy live run."""
     if not snapshot.status.tasks.planned:
@@ -212,7 +222,7 @@ def _finished(snapshot: RunSnapshot) -> str:
     if snapshot.status.imported:
         return f"imported: the answers were made elsewhere, {failed} there"
     if not n:
-        return "all tasks have ended"
+        return "all tasks are done"
     return f"{failed}: retry with 'siftlog retry {run}'"
 
 

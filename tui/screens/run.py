@@ -18,9 +18,9 @@ from store.printable import printable
 from tui.render.glyphs import Glyphs
 from tui.render.layout import LEAD, Room, shared_lines, visible
 from tui.render.run_panels import (
+    ENDINGS,
     LEFT,
     OVERVIEW,
-    RESULT,
     RIGHT,
     RUN_PANELS,
     RunPanel,
@@ -34,7 +34,7 @@ from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
 
 _BORDER = 2
 """Lines of a panel's border."""
-LEAST_TABLE, LEAST_CHART = 4, 6
+LEAST_TABLE, LEAST_CHART = 4, 7
 """Minimum lines of a panel with its border."""
 
 
@@ -74,22 +74,22 @@ class RowPanel(TitledPanel[RunSnapshot]):
         self._at = max(0, min(self._at, len(self._goals) - 1))
         super().show(seen)
 
-    @property
-    def least(self) -> int:
-        """Its minimum height, with the border."""
+    def least(self, seen: RunSnapshot, column: int) -> int:
+        """Return its minimum height in a column of some lines."""
+        if self._part in ENDINGS:
+            return min(self._part.lines(seen) + _BORDER, column // 2)
         return LEAST_TABLE if self._part.height else LEAST_CHART
 
     def most(self, seen: RunSnapshot) -> int | None:
         """Return the height of all its content; None: it takes any height."""
-        height = self._part.height
-        return None if height is None else height(seen) + _BORDER
+        return self._part.lines(seen) + _BORDER if self._part.height else None
 
-    def take_lines(self, lines: int | None) -> None:
-        """Set the height; 0 hides the panel, None leaves it to the style sheet."""
+    def take_lines(self, lines: int) -> None:
+        """Set the height; 0 hides the panel."""
         if lines != self._lines:
             self._lines = lines
             self.set_class(lines == 0, "-dropped")
-            self.styles.height = lines or None
+            self.styles.height = lines
 
     def take_keys(self, *, takes: bool) -> None:
         """Show or hide the cursor."""
@@ -144,7 +144,7 @@ class RowPanel(TitledPanel[RunSnapshot]):
             self.say(self._draw(self._value, room))
 
 
-LEFT_COLUMN = (RESULT, *LEFT)
+LEFT_COLUMN = (*ENDINGS, *LEFT)
 
 
 class RunScreen(Screen[None]):
@@ -253,7 +253,6 @@ class RunScreen(Screen[None]):
         if parts == self._parts:
             return
         self._parts = parts
-        self.set_class(RESULT in parts, "-over")
         for panel in RUN_PANELS:
             self._panels[panel.name].set_class(panel not in parts, "-absent")
         self._turn_to(0)
@@ -272,11 +271,12 @@ class RunScreen(Screen[None]):
         height = self.query_one("#body").size.height
         for column in (LEFT_COLUMN, RIGHT):
             panels = [self._panels[p.name] for p in column if p in self._parts]
-            lines: Sequence[int | None] = [None] * len(panels)
+            # one at a time is as high as all together
+            lines = [height] * len(panels)
             if not is_small:
                 lines = shared_lines(
                     height,
-                    [panel.least for panel in panels],
+                    [panel.least(snapshot, height) for panel in panels],
                     [panel.most(snapshot) for panel in panels],
                 )
             for panel, n in zip(panels, lines, strict=True):

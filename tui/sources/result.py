@@ -7,7 +7,9 @@ or partial, of any siftlog; texts in them come from models and papers.
 from __future__ import annotations
 
 import csv
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -16,6 +18,8 @@ from typing import Any
 
 import msgspec
 
+from store.errors import StoreError
+from store.read.status import scorings
 from store.runs import RunFolder
 from tui.sources.headline import Headline, HeadlineMetric
 
@@ -78,7 +82,7 @@ class ResultReader:
     """Reads the newest result of one run in a thread, once per scoring."""
 
     def __init__(self, folder: RunFolder) -> None:
-        self._scores = folder.scores
+        self._folder = folder
         self._number: int | None = None
         self._result: RunResult | None = None
         self._thread: Thread | None = None
@@ -102,17 +106,26 @@ class ResultReader:
             self._thread.join()
 
     def _read(self, number: int) -> None:
-        result = read_result(self._scores, number)
+        result = read_result(self._folder.scores, number)
+        if result is not None and result.headline is None:
+            # a scoring of an older siftlog ranks its metrics only in the log
+            with suppress(StoreError, sqlite3.Error), self._folder.open_reader() as log:
+                recorded = [s for s in scorings(log) if s.number == number]
+                paths = [scoring.headline for scoring in recorded if scoring.headline]
+                result = read_result(self._folder.scores, number, paths)
         if number == self._number:
             self._result = result
 
 
-def read_result(scores: Path, number: int) -> RunResult | None:
-    """Read the folder of a scoring.
+def read_result(
+    scores: Path, number: int, headlines: Sequence[str] = ()
+) -> RunResult | None:
+    """Read the folder of a scoring; None: its files are missing or damaged.
 
     Args:
         scores: the run's folder of scorings.
         number: the scoring.
+        headlines: paths of the headline metrics, if its files do not name them.
     """
     folder = scores / str(number)
     try:
@@ -124,7 +137,9 @@ def read_result(scores: Path, number: int) -> RunResult | None:
         return RunResult(
             number=number,
             folder=folder,
-            headline=_headline(models, course, card),
+            headline=_headline(
+                course.get("headlines") or headlines, models, course, card
+            ),
             findings=tuple(sorted(_findings(card), key=_severity)),
             has_report=(folder / "report.html").is_file(),
             ungrounded=dict(_ungrounded(models)),
@@ -140,6 +155,7 @@ def _decoded(path: Path) -> Mapping[str, Any]:
 
 
 def _headline(
+    paths: Sequence[str],
     models: Mapping[str, Mapping[str, Any]],
     course: Mapping[str, Any],
     card: Mapping[str, Any],
@@ -155,7 +171,7 @@ def _headline(
             lo=metrics[path]["lo"],
             hi=metrics[path]["hi"],
         )
-        for path in course.get("headlines", ())
+        for path in paths
         for model, metrics in models.items()
         if path in metrics
     )
@@ -200,8 +216,8 @@ def _ungrounded(
         ]
         n = sum(n for _, n in shares)
         if n:
-            found = sum(share * n for share, n in shares) / n
-            yield model, ShareOf(value=max(0.0, 1.0 - found), n=n)
+            grounded = sum(share * n for share, n in shares) / n
+            yield model, ShareOf(value=max(0.0, 1.0 - grounded), n=n)
 
 
 def _answers(path: Path) -> AnswerSheet | None:

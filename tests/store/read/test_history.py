@@ -32,6 +32,7 @@ from store.query import EVENT_KEYS, parse_event_query
 from store.read import history
 from store.read.history import (
     AnswerTail,
+    CompletionTail,
     SeqRange,
     find_events,
     heartbeat_us,
@@ -47,7 +48,14 @@ from store.read.tasks import events
 from store.tables import last_seq
 from tests.store.logs import COURSE, edit, written
 from tests.store.memory_log import START_US
-from tests.store.samples import RUN_STARTED, failed, plan_first, reply, started
+from tests.store.samples import (
+    RUN_STARTED,
+    completed,
+    failed,
+    plan_first,
+    reply,
+    started,
+)
 
 CALLS = 30
 
@@ -99,6 +107,65 @@ def test_of_a_long_log_only_the_end_is_read(
     said = AnswerTail().read(reader)
     assert [model.p99_ms for model in said.models] == [290.0]
     assert said.n < 5
+
+
+def _done(number: int) -> list[Entry | Event]:
+    return [started(number), reply(number, b"x"), completed(number)]
+
+
+def test_completions_are_counted_once_whenever_they_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    first = [_done(number) for number in range(1, CALLS // 2)]
+    with open_reader(written(path, [RUN_STARTED], [plan_first(CALLS)], *first)) as log:
+        tail = CompletionTail()
+        seen = tail.read(log)
+        assert tail.read(log) is seen
+        assert sum(row.n for row in seen.seconds) == CALLS // 2 - 1
+        assert seen.since_us == START_US
+        assert [row.second for row in seen.seconds] == sorted(
+            {row.second for row in seen.seconds}
+        )
+        whole = {row.t: row.succeeded for row in minutes(log, 0)}
+        assert sum(whole.values()) == sum(row.n for row in seen.seconds)
+
+
+def test_of_many_completions_only_the_last_are_read_and_it_says_since_when(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.db"
+    done = [_done(number) for number in range(1, CALLS)]
+    monkeypatch.setattr(history, "COMPLETIONS_READ", 9)
+    with open_reader(written(path, [RUN_STARTED], [plan_first(CALLS)], *done)) as log:
+        seen = CompletionTail().read(log)
+        assert sum(row.n for row in seen.seconds) == 3
+        assert START_US < seen.since_us <= seen.seconds[0].second * 1_000_000 + 10**6
+
+
+def test_seconds_that_are_long_ago_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.db"
+    done = [_done(number) for number in range(1, CALLS)]
+    with open_reader(written(path, [RUN_STARTED], [plan_first(CALLS)], *done)) as log:
+        whole = CompletionTail().read(log)
+        monkeypatch.setattr(history, "COMPLETIONS_SPAN_S", 0)
+        seen = CompletionTail().read(log)
+    assert seen.seconds == whole.seconds[-1:]
+    assert seen.since_us == seen.seconds[0].second * 1_000_000
+
+
+def test_latencies_have_a_course_in_equal_parts(reader: LogReader) -> None:
+    course = AnswerTail().read(reader).course
+    assert course is not None
+    assert len(course.p50_ms) == len(course.p95_ms) == (CALLS - 1) // 8
+    known = [ms for ms in course.p50_ms if ms is not None]
+    # each call took longer than the one before
+    assert known == sorted(known)
+    assert all(
+        low <= high
+        for low, high in zip(course.p50_ms, course.p95_ms, strict=True)
+        if low is not None and high is not None
+    )
 
 
 @given(

@@ -20,6 +20,7 @@ from store.printable import one_line
 if TYPE_CHECKING:
     from store.events import RecordedEvent
     from store.query import Query
+    from store.read.live import LiveStatus
     from store.task import TaskRow
 
 
@@ -63,10 +64,7 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
         if as_json:
             print_json(status_json(seen))
             continue
-        tasks = seen.status.tasks
-        ended = tasks.completed + tasks.failed + tasks.skipped
-        counts = f"{ended:,} of {tasks.planned:,} tasks, {tasks.failed:,} failed"
-        lines.append((seen.state, folder.run_id, seen.status.job, counts))
+        lines.append((seen.state, folder.run_id, seen.status.job, _progress(seen)))
     if lines:
         print_text(as_text([wide_table(("",) * len(lines[0]), lines)]))
     if not folders:
@@ -76,6 +74,18 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
     elif group is not None and not listed_n:
         print_note(f"No run in {runs_dir} is of the group {group!r}.")
     return DONE
+
+
+def _progress(seen: LiveStatus) -> str:
+    """Describe how far a run is, and the time left of a live one."""
+    from store.read.forecast import progress_text, share_text, time_left_text
+
+    parts = [share_text(seen.progress.share), progress_text(seen.progress)]
+    if seen.forecast is not None and seen.forecast.seconds is not None:
+        parts.append(f"left {time_left_text(seen.forecast.seconds)}")
+    if seen.status.tasks.failed:
+        parts.append(f"{seen.status.tasks.failed:,} failed")
+    return ", ".join(parts)
 
 
 @click.command()

@@ -23,7 +23,15 @@ from runner.cli.console import (
 from store.clock import Clock, SystemClock
 from store.document import Block, Fact, PageText, as_text
 from store.events import fields_of
-from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
+from store.read.forecast import (
+    EstimateAccuracy,
+    EstimatedFigure,
+    ForecastInterval,
+    progress_text,
+    rate_text,
+    share_text,
+    time_left_text,
+)
 from store.read.live import LiveStatus, UnionProgress
 from store.read.status import UNITS, ObservedLimits, Status, limits_in_words, liveness
 from store.read.usage import ReplyShares, dollars
@@ -104,27 +112,38 @@ def status(
 
 
 def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
-    """Return the forecast for `status --json`; None if there is none.
+    """Return the forecast for `status --json`; None if no process works on the run.
 
-    `seconds` is null while too few tasks have ended; `needs` is the number still
-    needed. The interval is the middle 90 %.
+    `seconds` is null before anything has shown the run's speed. Intervals hold 9 of 10
+    runs. `needs` is 0: the number of tasks that were missing for a forecast, in earlier
+    versions.
     """
     forecast = present.forecast
     if forecast is None:
         return None
     return {
         "seconds": _span_json(forecast.seconds, 1),
-        "needs": forecast.needs,
+        "needs": 0,
         "comes_to_usd": _span_json(present.comes_to_usd, 6),
         "stages": [
             {
                 "stage": stage.stage,
                 "left": stage.left,
                 "seconds": _span_json(stage.seconds, 1),
-                "needs": stage.needs,
+                "needs": 0,
             }
             for stage in forecast.stages
         ],
+    }
+
+
+def progress_json(present: LiveStatus) -> dict[str, Any]:
+    """Return progress for `status --json`."""
+    progress = present.progress
+    return {
+        "done": progress.done,
+        "remaining": _span_json(progress.remaining, 1),
+        "share": round(progress.share, 4),
     }
 
 
@@ -133,24 +152,20 @@ def _fact(label: str, text: str) -> Fact:
 
 
 def forecast_facts(present: LiveStatus) -> list[Fact]:
-    """Describe throughput, ETA and projected cost."""
-    lines = []
+    """Describe progress, rate, time left and projected cost."""
+    progress = present.progress
+    lines = [
+        _fact("progress", f"{share_text(progress.share)}, {progress_text(progress)}")
+    ]
     if present.rate is not None:
-        window = f"over the last {present.recent_minutes} min"
-        text = f"{number(present.rate)} tasks per minute, {window}"
-        lines.append(_fact("rate", text))
+        lines.append(_fact("rate", rate_text(present.rate)))
     forecast = present.forecast
     if forecast is None:
         return lines
     if forecast.seconds is not None:
-        planned = "" if present.status.planning_exhausted else ", of what is planned"
-        text = f"{_span_text(forecast.seconds, duration)}{planned}"
-        lines.append(_fact("ETA", text))
-    elif forecast.needs:
-        text = f"needs more ended tasks: {forecast.needs:,}"
-        lines.append(_fact("ETA", text))
+        lines.append(_fact("left", time_left_text(forecast.seconds)))
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
-        lines.append(_fact("forecast", _span_text(present.comes_to_usd, cost)))
+        lines.append(_fact("projected", _span_text(present.comes_to_usd, cost)))
     return lines
 
 
@@ -343,7 +358,9 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "shards": present.parts and parts_json(present.parts),
         "heartbeat_age_s": age,
         "tasks_a_minute": present.rate,
-        "forecast": present.forecast and forecast_json(present),
+        "progress": progress_json(present),
+        "left_s": _span_json(present.forecast.seconds, 1) if present.forecast else None,
+        "forecast": forecast_json(present),
         "schema": SCHEMA,
         "job": status.job,
         "job_version": status.job_version,

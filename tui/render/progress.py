@@ -63,10 +63,8 @@ class StageRow:
     @property
     def eta(self) -> str:
         """Format its ETA, or why it is unknown."""
-        if self.forecast is None or not self.left:
+        if self.forecast is None or not self.left or self.forecast.seconds is None:
             return UNKNOWN
-        if self.forecast.seconds is None:
-            return f"need {self.forecast.needs}"
         return duration(self.forecast.seconds.expected)
 
 

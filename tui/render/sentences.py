@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from store.fold_state import US_PER_S
 from store.printable import printable
-from store.read.forecast import ForecastInterval
+from store.read.forecast import ForecastInterval, time_left_text
 from tui.render.format import UNKNOWN, count, duration, money
 from tui.sources.run_snapshot import RunSnapshot
 
@@ -60,12 +60,9 @@ def eta(snapshot: RunSnapshot, to: str = "–") -> str:
         to: separates the ends of the interval.
     """
     forecast = snapshot.forecast
-    if forecast is None:
+    if forecast is None or forecast.seconds is None:
         return UNKNOWN
-    if forecast.seconds is None:
-        return f"needs {forecast.needs:,} more" if forecast.needs else UNKNOWN
-    so_far = "" if snapshot.status.planning_exhausted else ", of what is planned"
-    return f"{span(forecast.seconds, duration, to)}{so_far}"
+    return time_left_text(forecast.seconds, to)
 
 
 def ending(snapshot: RunSnapshot) -> str:

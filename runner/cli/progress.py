@@ -312,19 +312,19 @@ def _joint(
         shares_budget: all runs spend from one budget.
     """
     counts: Counter[str] = Counter()
-    for each in figures:
-        counts.update(each.counts)
-    costs = [each.cost_usd for each in figures if each.cost_usd is not None]
-    budgets = [each.budget_usd for each in figures if each.budget_usd is not None]
-    rates = [each.rate for each in figures if each.rate is not None]
-    open_runs = [each for each in figures if each.progress.remaining.expected]
-    lefts = [each.left for each in open_runs if each.left is not None]
+    for run in figures:
+        counts.update(run.counts)
+    costs = [run.cost_usd for run in figures if run.cost_usd is not None]
+    budgets = [run.budget_usd for run in figures if run.budget_usd is not None]
+    rates = [run.rate for run in figures if run.rate is not None]
+    open_runs = [run for run in figures if run.progress.remaining.expected]
+    lefts = [run.left for run in open_runs if run.left is not None]
     highs = [left.high for left in lefts]
     is_known = are_all and lefts and len(lefts) == len(open_runs)
     return ProgressFigures(
         progress=Progress(
-            done=sum(each.progress.done for each in figures),
-            remaining=_sum([each.progress.remaining for each in figures]),
+            done=sum(run.progress.done for run in figures),
+            remaining=_sum([run.progress.remaining for run in figures]),
         ),
         rate=sum(rates) if rates else None,
         left=ForecastInterval(
@@ -336,7 +336,7 @@ def _joint(
         else None,
         cost_usd=sum(costs) if len(costs) == len(figures) else None,
         budget_usd=(budgets[0] if shares_budget else sum(budgets)) if budgets else None,
-        billable_usd=sum(each.billable_usd for each in figures),
+        billable_usd=sum(run.billable_usd for run in figures),
         pauses=(),
         counts=counts,
     )

@@ -136,13 +136,13 @@ def remaining_tasks(
     total: Mapping[str, float] = begun
     done: Mapping[str, int] = ended
     for stage in order:
-        own = {q.model: q for q in counted.values() if q.stage == stage}
-        if stage in first or not own:
+        by_model = {q.model: q for q in counted.values() if q.stage == stage}
+        if stage in first or not by_model:
             continue
-        if set(own) <= set(total):
-            stage_queues = _followed(stage, own, total, done)
+        if set(by_model) <= set(total):
+            stage_queues = _followed(stage, by_model, total, done)
         else:
-            stage_queues = _followed_by_others(own, total, done)
+            stage_queues = _followed_by_others(by_model, total, done)
         grown += stage_queues
         total = {q.model: q.done + q.open + q.more for q in stage_queues}
         done = {q.model: q.done for q in stage_queues}
@@ -158,13 +158,13 @@ def remaining_tasks(
 
 def _followed(
     stage: str,
-    own: Mapping[str, QueueRemaining],
+    by_model: Mapping[str, QueueRemaining],
     total: Mapping[str, float],
     done: Mapping[str, int],
 ) -> list[QueueRemaining]:
     """Return a stage's queues where each model follows itself up."""
     planned = {
-        model: own[model].done + own[model].open if model in own else 0
+        model: by_model[model].done + by_model[model].open if model in by_model else 0
         for model in total
     }
     all_done = sum(done.values())
@@ -172,7 +172,7 @@ def _followed(
     queues = []
     for model in total:
         ratio = (planned[model] + POOLED * mean) / (done[model] + POOLED)
-        queue = own.get(model)
+        queue = by_model.get(model)
         queues.append(
             QueueRemaining(
                 stage=stage,
@@ -186,22 +186,22 @@ def _followed(
 
 
 def _followed_by_others(
-    own: Mapping[str, QueueRemaining],
+    by_model: Mapping[str, QueueRemaining],
     total: Mapping[str, float],
     done: Mapping[str, int],
 ) -> list[QueueRemaining]:
     """Return a stage's queues where other models follow up, such as a judge."""
     all_done = sum(done.values())
-    growth = (sum(total.values()) - all_done) / all_done if all_done else 0.0
+    increase = (sum(total.values()) - all_done) / all_done if all_done else 0.0
     return [
         QueueRemaining(
             stage=queue.stage,
             model=queue.model,
             done=queue.done,
             open=queue.open,
-            more=max(0.0, growth) * (queue.done + queue.open),
+            more=max(0.0, increase) * (queue.done + queue.open),
         )
-        for queue in own.values()
+        for queue in by_model.values()
     ]
 
 

@@ -40,6 +40,14 @@ MEMORY_SHARE: Final = 0.25
 """That time as a share of the run's active time."""
 FULL: Final = (0.8, 0.95)
 """Shares of the slots in use: rate-limited below, slot-limited above."""
+LATEST_WEIGHT: Final = 0.5
+"""Largest weight of the last minutes against Little's law, where slots limit."""
+LATEST_AFTER: Final = 500.0
+"""Ended tasks from which it is half of that."""
+LATEST: Final = 2
+LATEST_TASKS: Final = 20
+CAP: Final = 1.1
+"""Factor of a rate limit above which no speed is expected, as limits are learned."""
 NEAR: Final = 0.1
 """A rate limit decides if the speed differs from it by less than this logarithm."""
 LAG: Final = 1.0
@@ -53,13 +61,13 @@ have follow-ups, which wait for them."""
 SHARED: Final = (0.3, 1.3)
 """Sum of models' speeds relative to a limit that they share."""
 
-QUANTILES: Final = (-1.65, 1.5)
+QUANTILES: Final = (-1.85, 1.25)
 """Of the standardized error: 1 of 20 runs ends before, 1 of 20 after."""
 ERROR_LEAST: Final = 0.17
-ERROR_WORK: Final = 0.5
-ERROR_COUNT: Final = 1.3
-ERROR_ROUGH: Final = 0.6
-ERROR_TAIL: Final = 1.0
+ERROR_WORK: Final = 0.4
+ERROR_COUNT: Final = 2.3
+ERROR_ROUGH: Final = 0.8
+ERROR_TAIL: Final = 1.2
 """Factors of the parts of an error."""
 ERROR_MOST: Final = 1.5
 UNKNOWN_SPEED: Final = 1.0
@@ -84,7 +92,7 @@ class CallTime:
 
 def work_breaks(conn: sqlite3.Connection) -> tuple[Break, ...]:
     """Return the periods without work, ascending, overlaps merged."""
-    found: list[tuple[int, int | None]] = []
+    periods: list[tuple[int, int | None]] = []
     paused_us: int | None = None
     for row in recorded_rows(conn, SQL["marked"], ("run_paused", 0, -1)):
         event = row.event
@@ -93,12 +101,12 @@ def work_breaks(conn: sqlite3.Connection) -> tuple[Break, ...]:
         if event.paused:
             paused_us = row.ts_us if paused_us is None else paused_us
         elif paused_us is not None:
-            found.append((paused_us, row.ts_us))
+            periods.append((paused_us, row.ts_us))
             paused_us = None
     if paused_us is not None:
-        found.append((paused_us, None))
+        periods.append((paused_us, None))
     if not is_union(conn):  # whose logs take turns in its events
-        found += [
+        periods += [
             (
                 int(conn.execute(SQL["worked_before"], (row.seq,)).fetchone()[0]),
                 row.ts_us,
@@ -106,7 +114,7 @@ def work_breaks(conn: sqlite3.Connection) -> tuple[Break, ...]:
             for row in recorded_rows(conn, SQL["marked"], ("run_resumed", 0, -1))
         ]
     merged: list[Break] = []
-    for begin_us, end_us in sorted(found, key=itemgetter(0)):
+    for begin_us, end_us in sorted(periods, key=itemgetter(0)):
         last = merged[-1] if merged else None
         if last is not None and last.end_us is None:
             break
@@ -200,15 +208,15 @@ class ObservedWork:
         oldest = min((row.t for row in self.rows), default=last)
         first = max(self.started_us // US_PER_MINUTE, oldest)
         memory_s = max(MEMORY_S, MEMORY_SHARE * self.elapsed_s)
-        found, age_s = {}, 0.0
+        minutes, age_s = {}, 0.0
         for t in range(last, first - 1, -1):
             active = self.active_s(
                 max(self.started_us, t * US_PER_MINUTE),
                 min(self.now_us, (t + 1) * US_PER_MINUTE),
             )
-            found[t] = active, 0.5 ** ((age_s + active / 2) / memory_s)
+            minutes[t] = active, 0.5 ** ((age_s + active / 2) / memory_s)
             age_s += active
-        return found
+        return minutes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,14 +353,14 @@ def _pooled(
         if limit and limit.rpm and model.speed:
             by_limit[limit.rpm].append(model)
     low, high = SHARED
-    found = {}
+    seconds = {}
     for rpm, sharing in by_limit.items():
         requests = sum(model.requests for model in sharing)
         if len(sharing) > 1 and low <= requests * 60 / rpm <= high:
             work = sum(m.unseen + sum(m.work.values()) for m in sharing)
             speed = sum(m.speed or 0.0 for m in sharing)
-            found.update({model.model: work / speed for model in sharing})
-    return found
+            seconds.update({model.model: work / speed for model in sharing})
+    return seconds
 
 
 def model_forecasts(
@@ -374,10 +382,10 @@ def _model(
     seen: ObservedWork,
     rows: Iterable[MinuteSpeed],
 ) -> ModelForecast:
-    own = {
+    stage_times = {
         stage: time for (stage, model), time in seen.call_times.items() if model == name
     }
-    latency_s = _mean(own.values()) or _mean(seen.call_times.values())
+    latency_s = _mean(stage_times.values()) or _mean(seen.call_times.values())
     running = {
         stage: n for (stage, model), n in seen.running.items() if model == name and n
     }
@@ -387,9 +395,9 @@ def _model(
 
     def unit(stage: str) -> float:
         """Work of a task: 1 where rates are limited, its time where slots are."""
-        if stage not in own:
+        if stage not in stage_times:
             return 1.0
-        time = own[stage]
+        time = stage_times[stage]
         # a stage's first calls say little of it
         mean_s = (time.n * time.mean_s + 2 * latency_s) / (time.n + 2)
         return float((mean_s / latency_s) ** full)
@@ -420,8 +428,12 @@ def _model(
         unseen=remaining.unseen.get(name, 0.0),
         speed=_present(
             speed,
+            latest=_latest(seen, by_minute),
+            counted=counted,
             little=sum(
-                n * unit(stage) / (own[stage].mean_s if stage in own else latency_s)
+                n
+                * unit(stage)
+                / (stage_times[stage].mean_s if stage in stage_times else latency_s)
                 for stage, n in running.items()
             )
             if latency_s
@@ -439,21 +451,29 @@ def _model(
 
 def _work_error(remaining: Remaining, model: str) -> float:
     """Return the relative error of a model's remaining work."""
-    own = [queue for queue in remaining.queues if queue.model == model]
+    queues = [queue for queue in remaining.queues if queue.model == model]
     unseen = remaining.unseen.get(model, 0.0)
-    more = unseen + sum(queue.more for queue in own)
-    left = unseen + sum(queue.left for queue in own)
+    more = unseen + sum(queue.more for queue in queues)
+    left = unseen + sum(queue.left for queue in queues)
     error = remaining.errors.get(model, remaining.error)
     return error * more / left if left else 0.0
 
 
 def _present(
-    speed: float | None, *, little: float, full: float, limited: float | None
+    speed: float | None,
+    *,
+    latest: float,
+    counted: float,
+    little: float,
+    full: float,
+    limited: float | None,
 ) -> float | None:
     """Return the speed to expect from now on.
 
     Args:
         speed: measured over the last minutes; None: nothing has ended.
+        latest: the same over the very last ones; 0: too few calls.
+        counted: tasks that the speed was measured from.
         little: from the calls in flight and their latency; 0: unknown.
         full: whether slots are the limit, 0 to 1.
         limited: the rate limit, less what fails; None: there is none.
@@ -464,8 +484,21 @@ def _present(
     if limited and abs(math.log(limited / speed)) < NEAR:
         expected += (1 - full) * (math.log(limited) - expected)
     if little:
-        expected += full * (math.log(little) - expected)
+        # the latency is that of the whole run, so it misses changes that minutes show
+        share = LATEST_WEIGHT * counted / (LATEST_AFTER + counted) if latest else 0.0
+        present = (1 - share) * math.log(little) + share * math.log(latest or 1.0)
+        expected += full * (present - expected)
+    if limited:
+        expected = min(expected, math.log(max(CAP * limited, speed)))
     return math.exp(expected)
+
+
+def _latest(seen: ObservedWork, by_minute: Mapping[int, float]) -> float:
+    """Return the speed of the last `LATEST` minutes; 0 if they hold too few calls."""
+    minutes = list(seen.minutes.items())[:LATEST]  # the last ones come first
+    seconds = sum(active_s for _, (active_s, _) in minutes)
+    work = sum(by_minute.get(t, 0.0) for t, _ in minutes)
+    return work / seconds if work >= LATEST_TASKS and seconds else 0.0
 
 
 def _roughness(seen: ObservedWork, by_minute: Mapping[int, float]) -> float:
@@ -485,9 +518,9 @@ def _roughness(seen: ObservedWork, by_minute: Mapping[int, float]) -> float:
 
 
 def _mean(times: Iterable[CallTime]) -> float:
-    found = list(times)
-    n = sum(time.n for time in found)
-    return sum(time.n * time.mean_s for time in found) / n if n else 0.0
+    listed = list(times)
+    n = sum(time.n for time in listed)
+    return sum(time.n * time.mean_s for time in listed) / n if n else 0.0
 
 
 def _ramp(value: float, ends: tuple[float, float]) -> float:

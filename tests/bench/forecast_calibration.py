@@ -2,7 +2,7 @@
 
 Runs have two or three stages and models, faults, and rates that change
 (`tests/bench/simulated_courses.py`). Nobody pauses them or asks anything of them. The
-constants of the forecast were fitted on other seeds, 1,000 to 1,199.
+constants of the forecast were fitted on other seeds, 1,000 to 1,199 and 3,000 to 3,299.
 
 Coverage is the share of runs whose true time left lies in the interval; the error is
 relative to the truth; width is that of the interval, relative to the estimate. Progress

@@ -153,8 +153,10 @@ def scenario(seed: int, *, most_items: int = 1000) -> SimulatedScenario:
                 unparsed=chance.choice((0.0, 0.02, 0.1)),
             )
         )
+    third_share = chance.uniform(0.2, 1.0)
+    third_tasks = {"each": follow_ups * third_share, "sum": 1.0, "beside": 1.0}
     wrong = math.exp(chance.gauss(0, 0.25))
-    each = follow_ups * wrong * len(names)
+    each = (follow_ups + third_tasks.get(third, 0.0)) * wrong * len(names)
     firsts = float(len(names))
     expected = ExpectedUsage(
         tried=40,
@@ -171,7 +173,7 @@ def scenario(seed: int, *, most_items: int = 1000) -> SimulatedScenario:
         follow_ups=follow_ups,
         spread=chance.uniform(0.2, 0.8),
         third=third,
-        third_share=chance.uniform(0.2, 1.0),
+        third_share=third_share,
         models=tuple(models),
         endpoints=endpoints,
         expected=expected if chance.random() < 0.7 else None,

@@ -73,7 +73,7 @@ US_PER_S = 1_000_000
 US_PER_MINUTE = 60 * US_PER_S
 #: Latency buckets are 2 % wide: percentiles to 2 % without keeping every value.
 BUCKET_RATIO = 1.02
-_LOG_RATIO = math.log(BUCKET_RATIO)
+LOG_RATIO = math.log(BUCKET_RATIO)
 
 
 @dataclass(slots=True)
@@ -169,4 +169,4 @@ def queue_sums(
 
 def bucket_of(latency_ms: float) -> int:
     """Return the latency bucket of a duration; bucket 0 holds all below 1 ms."""
-    return int(math.log(latency_ms) / _LOG_RATIO) if latency_ms > 1 else 0
+    return int(math.log(latency_ms) / LOG_RATIO) if latency_ms > 1 else 0

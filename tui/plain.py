@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from store.clock import Clock
 from store.errors import StoreError
 from store.printable import printable
-from tui.render.format import amount, percent
-from tui.render.sentences import eta, sentence, spent, utc
+from store.read.forecast import progress_text, rate_text, share_text, time_left_text
+from tui.render.sentences import sentence, spent, utc
 from tui.sources.run_snapshot import LATELY, ReadProblem, RunSnapshot, SnapshotSource
 
 EVERY_S = 30.0
@@ -57,7 +57,8 @@ def line_of(snapshot: RunSnapshot) -> str:
     """Describe a run as one line of ASCII."""
     status = snapshot.status
     tasks = status.tasks
-    share = snapshot.ended / snapshot.total_tasks if snapshot.total_tasks else None
+    progress, forecast = snapshot.present.progress, snapshot.forecast
+    left = None if forecast is None else forecast.seconds
     failed = sum(row.n for row in snapshot.lately or ())
     counts = {
         "failed": tasks.failed,
@@ -66,11 +67,11 @@ def line_of(snapshot: RunSnapshot) -> str:
         "waiting": tasks.waiting,
     }
     parts = [
-        f"{percent(share, tenths=True)} of {snapshot.total_tasks:,} tasks",
+        f"{share_text(progress.share)}, {progress_text(progress)}",
         *(f"{n:,} {label}" for label, n in counts.items() if n),
         *([f"{failed:,} failures in {LATELY} min"] if failed else []),
-        *([] if snapshot.rate is None else [f"{amount(snapshot.rate)} a minute"]),
-        *([f"ETA {eta(snapshot, ' to ')}"] if snapshot.forecast else []),
+        *([] if snapshot.rate is None else [rate_text(snapshot.rate)]),
+        *([] if left is None else [f"left {time_left_text(left)}"]),
         f"cost {spent(snapshot)}",
         *filter(None, [sentence(snapshot)]),
     ]

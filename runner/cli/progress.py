@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Self
 
-from runner.cli.console import ERASE, duration, write_stderr
+from runner.cli.console import ERASE, write_stderr
 from runner.engine.background import run_alongside
 from runner.engine.driver import Driver
-from runner.engine.planner import Planner
-from runner.money.budget import BudgetStatistics
 from runner.run.context import ProgressWatch
 from store.clock import Clock
 from store.database import LogReader, open_reader
 from store.printable import printable
+from store.read.forecast import (
+    ForecastInterval,
+    Progress,
+    progress_text,
+    rate_text,
+    share_text,
+    time_left_text,
+)
+from store.read.live import live_status
 from store.read.status import Status
 from store.read.usage import dollars
 from store.runs import RunFolder
-from store.task import usd
+from store.tables import last_seq, visible_seq
 from store.time_travel import LogPrefix, Moment, moment_named
 
 TERMINAL_S: Final = 0.5
 PLAIN_S: Final = 30.0
+CATCH_UP_S: Final = 0.5
 WINDOW_S: Final = 60.0
 """Rates cover the last minute: the mean of a run would hide a slowdown."""
 
@@ -136,66 +147,107 @@ def progress(
     """
 
     @asynccontextmanager
-    async def watch(
-        driver: Driver, planner: Planner, before: Status
-    ) -> AsyncIterator[None]:
-        meter = _Meter(driver, planner, before, clock)
-        async with progress_line(meter.line, clock, display):
-            yield
+    async def watch(driver: Driver, log: Path, before: Status) -> AsyncIterator[None]:
+        del before
+        with RunView(log, driver, clock) as view:
+            async with progress_line(
+                lambda width: _fitted(line_parts(view.look()), width), clock, display
+            ):
+                yield
+                await view.catch_up()
 
     return watch
 
 
-class _Meter:
-    """Figures of the run so far, and the rate of the last minute."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressFigures:
+    """The figures of a progress line, of one run or of several together."""
 
-    def __init__(
-        self, driver: Driver, planner: Planner, before: Status, clock: Clock
-    ) -> None:
+    progress: Progress
+    rate: float | None  #: tasks completed per minute; None: too early
+    left: ForecastInterval | None  #: seconds; None: unknown
+    cost_usd: float | None  #: recorded; None: the price of an answer is unknown
+    budget_usd: float | None
+    billable_usd: float  #: may still be billed
+    pauses: tuple[str, ...]
+    counts: Mapping[str, int]  #: by label
+
+
+class RunView:
+    """Reads a run that this process works on, as every other reader does."""
+
+    def __init__(self, log: Path, driver: Driver, clock: Clock) -> None:
+        """Open the log; *driver* adds what no event tells."""
         self._driver = driver
-        self._planner = planner
-        tasks = before.tasks
-        self._ended_before = tasks.completed + tasks.failed
-        self._skipped_before = tasks.skipped
-        self._failed_before = tasks.failed
-        self._rate = Rate(clock)
+        self._clock = clock
+        self._reader = open_reader(log)
 
-    def line(self, width: int | None = None) -> str:
-        """Describe the run in one line of at most *width* characters."""
-        figures = self._driver.statistics()
-        rate = self._rate.per_s(figures.tasks_ended)
-        ended = self._ended_before + figures.tasks_ended
-        # skipped tasks do not count as progress
-        planned = self._planner.planned - self._skipped_before - self._planner.skipped
-        share = ended / planned if planned else 0.0
-        parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
-        left = planned - ended
-        if rate > 0 and left > 0 and not figures.pauses:
-            parts.append(f"{duration(left / rate)} left")
-        parts += _money(figures.budget)
-        parts += [f"paused: {pause}" for pause in figures.pauses]
-        counts = {
-            "failed": self._failed_before + figures.tasks_failed,
-            "from the cache": figures.cached,
-            "from other logs": figures.adopted,
-            "waiting": figures.waiting,
-            "in flight": figures.in_flight,
-            "batches open": figures.batches,
-        }
-        parts += [f"{count:,} {label}" for label, count in counts.items() if count]
-        line = parts[0][:width]
-        for part in parts[1:]:
-            if width is None or len(line) + len(part) + len(DOT) <= width:
-                line += DOT + part
-        return line
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._reader.close()
+
+    def look(self) -> ProgressFigures:
+        """Return the present figures."""
+        live = live_status(self._reader, self._clock.now_us(), is_held=True)
+        status, here = live.status, self._driver.statistics()
+        return ProgressFigures(
+            progress=live.progress,
+            rate=live.rate,
+            left=live.forecast.seconds if live.forecast else None,
+            cost_usd=status.cost_usd,
+            budget_usd=status.budget_usd,
+            billable_usd=status.possible_usd + status.in_flight_usd,
+            pauses=tuple(f"paused: {pause}" for pause in status.pauses),
+            counts={
+                "failed": status.tasks.failed,
+                "from the cache": here.cached,
+                "from other logs": here.adopted,
+                "waiting": status.tasks.waiting,
+                "running": status.tasks.running,
+                "batches open": status.batches.count,
+            },
+        )
+
+    async def catch_up(self) -> None:
+        """Wait until the figures show all that is recorded; for half a second at most.
+
+        A log shows an event in its tables a moment after it has stored it.
+        """
+        deadline = self._clock.monotonic() + CATCH_UP_S
+        while (
+            visible_seq(self._reader) < last_seq(self._reader)
+            and self._clock.monotonic() < deadline
+        ):
+            await self._clock.sleep_until(self._clock.monotonic() + CATCH_UP_S / 10)
 
 
-def _money(budget: BudgetStatistics) -> list[str]:
-    """Return spending so far and the budget; nothing if all calls are free."""
-    spent = budget.spent_pico + budget.possible_pico
-    if budget.cap_pico is not None:
-        return [f"{dollars(usd(spent))} of {dollars(usd(budget.cap_pico))}"]
-    return [dollars(usd(spent))] if spent else []
+def line_parts(figures: ProgressFigures) -> list[str]:
+    """Return the parts of a progress line, the most important first."""
+    parts = [share_text(figures.progress.share), progress_text(figures.progress)]
+    if figures.rate:
+        parts.append(rate_text(figures.rate))
+    if figures.left is not None and figures.left.expected:
+        parts.append(f"left {time_left_text(figures.left)}")
+    budget = figures.budget_usd
+    if figures.cost_usd or budget is not None:
+        of = "" if budget is None else f" of {dollars(budget)}"
+        parts.append(f"{dollars(figures.cost_usd)}{of}")
+    parts += figures.pauses
+    parts += [f"{count:,} {label}" for label, count in figures.counts.items() if count]
+    if figures.billable_usd:
+        parts.append(f"{dollars(figures.billable_usd)} may still be billed")
+    return parts
+
+
+def _fitted(parts: Sequence[str], width: int | None) -> str:
+    """Join as many of the first parts as fit into *width*, at least a part of one."""
+    line = parts[0][:width]
+    for part in parts[1:]:
+        if width is None or len(line) + len(part) + len(DOT) <= width:
+            line += DOT + part
+    return line
 
 
 class JointProgress:
@@ -205,27 +257,29 @@ class JointProgress:
         """Start without runs.
 
         Args:
-            clock: times the rates.
+            clock: times the updates.
             runs: number of runs to expect.
             shares_budget: all runs spend from one budget.
         """
         self._clock = clock
         self._runs = runs
         self._shares_budget = shares_budget
-        self._seen: list[tuple[Driver, Planner, Status]] = []
-        self._over = 0
-        self._rate = Rate(clock)
+        self._views: list[RunView] = []
+        self._last: dict[RunView, ProgressFigures] = {}
 
     @asynccontextmanager
     async def watch(
-        self, driver: Driver, planner: Planner, before: Status
+        self, driver: Driver, log: Path, before: Status
     ) -> AsyncIterator[None]:
         """Add a run; a watcher for `runner.run.context.RunContext`."""
-        self._seen.append((driver, planner, before))
-        try:
-            yield
-        finally:
-            self._over += 1
+        del before
+        with RunView(log, driver, self._clock) as view:
+            self._views.append(view)
+            try:
+                yield
+                await view.catch_up()
+            finally:
+                self._last[view] = view.look()
 
     @asynccontextmanager
     async def display(self) -> AsyncIterator[None]:
@@ -235,41 +289,66 @@ class JointProgress:
 
     def line(self) -> str:
         """Describe all runs in one line."""
-        figures = [driver.statistics() for driver, _, _ in self._seen]
-        here = sum(statistics.tasks_ended for statistics in figures)
-        ended = here + sum(
-            before.tasks.completed + before.tasks.failed for *_, before in self._seen
+        over = f"{len(self._last):,} of {self._runs:,} runs over"
+        figures = [self._last.get(view) or view.look() for view in self._views]
+        if not figures:
+            return over
+        joint = _joint(
+            figures,
+            are_all=len(figures) == self._runs,
+            shares_budget=self._shares_budget,
         )
-        planned = sum(
-            planner.planned - before.tasks.skipped - planner.skipped
-            for _, planner, before in self._seen
+        return DOT.join([over, *line_parts(joint)])
+
+
+def _joint(
+    figures: Sequence[ProgressFigures], *, are_all: bool, shares_budget: bool
+) -> ProgressFigures:
+    """Return the figures of several runs together.
+
+    Args:
+        figures: of each run that was started.
+        are_all: whether no further run will start.
+        shares_budget: all runs spend from one budget.
+    """
+    counts: Counter[str] = Counter()
+    for run in figures:
+        counts.update(run.counts)
+    costs = [run.cost_usd for run in figures if run.cost_usd is not None]
+    budgets = [run.budget_usd for run in figures if run.budget_usd is not None]
+    rates = [run.rate for run in figures if run.rate is not None]
+    open_runs = [run for run in figures if run.progress.remaining.expected]
+    lefts = [run.left for run in open_runs if run.left is not None]
+    highs = [left.high for left in lefts]
+    is_known = are_all and lefts and len(lefts) == len(open_runs)
+    return ProgressFigures(
+        progress=Progress(
+            done=sum(run.progress.done for run in figures),
+            remaining=_sum([run.progress.remaining for run in figures]),
+        ),
+        rate=sum(rates) if rates else None,
+        left=ForecastInterval(
+            low=max(left.low for left in lefts),
+            expected=max(left.expected for left in lefts),
+            high=None if None in highs else max(high for high in highs if high),
         )
-        rate = self._rate.per_s(here)
-        share = ended / planned if planned else 0.0
-        parts = [
-            f"{self._over:,} of {self._runs:,} runs over",
-            f"{ended:,} of {planned:,} planned {share:.1%}",
-            f"{rate:,.1f}/s",
-        ]
-        if rate > 0 and planned > ended:
-            parts.append(f"{duration((planned - ended) / rate)} left")
-        budgets = [statistics.budget for statistics in figures]
-        if self._shares_budget:
-            budgets = budgets[:1]
-        spent = sum(budget.spent_pico + budget.possible_pico for budget in budgets)
-        cap = budgets[0].cap_pico if self._shares_budget and budgets else None
-        if cap is not None:
-            parts.append(f"{dollars(usd(spent))} of {dollars(usd(cap))}")
-        elif spent:
-            parts.append(dollars(usd(spent)))
-        counts = {
-            "failed": sum(before.tasks.failed for *_, before in self._seen)
-            + sum(statistics.tasks_failed for statistics in figures),
-            "waiting": sum(statistics.waiting for statistics in figures),
-            "in flight": sum(statistics.in_flight for statistics in figures),
-        }
-        parts += [f"{count:,} {label}" for label, count in counts.items() if count]
-        return DOT.join(parts)
+        if is_known
+        else None,
+        cost_usd=sum(costs) if len(costs) == len(figures) else None,
+        budget_usd=(budgets[0] if shares_budget else sum(budgets)) if budgets else None,
+        billable_usd=sum(run.billable_usd for run in figures),
+        pauses=(),
+        counts=counts,
+    )
+
+
+def _sum(intervals: Sequence[ForecastInterval]) -> ForecastInterval:
+    highs = [interval.high for interval in intervals]
+    return ForecastInterval(
+        low=sum(interval.low for interval in intervals),
+        expected=sum(interval.expected for interval in intervals),
+        high=None if None in highs else sum(high for high in highs if high),
+    )
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from store.document import NONE, Column, Numbers, TableBlock, Words
 from store.errors import StoreError
 from store.events import ScoringRecorded
 from store.printable import display_width
+from store.read.forecast import share_text
 from store.read.live import LiveStatus, live_status
 from store.read.status import newest_scoring
 from store.read.usage import dollars
@@ -121,15 +122,13 @@ def _narrowed(
 
 def _cells(run: ListedRun, now_us: int, *, is_roomy: bool) -> tuple[str, ...]:
     status = run.seen.status
-    # rounded down: 100 % means all
-    share = int(100 * run.seen.progress.share + 1e-9)
     return (
         _started(status.created_us, now_us, is_roomy=is_roomy),
         # the default id ends with the name of the job, which stands beside it
         status.run_id if is_roomy else status.run_id.removesuffix(f"-{status.job}"),
         status.job,
         _models(status.models.get("subject", ()), is_roomy=is_roomy),
-        f"{share} %",
+        share_text(run.seen.progress.share),
         NONE if status.imported else dollars(status.cost_usd),
         _headline(run.scoring, is_roomy=is_roomy),
         run.seen.state,

@@ -118,27 +118,38 @@ def _newest_scores(folder: RunFolder, status: Status) -> Path | None:
 
 
 def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
-    """Return the forecast for `status --json`; None if there is none.
+    """Return the forecast for `status --json`; None if no process works on the run.
 
-    `seconds` is null while too few tasks have ended; `needs` is the number still
-    needed. The interval is the middle 90 %.
+    `seconds` is null before anything has shown the run's speed. Intervals hold 9 of 10
+    runs. `needs` is 0: the number of tasks that were missing for a forecast, in earlier
+    versions.
     """
     forecast = present.forecast
     if forecast is None:
         return None
     return {
         "seconds": _span_json(forecast.seconds, 1),
-        "needs": forecast.needs,
+        "needs": 0,
         "comes_to_usd": _span_json(present.comes_to_usd, 6),
         "stages": [
             {
                 "stage": stage.stage,
                 "left": stage.left,
                 "seconds": _span_json(stage.seconds, 1),
-                "needs": stage.needs,
+                "needs": 0,
             }
             for stage in forecast.stages
         ],
+    }
+
+
+def progress_json(present: LiveStatus) -> dict[str, Any]:
+    """Return progress for `status --json`."""
+    progress = present.progress
+    return {
+        "done": progress.done,
+        "remaining": _span_json(progress.remaining, 1),
+        "share": round(progress.share, 4),
     }
 
 
@@ -230,7 +241,9 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "shards": present.parts and parts_json(present.parts),
         "heartbeat_age_s": age,
         "tasks_a_minute": present.rate,
-        "forecast": present.forecast and forecast_json(present),
+        "progress": progress_json(present),
+        "left_s": _span_json(present.forecast.seconds, 1) if present.forecast else None,
+        "forecast": forecast_json(present),
         "job": status.job,
         "job_version": status.job_version,
         "models": dict(status.models),
@@ -238,11 +251,6 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "imported": status.imported,
         "planning_exhausted": status.planning_exhausted,
         "started": iso_time(status.created_us),
-        "progress": {
-            "done": present.progress.done,
-            "remaining": _span_json(present.progress.remaining, 1),
-            "share": round(present.progress.share, 4),
-        },
         "stages": [
             {
                 "stage": queue.stage,

@@ -24,7 +24,15 @@ from store.document import (
     blocks_of,
 )
 from store.read.course import Course
-from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
+from store.read.forecast import (
+    EstimateAccuracy,
+    EstimatedFigure,
+    ForecastInterval,
+    progress_text,
+    rate_text,
+    share_text,
+    time_left_text,
+)
 from store.read.live import LiveStatus, UnionProgress
 from store.read.status import UNITS, ObservedLimits, Status, limits_in_words
 from store.read.usage import OpenBatches, ReplyShares, dollars
@@ -180,18 +188,17 @@ def cost_text(status: Status) -> str:
 
 def progress_facts(present: LiveStatus, course: Course) -> Iterator[Fact]:
     """Yield the progress of an unfinished run, its time left, cost, what is missing."""
-    yield _fact("progress", progress_text(present))
+    progress = present.progress
+    yield _fact("progress", f"{share_text(progress.share)}, {progress_text(progress)}")
     if present.forecast is not None:
         seconds = present.forecast.seconds
-        left = "-" if seconds is None else _interval_text(seconds, duration)
+        left = "-" if seconds is None else time_left_text(seconds)
         yield _fact("left", f"{left}; 9 of 10 runs end within it" if seconds else left)
     yield _fact("cost", cost_text(present.status))
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
         yield _fact("projected", _interval_text(present.comes_to_usd, cost))
     if present.rate is not None:
-        digits = 1 if present.rate < 10 else 0  # noqa: PLR2004
-        window = f"over the last {present.recent_minutes} min"
-        yield _fact("rate", f"{present.rate:,.{digits}f}/min {window}")
+        yield _fact("rate", rate_text(present.rate))
     if present.state in STOPPED:
         yield _fact("missing", missing_text(present))
         yield _fact("took", _time(course))
@@ -210,18 +217,6 @@ def _age(present: LiveStatus) -> str:
         return ""
     seconds = max(0, present.now_us - heartbeat.at_us) / 1e6
     return f" (heartbeat {duration(seconds)} ago)"
-
-
-def progress_text(present: LiveStatus) -> str:
-    """Describe the share of the work that is done, in tasks."""
-    progress = present.progress
-    remaining = progress.remaining
-    span = _interval_text(remaining, number)
-    if remaining.low == remaining.high:
-        span = number(remaining.expected)
-    # rounded down: 100 % means all
-    share = int(1000 * progress.share + 1e-9) / 10
-    return f"{share:.1f} %, {progress.done:,} tasks done, {span} remaining"
 
 
 def missing_text(present: LiveStatus) -> str:

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from runner.engine.background import Interruptible, obey_signals
 from runner.engine.driver import Driver
-from runner.engine.planner import Planner
 from store.clock import Clock
 from store.read.status import Status
 
@@ -19,9 +18,15 @@ class ProgressWatch(Protocol):
     """Shows the progress of a driver, inside an async context."""
 
     def __call__(
-        self, driver: Driver, planner: Planner, before: Status
+        self, driver: Driver, log: Path, before: Status
     ) -> AbstractAsyncContextManager[None]:
-        """Return the context; *before* is the run's status when the process started."""
+        """Return the context.
+
+        Args:
+            driver: what works on the run.
+            log: the run's log.
+            before: the run's status when the process started.
+        """
         ...
 
 

@@ -142,7 +142,7 @@ class RunSession:
                 with open_reader(self.folder.log) as reader:
                     before = status(reader)
                 deciding = nullcontext() if decider is None else decider.deciding()
-                async with context.watch(driver, planner, before), deciding:
+                async with context.watch(driver, self.folder.log, before), deciding:
                     outcome = await driver.run()
                     if outcome == "finished" and decider is not None:
                         await decider.poll()

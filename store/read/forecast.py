@@ -1,39 +1,19 @@
-"""Forecasts the end and cost of a run, and checks its initial estimate.
+"""Defines the values of a forecast: progress, remaining time, projected cost.
 
-End and cost are computed from the last whole minutes: the number of tasks of each stage
-that ended, and their cost. The interval is from a block bootstrap of those minutes
-(Künsch 1989, "The jackknife and the bootstrap for general stationary observations"):
-blocks, because slow minutes are correlated.
-
-The estimate check extrapolates from the finished part of the run. Follow-ups of open
-items are not planned yet: their number per item is assumed to equal that of finished
-items.
+`store.read.remaining` and `store.read.time_left` compute them. An estimate from before
+the run is checked here against the run's course.
 """
 
 from __future__ import annotations
 
-import random
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final
 
 from store.events import ExpectedUsage
-from store.task import TaskState
 
-
-class QueueProgress(Protocol):
-    """Tasks of one stage, by state."""
-
-    @property
-    def stage(self) -> str:
-        """The stage's name."""
-        ...
-
-    @property
-    def states(self) -> Mapping[TaskState, int]:
-        """Tasks by state."""
-        ...
+Z: Final = 1.645
+"""Standard deviations of a normal distribution that hold 9 of 10."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,20 +51,31 @@ class UsageSoFar:
 def estimate_accuracy(
     expected: ExpectedUsage,
     items: int,
-    queues: Iterable[QueueProgress],
     so_far: UsageSoFar,
+    *,
+    done: float,
+    projected_usd: float | None,
 ) -> EstimateAccuracy:
-    """Compare the estimate of a plan of *items* specs with the actual figures."""
-    done = _done(expected, queues)
+    """Compare the estimate of a plan of *items* specs with the actual figures.
 
-    def prospect(per_item: tuple[float, float, float], now: float) -> EstimatedFigure:
+    Args:
+        expected: the estimate of one first-stage spec.
+        items: first-stage specs of the plan.
+        so_far: the actual figures.
+        done: share of the run that is done, 0 to 1.
+        projected_usd: cost of the whole run by its own course; None: unknown.
+    """
+
+    def prospect(
+        per_item: tuple[float, float, float], now: float, comes_to: float | None = None
+    ) -> EstimatedFigure:
         low, middle, high = (figure * items for figure in per_item)
         return EstimatedFigure(
             low=low,
             expected=middle,
             high=high,
             so_far=now,
-            comes_to=now / done if done else None,
+            comes_to=now / done if comes_to is None and done else comes_to,
         )
 
     return EstimateAccuracy(
@@ -94,58 +85,8 @@ def estimate_accuracy(
         tokens_out=prospect(expected.tokens_out, so_far.tokens_out),
         cost_usd=None
         if expected.cost_usd is None or so_far.cost_usd is None
-        else prospect(expected.cost_usd, so_far.cost_usd),
+        else prospect(expected.cost_usd, so_far.cost_usd, projected_usd),
     )
-
-
-def _done(expected: ExpectedUsage, queues: Iterable[QueueProgress]) -> float:
-    """Return the share of ended tasks among all, including tasks not planned yet."""
-    ended, planned = {True: 0, False: 0}, {True: 0, False: 0}
-    for queue in queues:
-        is_first = queue.stage in expected.first
-        for state, n in queue.states.items():
-            if state is not TaskState.SKIPPED:
-                planned[is_first] += n
-                ended[is_first] += 0 if state.is_open else n
-    if not ended[True]:
-        return 0.0
-    followed = planned[False] * planned[True] / ended[True]
-    return (ended[True] + ended[False]) / (planned[True] + followed)
-
-
-#: Minimum of ended tasks for a forecast of a stage.
-COMPLETIONS = 30
-#: Minutes to look back: as few as hold enough completions.
-MINUTES = (2, 30)
-#: The middle 90 % of the draws.
-SHARE = (0.05, 0.95)
-BLOCK = 3
-DRAWS = 200
-SEED = 20260118
-
-
-class MinuteFigures(Protocol):
-    """The fields of `store.read.live.MinuteRow` that the forecast needs."""
-
-    @property
-    def t(self) -> int:
-        """Minutes since 1970 UTC."""
-        ...
-
-    @property
-    def stage(self) -> str:
-        """The stage's name."""
-        ...
-
-    @property
-    def ended(self) -> int:
-        """Tasks that ended."""
-        ...
-
-    @property
-    def cost_usd(self) -> float:
-        """Cost of its answers."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +95,7 @@ class ForecastInterval:
 
     low: float
     expected: float
-    high: float | None  #: None: it may never end
+    high: float | None  #: None: no upper end is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +109,9 @@ class Progress:
     def share(self) -> float:
         """Share of the work that is done, 0 to 1; 0 before anything is planned."""
         total = self.done + self.remaining.expected
-        return self.done / total if total else 0.0
+        if not total:
+            return 0.0 if self.remaining.high is None else 1.0
+        return self.done / total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,113 +120,16 @@ class StageForecast:
 
     stage: str
     left: int  #: tasks, expected follow-ups included
-    seconds: ForecastInterval | None  #: None: too few tasks have ended
-    needs: int  #: further completions until a forecast is possible
+    seconds: ForecastInterval | None  #: None: nothing has shown its speed yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """Remaining time of a run and its projected cost."""
 
+    seconds: ForecastInterval | None  #: None: nothing has shown its speed yet
     stages: tuple[StageForecast, ...]
-    cost_usd: (
-        ForecastInterval | None
-    )  #: of the whole run, in addition to the money already spent
-
-    @property
-    def seconds(self) -> ForecastInterval | None:
-        """Time of the slowest stage, as all run in parallel; None: one is unknown."""
-        spans = [stage.seconds for stage in self.stages if stage.left]
-        known = [span for span in spans if span is not None]
-        if not known or len(known) < len(spans):
-            return None
-        highs = [span.high for span in known]
-        return ForecastInterval(
-            low=max(span.low for span in known),
-            expected=max(span.expected for span in known),
-            high=None if None in highs else max(high for high in highs if high),
-        )
-
-    @property
-    def needs(self) -> int:
-        """Completions still needed for a forecast of the whole run."""
-        return max((stage.needs for stage in self.stages if stage.left), default=0)
-
-
-def left_by_stage(
-    queues: Iterable[QueueProgress], first: Collection[str]
-) -> dict[str, int]:
-    """Return the number of remaining tasks by stage, in the order of the queues.
-
-    Follow-ups that are not planned yet are assumed to be as many per open first-stage
-    task as per finished one, as in `estimate_accuracy`.
-
-    Args:
-        queues: tasks by stage, model and state.
-        first: the stages that the plan starts with; empty if unknown, then only planned
-            tasks are counted.
-    """
-    open_: dict[str, int] = defaultdict(int)
-    planned: dict[str, int] = defaultdict(int)
-    for queue in queues:
-        for state, n in queue.states.items():
-            if state is not TaskState.SKIPPED:
-                planned[queue.stage] += n
-                open_[queue.stage] += n if state.is_open else 0
-    begun = sum(planned[stage] for stage in planned if stage in first)
-    ended = begun - sum(open_[stage] for stage in planned if stage in first)
-    more = (begun - ended) / ended if ended else 0.0
-    return {
-        stage: open_[stage] + (0 if stage in first else round(planned[stage] * more))
-        for stage in planned
-    }
-
-
-def forecast(
-    rows: Sequence[MinuteFigures], left: Mapping[str, int], *, since: int, until: int
-) -> Forecast:
-    """Forecast the *left* tasks from the minutes in ``[since, until)``.
-
-    Args:
-        rows: minutes, ascending; others are skipped.
-        left: remaining tasks by stage.
-        since: the first whole minute since work last started.
-        until: the current, unfinished minute.
-    """
-    stages, costs = [], []
-    for stage, n in left.items():
-        ended: dict[int, int] = defaultdict(int)
-        cost: dict[int, float] = defaultdict(float)
-        for row in rows:
-            if row.stage == stage and since <= row.t < until:
-                ended[row.t] += row.ended
-                cost[row.t] += row.cost_usd
-        window = _window(ended, since, until)
-        counted = sum(ended[t] for t in window)
-        if counted < COMPLETIONS or len(window) < MINUTES[0]:
-            needs = max(1, COMPLETIONS - counted)
-            stages.append(StageForecast(stage=stage, left=n, seconds=None, needs=needs))
-            costs.append(
-                None if n else ForecastInterval(low=0.0, expected=0.0, high=0.0)
-            )
-            continue
-        draws = _draws([(ended[t], cost[t]) for t in window])
-        rate = counted / len(window)
-        slow, fast = _interval([tasks for tasks, _ in draws], rate)
-        seconds = ForecastInterval(
-            low=60 * n / fast,
-            expected=60 * n / rate,
-            high=60 * n / slow if slow else None,
-        )
-        stages.append(StageForecast(stage=stage, left=n, seconds=seconds, needs=0))
-        mean_usd = sum(cost[t] for t in window) / counted
-        cheap, dear = _interval(
-            [usd / tasks for tasks, usd in draws if tasks], mean_usd
-        )
-        costs.append(
-            ForecastInterval(low=n * cheap, expected=n * mean_usd, high=n * dear)
-        )
-    return Forecast(stages=tuple(stages), cost_usd=_sum(costs))
+    cost_usd: ForecastInterval | None  #: in addition to what is recorded
 
 
 BEST_MINUTES = 10
@@ -306,60 +152,76 @@ def best_rate(by_minute: Mapping[int, int]) -> float | None:
     return best / BEST_MINUTES
 
 
-def _window(ended: Mapping[int, int], since: int, until: int) -> range:
-    """Return the last minutes, as few as hold enough completions."""
-    shortest, longest = MINUTES
-    counted = 0
-    for begin in range(until - 1, max(since, until - longest) - 1, -1):
-        counted += ended.get(begin, 0)
-        if counted >= COMPLETIONS and until - begin >= shortest:
-            return range(begin, until)
-    return range(max(since, until - longest), until)
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_SECONDS_UNTIL = 100
+"""Seconds from which minutes are told."""
+_MINUTES_UNTIL = 100 * _MINUTE
+_HOURS_UNTIL = 2 * _DAY
 
 
-def _draws(minutes: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
-    """Resample tasks and dollars per minute from blocks of the observed minutes.
+def rough_duration(seconds: float) -> str:
+    """Format a forecast duration: as exact as a forecast may be.
 
-    Blocks wrap around from the end to the start, so every minute has equal weight.
+    >>> rough_duration(4.4), rough_duration(130), rough_duration(1140)
+    ('4 s', '2.2 min', '19 min')
+    >>> rough_duration(8400), rough_duration(200_000)
+    ('2 h 20', '2 d 08 h')
     """
-    n = len(minutes)
-    # in a short window longer blocks would be nearly equal, and the interval a point
-    length = max(1, min(BLOCK, n // BLOCK))
-    blocks = [
-        (
-            sum(minutes[(at + i) % n][0] for i in range(length)),
-            sum(minutes[(at + i) % n][1] for i in range(length)),
-        )
-        for at in range(n)
-    ]
-    chance = random.Random(SEED)  # noqa: S311 - the same result for the same log
-    times = -(-n // length)
-    samples = []
-    for _ in range(DRAWS):
-        picked = chance.choices(blocks, k=times)
-        samples.append(
-            (
-                sum(tasks for tasks, _ in picked) / (times * length),
-                sum(usd for _, usd in picked) / (times * length),
-            )
-        )
-    return samples
+    if seconds < _SECONDS_UNTIL:
+        return f"{seconds:.0f} s"
+    if seconds < 10 * _MINUTE:
+        return f"{seconds / _MINUTE:.1f} min"
+    if seconds < _MINUTES_UNTIL:
+        return f"{seconds / _MINUTE:.0f} min"
+    if seconds < _HOURS_UNTIL:
+        minutes = 5 * round(seconds / _MINUTE / 5)
+        return f"{minutes // 60} h {minutes % 60:02}"
+    hours = round(seconds / _HOUR)
+    return f"{hours // 24} d {hours % 24:02} h"
 
 
-def _interval(values: list[float], middle: float) -> tuple[float, float]:
-    """Return the interval of the draws, extended to include the estimate."""
-    values.sort()
-    low, high = (values[round(share * (len(values) - 1))] for share in SHARE)
-    return min(low, middle), max(high, middle)
+def time_left_text(left: ForecastInterval, to: str = " to ") -> str:
+    """Describe the time left with its interval, which 9 of 10 runs end within.
+
+    >>> time_left_text(ForecastInterval(low=1020, expected=1140, high=1440))
+    '19 min (17 min to 24 min)'
+    """
+    if left.high is None:
+        return f"{rough_duration(left.expected)} (at least {rough_duration(left.low)})"
+    low, high = rough_duration(left.low), rough_duration(left.high)
+    return f"{rough_duration(left.expected)} ({low}{to}{high})"
 
 
-def _sum(spans: Sequence[ForecastInterval | None]) -> ForecastInterval | None:
-    """Return the sum of estimates; the interval is too wide, not too narrow."""
-    known = [span for span in spans if span is not None]
-    if len(known) < len(spans):
-        return None
-    return ForecastInterval(
-        low=sum(span.low for span in known),
-        expected=sum(span.expected for span in known),
-        high=sum(span.high or 0.0 for span in known),
-    )
+def progress_text(progress: Progress) -> str:
+    """Describe progress: tasks done, of how many; rounded where that is an estimate.
+
+    >>> at = ForecastInterval(low=5200, expected=5874, high=6700)
+    >>> progress_text(Progress(done=126, remaining=at))
+    '126 of about 6,000 done'
+    """
+    remaining = progress.remaining
+    total = progress.done + round(remaining.expected)
+    if remaining.high is None or remaining.low < remaining.expected < remaining.high:
+        digits = len(str(total)) - 2
+        return f"{progress.done:,} of about {round(total, -max(0, digits)):,} done"
+    return f"{progress.done:,} of {total:,} done"
+
+
+def share_text(share: float) -> str:
+    """Format progress as a percentage, rounded down: 100.0 % means all.
+
+    >>> share_text(0.0212), share_text(0.99999), share_text(1.0)
+    ('2.1 %', '99.9 %', '100.0 %')
+    """
+    return f"{int(share * 1000 + 1e-9) / 10:.1f} %"
+
+
+def rate_text(per_minute: float) -> str:
+    """Format tasks completed per minute; per second where they are many.
+
+    >>> rate_text(294), rate_text(12.34)
+    ('4.9/s', '12.3/min')
+    """
+    if per_minute >= _MINUTE:
+        return f"{per_minute / _MINUTE:,.1f}/s"
+    return f"{per_minute:.1f}/min"

@@ -24,16 +24,11 @@ import msgspec
 from store.database import SQL, UNION, is_union, read_transaction
 from store.fold_state import US_PER_MINUTE, RunState
 from store.log.interface import Heartbeat
-from store.read.forecast import (
-    Forecast,
-    ForecastInterval,
-    Progress,
-    forecast,
-    left_by_stage,
-)
+from store.read.forecast import Forecast, ForecastInterval, Progress
 from store.read.status import Status, liveness, percentile_ms, status
+from store.read.time_left import ModelLimit, ObservedWork, time_left
 from store.slices import ALL, Slices
-from store.task import usd
+from store.task import TaskState, usd
 
 MANY = 2_000
 """Waiting tasks that are searched for the next retry: a millisecond or two."""
@@ -245,10 +240,13 @@ RECENT = 5
 """Maximum whole minutes for a current rate: long enough to even out waits and retries,
 short enough to show a change."""
 
+RATE_S = 3.0
+"""Minimum active time for a rate."""
+
 AT_WORK = frozenset({"live", "quiet", "draining", "stalled"})
 """States in which calls are made, or should be."""
-FORECASTABLE = frozenset({"live", "quiet"})
-"""States with a forecast: nothing blocks the run."""
+FORECASTABLE = frozenset({"live", "quiet", "paused"})
+"""States with a forecast. A paused run's is that of its work, once it continues."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,34 +267,44 @@ class LiveStatus:
         """The run's state in one word, of `store.read.status.STATES`."""
         return liveness(self.status.signs, self.now_us, is_alive=self.is_alive)
 
-    @property
-    def _since(self) -> int:
-        """The first whole minute since work last started."""
-        return self.status.signs.phase_us // US_PER_MINUTE + 1
+    @cached_property
+    def observed(self) -> ObservedWork:
+        """What the run has shown of its speed."""
+        return ObservedWork(
+            rows=self.rows,
+            now_us=self.now_us,
+            started_us=self.status.created_us,
+            breaks=self.status.breaks,
+            call_times=self.status.call_times,
+            running={
+                queue.key: queue.states.get(TaskState.RUNNING, 0)
+                for queue in self.status.queues
+            },
+            limits={
+                limit.model: ModelLimit(concurrency=limit.concurrency, rpm=limit.rpm)
+                for limit in self.status.limits
+            },
+        )
 
     @cached_property
     def forecast(self) -> Forecast | None:
-        """End and cost; None if the run is not live, has ended or has open batches."""
+        """Remaining time and cost; None if no process works on the run.
+
+        Without a time while batches are open: they arrive together, at an unknown time.
+        """
         if self.state not in FORECASTABLE or not self.status.tasks.open:
             return None
-        if self.status.batches.count:
-            return None  # they arrive together, at an unknown time
-        return forecast(
-            self.rows,
-            left_by_stage(self.status.queues, self.status.first),
-            since=self._since,
-            until=self.now_us // US_PER_MINUTE,
+        left = time_left(self.status.remaining, self.observed)
+        return Forecast(
+            seconds=None if self.status.batches.count else left.seconds,
+            stages=left.stages,
+            cost_usd=self.status.remaining_usd,
         )
 
-    @cached_property
+    @property
     def progress(self) -> Progress:
         """Tasks done and still expected, the same for every display."""
-        tasks = self.status.tasks
-        left = sum(left_by_stage(self.status.queues, self.status.first).values())
-        return Progress(
-            done=tasks.completed + tasks.failed,
-            remaining=ForecastInterval(low=left, expected=left, high=left),
-        )
+        return self.status.remaining.progress
 
     @property
     def comes_to_usd(self) -> ForecastInterval | None:
@@ -317,7 +325,8 @@ class LiveStatus:
 
         A partial minute would make a run seem slower than it is.
         """
-        return max(0, min(RECENT, self.now_us // US_PER_MINUTE - self._since))
+        first = self.status.signs.phase_us // US_PER_MINUTE + 1
+        return max(0, min(RECENT, self.now_us // US_PER_MINUTE - first))
 
     @property
     def recent(self) -> list[MinuteRow]:
@@ -326,19 +335,31 @@ class LiveStatus:
         first = now - self.recent_minutes
         return [row for row in self.rows if first <= row.t < now]
 
+    @cached_property
+    def _window(self) -> tuple[list[MinuteRow], float]:
+        """The current minute and those before it, and their active time in seconds."""
+        first = self.now_us // US_PER_MINUTE - RECENT
+        begin_us = max(self.status.created_us, first * US_PER_MINUTE)
+        return (
+            [row for row in self.rows if row.t >= first],
+            self.observed.active_s(begin_us, self.now_us),
+        )
+
     @property
     def rate(self) -> float | None:
         """Recent tasks completed per minute; None if not working or too early."""
-        if self.state not in AT_WORK or not self.recent_minutes:
+        rows, seconds = self._window
+        if self.state not in AT_WORK or seconds < RATE_S:
             return None
-        return sum(row.succeeded for row in self.recent) / self.recent_minutes
+        return 60 * sum(row.succeeded for row in rows) / seconds
 
     @property
     def cost_an_hour(self) -> float | None:
         """Recent dollars per hour; None without a rate or if a price is unknown."""
         if self.rate is None or self.status.cost_usd is None:
             return None
-        return cost_of(self.recent) * 60 / self.recent_minutes
+        rows, seconds = self._window
+        return cost_of(rows) * 3600 / seconds
 
 
 def cost_of(rows: Iterable[MinuteRow]) -> float:

@@ -9,13 +9,21 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from store.database import SQL
 from store.errors import CorruptLog, NotALog
 from store.events import ParameterRefused, RecordedEvent, RunStarted, ScoringRecorded
 from store.fold_state import BUCKET_RATIO, US_PER_S, RunState
 from store.log.interface import Heartbeat
-from store.read.forecast import EstimateAccuracy, UsageSoFar, estimate_accuracy
+from store.read.forecast import (
+    EstimateAccuracy,
+    ForecastInterval,
+    UsageSoFar,
+    estimate_accuracy,
+)
+from store.read.remaining import Remaining, remaining_cost, remaining_tasks
+from store.read.time_left import Break, CallTime, call_times, work_breaks
 from store.read.usage import (
     Billing,
     OpenBatches,
@@ -24,6 +32,7 @@ from store.read.usage import (
     error_counts,
     lost_starts,
     open_batches,
+    queue_costs,
     reply_shares,
     served_counts,
     spending,
@@ -237,6 +246,10 @@ class Status:
     siftlog_version: str
     models: Mapping[str, list[str]]  #: role -> models
     first: tuple[str, ...]  #: stages that the plan starts with; empty: unknown
+    breaks: tuple[Break, ...]  #: periods without work, ascending
+    call_times: Mapping[tuple[str, str], CallTime]  #: by stage and model
+    remaining: Remaining  #: tasks that remain, follow-ups to come included
+    remaining_usd: ForecastInterval | None  #: what they cost; None: unknown
     replicates: int
     imported: bool
     created_us: int
@@ -370,7 +383,22 @@ def status(conn: sqlite3.Connection) -> Status:
             served.append((kind, reason, n))
         else:
             reasons[kind][reason] = n
+    order = stage_order(conn)
+    firsts = _first_stages(order, first)
+    remaining = remaining_tasks(
+        queues,
+        order=list(order),
+        first=firsts,
+        expected=first.expected,
+        consumed=run.consumed,
+        is_exhausted=run.exhausted,
+    )
     money = spending(conn)
+    remaining_usd = (
+        None
+        if money.spent_usd is None
+        else remaining_cost(remaining, queue_costs(conn), first.expected)
+    )
     batches = open_batches(conn)
     so_far = UsageSoFar(
         # cached answers were no calls and used no tokens
@@ -385,7 +413,11 @@ def status(conn: sqlite3.Connection) -> Status:
         job_version=first.job_version,
         siftlog_version=first.siftlog_version,
         models=first.models,
-        first=() if first.expected is None else tuple(first.expected.first),
+        first=firsts,
+        breaks=work_breaks(conn),
+        call_times=call_times(conn),
+        remaining=remaining,
+        remaining_usd=remaining_usd,
         replicates=first.replicates,
         imported=first.imported,
         created_us=created_us,
@@ -456,12 +488,37 @@ def status(conn: sqlite3.Connection) -> Status:
         why=run.phase_why,
         batches=batches,
         estimate_accuracy=estimate_accuracy(
-            first.expected, run.consumed, queues, so_far
+            first.expected,
+            run.consumed,
+            so_far,
+            done=remaining.progress.share,
+            projected_usd=None
+            if remaining_usd is None or money.spent_usd is None
+            else money.spent_usd + remaining_usd.expected,
         )
         if first.expected is not None and run.exhausted
         else None,
         refused=refused_parameters(conn),
     )
+
+
+def stage_order(conn: sqlite3.Connection) -> dict[str, bool]:
+    """Return the stages in the order of their first tasks.
+
+    The value tells whether that task is an item of the plan, rather than a follow-up.
+    """
+    rows = conn.execute(SQL["first_tasks"]).fetchall()
+    order: dict[str, bool] = {}
+    for stage, task, root in sorted(rows, key=itemgetter(1)):
+        order.setdefault(stage, task == root)
+    return order
+
+
+def _first_stages(order: Mapping[str, bool], started: RunStarted) -> tuple[str, ...]:
+    """Return the stages that the plan starts with, as far as they are planned."""
+    if started.expected is not None:
+        return tuple(started.expected.first)
+    return tuple(stage for stage, is_first in order.items() if is_first)
 
 
 def _limits(conn: sqlite3.Connection) -> tuple[ObservedLimits, ...]:

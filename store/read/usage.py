@@ -309,6 +309,12 @@ def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
     ]
 
 
+def queue_costs(conn: sqlite3.Connection) -> dict[tuple[str, str], tuple[float, int]]:
+    """Return dollars and completed tasks by stage and model; unknown prices are 0."""
+    rows = conn.execute(SQL["queue_costs"]).fetchall()
+    return {(stage, model): (usd(pico), n) for stage, model, pico, n in rows}
+
+
 def reply_shares(conn: sqlite3.Connection) -> tuple[ReplyShares, ...]:
     """Count the faults of each model's replies."""
     return tuple(

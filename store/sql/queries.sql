@@ -240,6 +240,9 @@ SELECT seq, ts_us, epoch FROM event WHERE seq = ?;
 SELECT at_us, epoch FROM heartbeat;
 -- name: opened_since
 SELECT count(*) FROM writer WHERE epoch > ? AND opened_us <= ?;
+-- name: worked_before
+SELECT e.ts_us FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq < ? AND k.name <> 'scoring_recorded' ORDER BY e.seq DESC LIMIT 1;
 -- name: worked_until
 -- Scorings come whenever somebody asks for one: the run has ended before.
 SELECT ts_us FROM event
@@ -476,6 +479,8 @@ SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 SELECT name, n FROM counter;
 -- name: usage
 SELECT stage, model, replies, tokens_in, tokens_out FROM lane ORDER BY stage, model;
+-- name: queue_costs
+SELECT stage, model, cost_pico, succeeded FROM lane WHERE succeeded > 0;
 -- name: reply_shares
 SELECT model, sum(replies), sum(truncated), sum(refused), sum(filtered), sum(empty),
        sum(unparsed), sum(failed)
@@ -506,6 +511,14 @@ ORDER BY e.seq;
 -- name: model_latencies
 SELECT model, bucket, sum(n) FROM latency_hist GROUP BY model, bucket
 ORDER BY model, bucket;
+-- name: call_times
+-- sums over buckets: of their numbers, and of the squares
+SELECT stage, model, sum(n), sum(n * bucket), sum(n * bucket * bucket)
+FROM latency_hist GROUP BY stage, model;
+-- name: first_tasks
+-- the first task of each stage and model, and the item that it is about
+SELECT s.name, t.task, t.root FROM stage AS s, model AS m JOIN task AS t ON t.task = (
+  SELECT min(task) FROM task WHERE stage = s.id AND model = m.id);
 -- name: outcomes
 SELECT e.seq, e.ts_us, m.name, k.name, e.ver, e.facts
 FROM event AS e JOIN kind AS k ON k.id = e.kind

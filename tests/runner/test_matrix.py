@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from runner.engine.driver import Driver
-from runner.engine.planner import Planner
 from runner.errors import RunnerError, UsageError
 from runner.job import TaskSpec
 from runner.matrix import (
@@ -124,10 +123,8 @@ class _BrokenJob(ToyJob):
 
 
 @asynccontextmanager
-async def _unwatched(
-    driver: Driver, growth: Planner, before: Status
-) -> AsyncIterator[None]:
-    del driver, growth, before
+async def _unwatched(driver: Driver, log: Path, before: Status) -> AsyncIterator[None]:
+    del driver, log, before
     yield
 
 

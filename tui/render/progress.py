@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from textual.content import Content
 
 from store.fold_state import US_PER_S
-from store.read.forecast import StageForecast
+from store.read.forecast import StageForecast, rough_duration, time_left_text
 from store.read.history import LatencyCourse, RecentLatencies
 from store.read.live import AT_WORK, Latencies
 from store.task import TaskState
@@ -73,7 +73,7 @@ class StageRow:
         seconds = self.forecast.seconds if self.forecast and self.left else None
         if seconds is None:
             return UNKNOWN
-        return span(seconds, duration) if has_span else duration(seconds.expected)
+        return time_left_text(seconds) if has_span else rough_duration(seconds.expected)
 
 
 def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from store.fold_state import US_PER_S
+from store.read.forecast import time_left_text
 from store.task import TaskState
 from tui.render.format import UNKNOWN, count, duration, money, percent
 from tui.render.glyphs import UNICODE
@@ -305,7 +306,7 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     yield _fact("cost", "  ·  ".join(parts))
     forecast, projected = snapshot.forecast, snapshot.comes_to_usd
     if forecast is not None and forecast.seconds is not None:
-        words = f"{span(forecast.seconds, duration)} of work"
+        words = f"{time_left_text(forecast.seconds)} of work"
         if projected is not None:
             words += f"  ·  projected cost {span(projected, money)}"
         yield _fact("left", words)

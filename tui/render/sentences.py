@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from store.fold_state import US_PER_S
 from store.printable import printable
-from store.read.forecast import ForecastInterval
+from store.read.forecast import ForecastInterval, time_left_text
 from tui.render.format import UNKNOWN, count, duration, money
 from tui.sources.run_snapshot import RunSnapshot
 
@@ -62,7 +62,7 @@ def eta(snapshot: RunSnapshot, to: str = " to ") -> str:
     forecast = snapshot.forecast
     if forecast is None or forecast.seconds is None:
         return UNKNOWN
-    return span(forecast.seconds, duration, to)
+    return time_left_text(forecast.seconds, to)
 
 
 def ending(snapshot: RunSnapshot) -> str:

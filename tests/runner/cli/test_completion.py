@@ -46,8 +46,10 @@ def _answer(cwd: Path, line: str, shell: str = "fish") -> list[str]:
         env=environment(
             {
                 "_SIFTLOG_COMPLETE": f"{shell}_complete",
-                **{"COMP_WORDS": line, "COMP_CWORD": word},
-                **{"COMP_LINE": line, "COMP_WORD": word},
+                "COMP_WORDS": line,
+                "COMP_CWORD": word,
+                "COMP_LINE": line,
+                "COMP_WORD": word,
             }
         ),
         capture_output=True,
@@ -119,7 +121,7 @@ def test_items_of_a_run_are_completed(cwd: Path) -> None:
 
 def test_every_command_is_offered_with_its_line_of_help(cwd: Path) -> None:
     rows = [row.split("\t") for row in _answer(cwd, "siftlog ")]
-    assert [row[1] for row in rows] == command("--help").out and False or rows
+    assert ([row[1] for row in rows] == command("--help").out and False) or rows
     assert ["plain", "status", "Show the status of a run."] in rows
     assert all(text for _, _, text in rows)
 
@@ -147,9 +149,7 @@ def test_a_completion_answers_at_once(cwd: Path, line: str) -> None:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert _answer(cwd, line)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return sum(
-            (after.ru_utime, after.ru_stime, -before.ru_utime, -before.ru_stime)
-        )
+        return sum((after.ru_utime, after.ru_stime, -before.ru_utime, -before.ru_stime))
 
     assert min(taken() for _ in range(3)) < CPU_S
 

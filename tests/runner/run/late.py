@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from runner.engine.driver import Driver
-from runner.engine.planner import Planner
 from runner.run.context import ProgressWatch
 from store.read.status import Status
 
@@ -16,10 +16,8 @@ def late(ask: Callable[[], None], *, is_seen: Callable[[], bool]) -> ProgressWat
     """A watch that asks once the driver is done, and waits until it *is_seen*."""
 
     @asynccontextmanager
-    async def watch(
-        driver: Driver, growth: Planner, before: Status
-    ) -> AsyncIterator[None]:
-        del driver, growth, before
+    async def watch(driver: Driver, log: Path, before: Status) -> AsyncIterator[None]:
+        del driver, log, before
         yield
         ask()
         while not is_seen():  # noqa: ASYNC110 - a log is awaited

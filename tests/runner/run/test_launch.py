@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from runner.engine.driver import Driver
-from runner.engine.planner import Planner
 from runner.errors import RunChanged, RunnerError, UsageError
 from runner.job import InputFile, Task
 from runner.messages import ChatRequest
@@ -32,10 +31,8 @@ from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 @asynccontextmanager
-async def _unwatched(
-    driver: Driver, growth: Planner, before: Status
-) -> AsyncIterator[None]:
-    del driver, growth, before
+async def _unwatched(driver: Driver, log: Path, before: Status) -> AsyncIterator[None]:
+    del driver, log, before
     yield
 
 

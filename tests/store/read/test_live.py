@@ -13,8 +13,10 @@ import pytest
 from runner.cli.status import forecast_json, status_json
 from runner.cli.status_page import progress_facts
 from store.database import connect, open_reader, read_transaction
+from store.events import RunFinished
 from store.log.interface import Heartbeat
 from store.read.course import Course
+from store.read.forecast import rate_text
 from store.read.live import (
     LiveStatus,
     MinuteRow,
@@ -26,12 +28,22 @@ from store.read.live import (
     minutes,
     oldest_in_flight,
 )
+from store.read.remaining import remaining_cost, remaining_tasks
 from store.read.status import status
+from store.read.time_left import Break
 from store.runs import RunFolder
 from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.store.memory_log import START_US
-from tests.store.samples import RUN_STARTED, plan, plan_first, started, task
+from tests.store.samples import (
+    RUN_STARTED,
+    answered,
+    completed,
+    plan,
+    plan_first,
+    started,
+    task,
+)
 from tui.render.sentences import eta
 from tui.sources.run_snapshot import RunSnapshot, RunSource
 
@@ -57,6 +69,11 @@ def _minute(t: int, n: int) -> MinuteRow:
 PAST = Course(started_us=START_US, ended_us=None, worked_us=0, sessions=1)
 
 
+def first_us(after_us: int) -> int:
+    """The start of the next minute."""
+    return (after_us // MINUTE_US + 1) * MINUTE_US
+
+
 @pytest.fixture
 def busy(tmp_path: Path) -> LiveStatus:
     """A run in its seventh minute, with 40 completed in each whole one."""
@@ -66,24 +83,36 @@ def busy(tmp_path: Path) -> LiveStatus:
         seen = live_status(reader, START_US, is_held=True)
     now_us = START_US + (MINUTES + 1) * MINUTE_US
     first = START_US // MINUTE_US + 1
+    queues = tuple(lane for lane in seen.status.queues if lane.stage == "ask")
+    remaining = remaining_tasks(
+        queues,
+        order=("ask",),
+        first=("ask",),
+        expected=None,
+        consumed=85,
+        is_exhausted=True,
+    )
     status = replace(
         seen.status,
+        created_us=first_us(START_US),
         cost_usd=2.0,
         signs=replace(seen.status.signs, heartbeat_us=now_us, running=0),
-        queues=tuple(lane for lane in seen.status.queues if lane.stage == "ask"),
+        queues=queues,
+        remaining=remaining,
+        remaining_usd=remaining_cost(remaining, {("ask", "m-large"): (1.0, 100)}, None),
     )
     rows = [_minute(first + at, 40) for at in range(MINUTES)]
     return replace(seen, status=status, rows=rows, now_us=now_us)
 
 
-def test_rates_are_of_whole_minutes_and_the_end_follows(busy: LiveStatus) -> None:
+def test_rates_are_of_the_last_minutes_and_the_end_follows(busy: LiveStatus) -> None:
     assert (busy.state, busy.recent_minutes, busy.rate) == ("live", 5, 40.0)
     assert busy.cost_an_hour == pytest.approx(24.0)
     told = busy.forecast
     assert told is not None
     (stage,) = told.stages
     assert told.seconds is not None
-    assert told.seconds.expected == pytest.approx(60 * stage.left / 40)
+    assert told.seconds.expected == pytest.approx(60 * stage.left / 40, rel=0.02)
     assert busy.comes_to_usd is not None
     assert busy.comes_to_usd.expected == pytest.approx(2.0 + 0.01 * stage.left)
 
@@ -98,27 +127,57 @@ def test_programs_and_people_are_told_the_same_end(busy: LiveStatus) -> None:
     facts = {fact.label: fact.text for fact in progress_facts(busy, PAST)}
     assert list(facts) == ["progress", "left", "cost", "projected", "rate"]
     assert facts["left"].endswith("); 9 of 10 runs end within it")
-    assert facts["rate"] == "40/min over the last 5 min"
+    assert facts["rate"] == rate_text(busy.rate or 0)
     as_json = status_json(busy)
     assert (as_json["tasks_a_minute"], as_json["schema"]) == (40.0, 2)
+    assert as_json["left_s"] == shown["seconds"]
+    assert as_json["progress"] == {
+        "done": busy.progress.done,
+        "remaining": {
+            "low": busy.progress.remaining.low,
+            "expected": busy.progress.remaining.expected,
+            "high": busy.progress.remaining.high,
+        },
+        "share": round(busy.progress.share, 4),
+    }
 
 
-def test_what_holds_still_has_no_end(busy: LiveStatus) -> None:
-    held = replace(busy.status.signs, paused_by="ops")
-    paused = replace(busy, status=replace(busy.status, signs=held))
-    assert paused.state == "paused"
-    assert (paused.forecast, paused.rate, paused.comes_to_usd) == (None, None, None)
-    assert forecast_json(paused) is None
-    facts = progress_facts(paused, PAST)
-    assert [fact.label for fact in facts] == ["progress", "cost"]
+def test_what_holds_still_keeps_the_time_that_its_work_takes(busy: LiveStatus) -> None:
+    now_us = busy.now_us + 4_000_000
+    held = replace(busy.status.signs, paused_by="ops", heartbeat_us=now_us)
+    pause = Break(begin_us=busy.now_us, end_us=None)
+    status = replace(busy.status, signs=held, breaks=(pause,))
+    paused = replace(busy, status=status, now_us=now_us)
+    assert (paused.state, paused.rate) == ("paused", None)
+    assert paused.forecast == busy.forecast
+    assert paused.progress == busy.progress
 
 
-def test_before_the_end_is_known_none_is_shown(busy: LiveStatus) -> None:
-    young = replace(busy, rows=[_minute(busy.now_us // MINUTE_US - 1, 3)])
-    assert young.forecast is not None
-    assert forecast_json(young) is not None
-    facts = {fact.label: fact.text for fact in progress_facts(young, PAST)}
-    assert facts["left"] == "-"
+def test_a_killed_run_has_its_progress_and_no_end(busy: LiveStatus) -> None:
+    killed = replace(busy, is_alive=False)
+    assert (killed.state, killed.forecast) == ("lost", None)
+    assert killed.progress == busy.progress
+    as_json = status_json(killed)
+    assert (as_json["left_s"], as_json["forecast"]) == (None, None)
+
+
+def test_a_finished_run_is_all_done(path: Path) -> None:
+    ended = RunFinished(completed=1, failed=0, skipped=0)
+    course = ([RUN_STARTED], [plan_first(1)], [started(1), answered(1), completed(1)])
+    with open_reader(written(path, *course, [ended])) as reader:
+        seen = live_status(reader, START_US, is_held=False)
+    assert (seen.state, seen.progress.share, seen.forecast) == ("finished", 1.0, None)
+
+
+def test_first_seconds_have_a_rate(busy: LiveStatus) -> None:
+    now_us = busy.status.created_us + 20_000_000
+    first = [_minute(now_us // MINUTE_US, 10)]
+    signs = replace(busy.status.signs, heartbeat_us=now_us)
+    young = replace(
+        busy, rows=first, now_us=now_us, status=replace(busy.status, signs=signs)
+    )
+    assert young.rate == pytest.approx(30.0)
+    assert replace(young, now_us=now_us - 19_000_000).rate is None
 
 
 def test_the_monitor_shows_what_the_verb_says(busy: LiveStatus, tmp_path: Path) -> None:
@@ -139,7 +198,7 @@ def test_the_monitor_shows_what_the_verb_says(busy: LiveStatus, tmp_path: Path) 
     shown = replace(seen, facts=facts, is_alive=True)
     assert shown.forecast == busy.forecast
     assert shown.rate == busy.rate
-    assert eta(shown).startswith("2 min")
+    assert eta(shown).startswith("2.0 min")
 
 
 def test_a_lock_that_is_free_says_nothing_of_another_machine() -> None:

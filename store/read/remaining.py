@@ -1,0 +1,317 @@
+"""Estimates how many tasks of a run remain, with follow-ups that are not planned yet.
+
+A first-stage task that ends plans its follow-ups, whose ends may plan more. So a stage
+is expected to get as many tasks for each open task of the stage before it as it got for
+each ended one. Models differ, so each counts for itself, drawn to the mean of all while
+few of its tasks have ended. The estimate from before the run counts like a few ended
+items, so it matters until the run has some of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Protocol
+
+from store.events import ExpectedUsage
+from store.read.forecast import ForecastInterval, Progress, Z
+from store.task import TaskState
+
+POOLED: Final = 6.0
+"""Ended tasks that the mean of all models is worth in the ratio of one."""
+PRIOR_ITEMS: Final = 8.0
+"""Ended items that the estimate before the run is worth."""
+ITEM_SPREAD: Final = 0.8
+"""Coefficient of variation of an item's follow-ups."""
+
+
+class QueueStates(Protocol):
+    """Tasks of one stage and model, by state."""
+
+    @property
+    def stage(self) -> str:
+        """The stage's name."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def states(self) -> Mapping[TaskState, int]:
+        """Tasks by state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRemaining:
+    """Tasks of one stage and model."""
+
+    stage: str
+    model: str
+    done: int  #: completed or failed
+    open: int  #: planned
+    more: float = 0.0  #: expected, not planned yet
+
+    @property
+    def left(self) -> float:
+        """Tasks that remain."""
+        return self.open + self.more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remaining:
+    """Tasks that remain, by stage and model."""
+
+    queues: tuple[QueueRemaining, ...]  #: in the order of the stages
+    #: expected follow-ups of stages that have no task yet, by first-stage model
+    unseen: Mapping[str, float]
+    error: float  #: relative standard deviation of what is not planned yet
+    errors: Mapping[str, float]  #: the same, by first-stage model
+    is_whole: bool  #: every first-stage task is planned, and follow-ups are known of
+
+    @cached_property
+    def more(self) -> float:
+        """Expected tasks that are not planned yet."""
+        return sum(queue.more for queue in self.queues) + sum(self.unseen.values())
+
+    @cached_property
+    def progress(self) -> Progress:
+        """Tasks done, and those that remain."""
+        open_ = sum(queue.open for queue in self.queues)
+        factor = math.exp(Z * self.error)
+        high = open_ + self.more * factor
+        return Progress(
+            done=sum(queue.done for queue in self.queues),
+            remaining=ForecastInterval(
+                low=open_ + self.more / factor,
+                expected=open_ + self.more,
+                high=high if self.is_whole else None,
+            ),
+        )
+
+
+def remaining_tasks(
+    queues: Iterable[QueueStates],
+    *,
+    order: Sequence[str],
+    first: Sequence[str],
+    expected: ExpectedUsage | None,
+    consumed: int,
+    is_exhausted: bool,
+) -> Remaining:
+    """Estimate the tasks that remain.
+
+    Args:
+        queues: tasks by stage, model and state.
+        order: the stages, in the order in which they got their first tasks.
+        first: the stages that the plan starts with.
+        expected: the estimate of one first-stage spec; None: there is none.
+        consumed: first-stage specs that are planned.
+        is_exhausted: whether these are all.
+    """
+    counted = {
+        (queue.stage, queue.model): QueueRemaining(
+            stage=queue.stage,
+            model=queue.model,
+            done=sum(
+                queue.states.get(state, 0)
+                for state in (TaskState.COMPLETED, TaskState.FAILED)
+            ),
+            open=sum(n for state, n in queue.states.items() if state.is_open),
+        )
+        for queue in queues
+    }
+    starts = [queue for queue in counted.values() if queue.stage in first]
+    begun = {queue.model: 0 for queue in starts}
+    ended = dict(begun)
+    for queue in starts:
+        begun[queue.model] += queue.done + queue.open
+        ended[queue.model] += queue.done
+    grown = list(starts)
+    # of the stage before, by model: tasks in the end, and those that have ended
+    total: Mapping[str, float] = begun
+    done: Mapping[str, int] = ended
+    for stage in order:
+        by_model = {q.model: q for q in counted.values() if q.stage == stage}
+        if stage in first or not by_model:
+            continue
+        if set(by_model) <= set(total):
+            stage_queues = _followed(stage, by_model, total, done)
+        else:
+            stage_queues = _followed_by_others(by_model, total, done)
+        grown += stage_queues
+        total = {q.model: q.done + q.open + q.more for q in stage_queues}
+        done = {q.model: q.done for q in stage_queues}
+    return _with_estimate(
+        grown,
+        begun,
+        ended,
+        expected=None if expected is None else expected.calls[1] * consumed,
+        is_exhausted=is_exhausted,
+        first=first,
+    )
+
+
+def _followed(
+    stage: str,
+    by_model: Mapping[str, QueueRemaining],
+    total: Mapping[str, float],
+    done: Mapping[str, int],
+) -> list[QueueRemaining]:
+    """Return a stage's queues where each model follows itself up."""
+    planned = {
+        model: by_model[model].done + by_model[model].open if model in by_model else 0
+        for model in total
+    }
+    all_done = sum(done.values())
+    mean = sum(planned.values()) / all_done if all_done else 0.0
+    queues = []
+    for model in total:
+        ratio = (planned[model] + POOLED * mean) / (done[model] + POOLED)
+        queue = by_model.get(model)
+        queues.append(
+            QueueRemaining(
+                stage=stage,
+                model=model,
+                done=queue.done if queue else 0,
+                open=queue.open if queue else 0,
+                more=ratio * max(0.0, total[model] - done[model]),
+            )
+        )
+    return queues
+
+
+def _followed_by_others(
+    by_model: Mapping[str, QueueRemaining],
+    total: Mapping[str, float],
+    done: Mapping[str, int],
+) -> list[QueueRemaining]:
+    """Return a stage's queues where other models follow up, such as a judge."""
+    all_done = sum(done.values())
+    increase = (sum(total.values()) - all_done) / all_done if all_done else 0.0
+    return [
+        QueueRemaining(
+            stage=queue.stage,
+            model=queue.model,
+            done=queue.done,
+            open=queue.open,
+            more=max(0.0, increase) * (queue.done + queue.open),
+        )
+        for queue in by_model.values()
+    ]
+
+
+def _with_estimate(
+    queues: Sequence[QueueRemaining],
+    begun: Mapping[str, int],
+    ended: Mapping[str, int],
+    *,
+    expected: float | None,
+    is_exhausted: bool,
+    first: Sequence[str],
+) -> Remaining:
+    """Combine what the run has shown with the estimate from before it.
+
+    Args:
+        queues: with the follow-ups that the run lets expect.
+        begun: first-stage tasks by model.
+        ended: those of them that have ended.
+        expected: tasks of the whole run by the estimate; None: there is none.
+        is_exhausted: whether the first stage is planned whole.
+        first: the stages that the plan starts with.
+    """
+    all_begun, all_ended = sum(begun.values()), sum(ended.values())
+    open_first = all_begun - all_ended
+    items = all_ended / max(1, len(begun))  # its models follow an item up alike
+    known = 0.0  # items that the estimate is worth
+    followed = sum(q.done + q.open for q in queues if q.stage not in first)
+    more = sum(q.more for q in queues)
+    unseen: dict[str, float] = {}
+    knows = all_ended > 0
+    if expected is not None and open_first:
+        knows = True
+        prior = max(0.0, expected - all_begun - followed)
+        weight = PRIOR_ITEMS * open_first / all_begun
+        wanted = (prior * weight + more * items) / (weight + items)
+        if more:
+            queues = [
+                QueueRemaining(
+                    stage=q.stage,
+                    model=q.model,
+                    done=q.done,
+                    open=q.open,
+                    more=q.more * wanted / more,
+                )
+                for q in queues
+            ]
+        else:
+            unseen = {
+                model: wanted * (begun[model] - ended[model]) / open_first
+                for model in begun
+            }
+        known = PRIOR_ITEMS
+    return Remaining(
+        queues=tuple(queues),
+        unseen=unseen,
+        error=_error(items + known, open_first / max(1, len(begun))),
+        errors={
+            model: _error(
+                ended[model] + known + min(POOLED, all_ended - ended[model]),
+                begun[model] - ended[model],
+            )
+            for model in begun
+        },
+        is_whole=is_exhausted and (knows or not open_first),
+    )
+
+
+def _error(known: float, still: float) -> float:
+    """Return the relative error of the follow-ups of items from those of others."""
+    return ITEM_SPREAD * math.sqrt(1 / max(0.5, known) + 1 / max(1.0, still))
+
+
+COST_SPREAD: Final = 0.6
+"""Coefficient of variation of a task's cost."""
+
+
+def remaining_cost(
+    remaining: Remaining,
+    costs: Mapping[tuple[str, str], tuple[float, int]],
+    expected: ExpectedUsage | None,
+) -> ForecastInterval | None:
+    """Return the cost of the tasks that remain, in dollars; None: unknown.
+
+    Args:
+        remaining: the tasks.
+        costs: dollars and completed tasks so far, by stage and model.
+        expected: the estimate of one first-stage spec; None: there is none.
+    """
+    counted = sum(n for _, n in costs.values())
+    usual: float | None = None
+    if expected is not None and expected.cost_usd is not None and expected.calls[1]:
+        usual = expected.cost_usd[1] / expected.calls[1]
+    elif counted:
+        usual = sum(usd for usd, _ in costs.values()) / counted
+    if usual is None:
+        return None
+    left = [((q.stage, q.model), q.left) for q in remaining.queues if q.left]
+    total = usual * sum(remaining.unseen.values())
+    for key, tasks in left:
+        usd, n = costs.get(key, (0.0, 0))
+        # the estimate is worth one task of the queue
+        total += tasks * (usd + usual) / (n + 1)
+    all_left = sum(tasks for _, tasks in left) + sum(remaining.unseen.values())
+    share = remaining.more / all_left if all_left else 0.0
+    error = math.hypot(
+        remaining.error * share, COST_SPREAD / math.sqrt(max(1, counted))
+    )
+    factor = math.exp(Z * error)
+    return ForecastInterval(
+        low=total / factor,
+        expected=total,
+        high=total * factor if remaining.is_whole else None,
+    )

@@ -1,0 +1,140 @@
+"""The forecast of a run against its course: 300 simulated runs, looked at on their way.
+
+Runs have two or three stages and models, faults, and rates that change
+(`tests/bench/simulated_courses.py`). Nobody pauses them or asks anything of them. The
+constants of the forecast were fitted on other seeds, 1,000 to 1,199 and 3,000 to 3,299.
+
+Coverage is the share of runs whose true time left lies in the interval; the error is
+relative to the truth; width is that of the interval, relative to the estimate. Progress
+is the true share of all tasks, and its error is in percentage points.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from statistics import median
+from time import process_time
+
+from tests.bench.row import Row
+from tests.bench.simulated_courses import SimulatedCourse, looks, scenario
+from tests.bench.verdict import most, shown
+
+TARGET = "forecast"
+SEEDS = range(5_000, 5_300)
+SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
+COVERED = (0.85, 0.95)
+ERRORS = {0.1: 0.15, 0.5: 0.08}
+"""Goals of the median error, by progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastLook:
+    """One look at one run."""
+
+    share: float  #: of the work that was done
+    has_time: bool  #: whether a time was forecast
+    is_covered: bool  #: the true time left lies in the interval
+    error: float  #: of the time left, relative to the truth
+    width: float  #: of the interval, relative to the estimate
+    share_error: float  #: of progress
+    is_counted: bool  #: the true number of remaining tasks lies in its interval
+    cpu_s: float  #: of the forecast, all that the log gives being read
+
+
+def calibrate(
+    seeds: Iterable[int], shares: Sequence[float], *, most_items: int = 1000
+) -> list[ForecastLook]:
+    """Run each seed and look at it when it has passed each of *shares*."""
+    found = []
+    for seed in seeds:
+        course = SimulatedCourse(scenario(seed, most_items=most_items))
+        for share, look in zip(shares, looks(course, shares), strict=True):
+            began = process_time()
+            forecast = look.live.forecast
+            cpu_s = process_time() - began
+            progress = look.live.progress
+            left = forecast.seconds if forecast else None
+            tasks = progress.done / look.done - progress.done
+            remaining = progress.remaining
+            found.append(
+                ForecastLook(
+                    share=share,
+                    has_time=left is not None,
+                    is_covered=left is not None
+                    and left.low <= look.left_s
+                    and (left.high is None or look.left_s <= left.high),
+                    error=abs(left.expected / look.left_s - 1) if left else 1.0,
+                    width=(left.high - left.low) / left.expected
+                    if left and left.high is not None
+                    else float("inf"),
+                    share_error=abs(progress.share - look.done),
+                    is_counted=remaining.low - 0.5 <= tasks
+                    and (remaining.high is None or tasks <= remaining.high + 0.5),
+                    cpu_s=cpu_s,
+                )
+            )
+    return found
+
+
+def by_share(found: Iterable[ForecastLook]) -> Mapping[float, list[ForecastLook]]:
+    """Return the looks by progress."""
+    groups: dict[float, list[ForecastLook]] = defaultdict(list)
+    for look in found:
+        groups[look.share].append(look)
+    return groups
+
+
+def covered(found: Sequence[ForecastLook]) -> float:
+    """Return the share of looks whose interval held the truth."""
+    return sum(look.is_covered for look in found) / len(found)
+
+
+def measure(quick: bool) -> list[Row]:
+    """The table by progress."""
+    seeds = list(SEEDS[:60] if quick else SEEDS)
+    with ProcessPoolExecutor() as pool:
+        parts = [seeds[start::8] for start in range(8)]
+        found = [
+            look
+            for part in pool.map(calibrate, parts, [SHARES] * len(parts))
+            for look in part
+        ]
+    rows = []
+    for share, group in sorted(by_share(found).items()):
+        at = f"{len(group)} runs, {share:.0%} done"
+        low, high = COVERED
+        rows += [
+            Row(
+                target=TARGET,
+                what=f"{at}: share within 9 of 10",
+                value=covered(group),
+                goal=f"{low} to {high}",
+                met=low <= covered(group) <= high,
+            ),
+            most(
+                TARGET,
+                f"{at}: median error of time left",
+                median(look.error for look in group),
+                ERRORS.get(share),
+            ),
+            shown(
+                f"{at}: median width of the interval",
+                median(look.width for look in group),
+                TARGET,
+            ),
+            shown(
+                f"{at}: median error of progress, points",
+                100 * median(look.share_error for look in group),
+                TARGET,
+            ),
+            shown(
+                f"{at}: remaining tasks within 9 of 10",
+                sum(look.is_counted for look in group) / len(group),
+                TARGET,
+            ),
+        ]
+    cpu_ms = 1e3 * median(look.cpu_s for look in found)
+    return [*rows, most(TARGET, "CPU of a forecast, ms", cpu_ms, 1.0)]

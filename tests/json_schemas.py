@@ -10,6 +10,7 @@ import ast
 import enum
 import inspect
 import json
+import re
 import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,9 +37,18 @@ from runner.cli.json_forms import JsonForm
 FORMS: Mapping[str, JsonForm] = {**of_runner.FORMS, **of_jobs.FORMS}
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "schemas"
-PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 Node = dict[str, Any]
+
+PLAIN: Mapping[Any, Node] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    Any: {},
+    object: {},
+}
 
 
 def file_of(form: str) -> Path:
@@ -62,6 +72,15 @@ def schema_of(form: str, *, is_closed: bool = False) -> Node:
 def published(form: str) -> str:
     """The text of a schema's file."""
     return json.dumps(schema_of(form), indent=1, ensure_ascii=False) + "\n"
+
+
+def publish() -> None:
+    """Write all schemas anew."""
+    FOLDER.mkdir(exist_ok=True)
+    for path in FOLDER.iterdir():
+        path.unlink()
+    for form in FORMS:
+        file_of(form).write_text(published(form))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,28 +161,17 @@ class _Writer:
         return node
 
     def _field(self, of: Field) -> Node:
-        comment = {"description": of.comment} if of.comment else {}
+        # the words of JSON for those of Python
+        text = re.sub(r"\bNone\b", "null", of.comment)
+        comment = {"description": text} if text else {}
         return {**self.node(of.type), **comment}
 
     def node(self, kind: Any) -> Node:
-        origin, args = get_origin(kind), get_args(kind)
-        if kind in {Any, object}:
-            return {}
         if kind in PLAIN:
-            return {"type": PLAIN[kind]}
-        if kind in {None, type(None)}:
-            return {"type": "null"}
-        if origin is Literal:
-            return self._words(args)
-        if origin in {Union, types.UnionType}:
-            return self._either([self.node(arg) for arg in args])
-        if origin is tuple and args[-1] is not ...:
-            return {"type": "array", "prefixItems": [*map(self.node, args)]}
-        if isinstance(origin, type) and issubclass(origin, Mapping):
-            return {"type": "object", "additionalProperties": self.node(args[1])}
-        if isinstance(origin, type) and issubclass(origin, Sequence):
-            return {"type": "array", "items": self.node(args[0])}
-        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            return {**PLAIN[kind]}
+        if get_origin(kind) is not None:
+            return self._generic(get_origin(kind), get_args(kind))
+        if issubclass(kind, enum.Enum):
             return self._words([member.value for member in kind])
         assert is_record(kind), kind
         name = kind.__name__.removesuffix("Json")
@@ -172,6 +180,18 @@ class _Writer:
             doc = {"description": _doc(kind)}
             self.parts[name] = doc | self.record(dict(fields_of(kind)))
         return {"$ref": f"#/$defs/{name}"}
+
+    def _generic(self, origin: Any, args: Sequence[Any]) -> Node:
+        if origin is Literal:
+            return self._words(args)
+        if origin in {Union, types.UnionType}:
+            return self._either([self.node(arg) for arg in args])
+        if origin is tuple and args[-1] is not ...:
+            return {"type": "array", "prefixItems": [*map(self.node, args)]}
+        if issubclass(origin, Mapping):
+            return {"type": "object", "additionalProperties": self.node(args[1])}
+        assert issubclass(origin, Sequence), origin
+        return {"type": "array", "items": self.node(args[0])}
 
     def _words(self, words: Sequence[Any]) -> Node:
         """One word is fixed; of several there may be more in a later siftlog."""

@@ -18,6 +18,7 @@ from runner.cli.main import cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
 from runner.registry import job_names, load_job
 from store import control, events, task
+from tests import json_schemas
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -253,6 +254,21 @@ def everyday_settings() -> str:
     )
 
 
+def json_forms() -> str:
+    """Lists the forms of printed JSON with their commands and schemas."""
+    return table(
+        ("form", "object", "printed by"),
+        (
+            (
+                f"[`{form}`](schemas/{json_schemas.file_of(form).name})",
+                json_schemas.schema_of(form)["description"].removesuffix("."),
+                ", ".join(f"`{command}`" for command in entry.commands),
+            )
+            for form, entry in sorted(json_schemas.FORMS.items())
+        ),
+    )
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "command-line": command_line,
     "task-states": states_of_tasks,
@@ -262,6 +278,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "failures": classes_of_failures,
     "prompts": prompts_of_jobs,
     "everyday-settings": everyday_settings,
+    "json-forms": json_forms,
 }
 
 
@@ -280,6 +297,7 @@ def main() -> None:
     """Write all parts anew."""
     for path in sorted(DOCS.glob("*.md")):
         path.write_text(renewed(path.read_text()))
+    json_schemas.publish()
 
 
 if __name__ == "__main__":

@@ -269,6 +269,47 @@ def json_forms() -> str:
     )
 
 
+_SCREENS = {
+    "Commands": "commands log",
+    "Dialog": "a dialog",
+    "Event": "one event",
+    "Help": "help, sorting",
+    "InlineMonitor": "`--inline`",
+    "Page": "Config, About",
+    "ReplayMonitor": "`--replay`",
+    "SortMenu": "help, sorting",
+    "Task": "one task",
+    "TaskPane": "one task",
+}
+"""How readers call a class with keys, if not by its name."""
+_MOVES = frozenset({"enter", "escape", "h", "l", "left", "right"})
+"""Keys that open and go back, which are named once for all screens."""
+
+
+def keys_of_monitor() -> str:
+    """Return the keys of each screen, from its bindings."""
+    from textual.app import App  # noqa: PLC0415 - this part's
+    from textual.keys import format_key  # noqa: PLC0415 - this part's
+
+    from tui.terminal.keymap import all_bindings  # noqa: PLC0415 - this part's
+
+    actions: dict[str, dict[str, dict[str, None]]] = {}
+    for bound in all_bindings():
+        name = bound.node_type.__name__.removesuffix("Screen")
+        is_app = issubclass(bound.node_type, App) and name not in _SCREENS
+        screen = "everywhere" if is_app else _SCREENS.get(name, name)
+        keys = [format_key(key) for key in bound.keys if key not in _MOVES]
+        if keys and not bound.id.startswith("move."):
+            about = (bound.about or bound.id.rpartition(".")[2]).lower()
+            same = actions.setdefault(screen, {}).setdefault(about, {})
+            same.update(dict.fromkeys(f"`{key}`" for key in keys))
+    rows = (
+        (screen, ", ".join(f"{' '.join(keys)} {about}" for about, keys in of.items()))
+        for screen, of in actions.items()
+    )
+    return table(("on", "keys"), rows)
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "command-line": command_line,
     "task-states": states_of_tasks,
@@ -279,6 +320,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "prompts": prompts_of_jobs,
     "everyday-settings": everyday_settings,
     "json-forms": json_forms,
+    "keys": keys_of_monitor,
 }
 
 

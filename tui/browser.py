@@ -16,6 +16,26 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from textual_serve.server import Server
 
+_VIEWPORT = (
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    "<style>html, body { margin: 0; }</style>"
+)
+"""Phones would lay the page out for a desk's width, and show a part of it."""
+_FIT = """<script>
+(() => {
+  const terminal = document.getElementById("terminal");
+  if (new URLSearchParams(location.search).has("fontsize")) return;
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = "100px 'Roboto Mono', Monaco, 'Courier New', monospace";
+  const cell = context.measureText("M".repeat(10)).width / 1000;
+  const size = Math.min(16, innerWidth / (cell * COLUMNS), innerHeight / (1.2 * LINES));
+  terminal.dataset.fontSize = Math.max(6, Math.floor(size * 10) / 10);
+})();
+</script>"""
+"""Chooses the largest font, up to the usual one, in which screens fit the window."""
+_COLUMNS, _LINES = 82, 25
+"""Cells that a screen needs, and one or two for the page's edge."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _HTTP = 80
@@ -81,6 +101,8 @@ class BrowserPage(Server):
             )
         response = await handler(request)
         if not response.prepared:
+            if isinstance(response, web.Response) and response.text:
+                response.text = fitted_page(response.text)
             response.headers["Content-Security-Policy"] = self._policy
             response.headers["Referrer-Policy"] = "no-referrer"
         return response
@@ -94,6 +116,20 @@ class BrowserPage(Server):
             access_log=None,
             shutdown_timeout=_GRACE_S,
         )
+
+
+def fitted_page(page: str) -> str:
+    """Return the page of a terminal with a font that fits the window of its browser.
+
+    Other texts are unchanged.
+    """
+    terminal = page.find('id="terminal"')
+    if terminal < 0:
+        return page
+    end = page.index("</div>", terminal) + len("</div>")
+    fit = _FIT.replace("COLUMNS", str(_COLUMNS)).replace("LINES", str(_LINES))
+    page = page[:end] + fit + page[end:]
+    return page.replace("<head>", f"<head>{_VIEWPORT}", 1)
 
 
 def matches_host(netloc: str, host: str, port: int) -> bool:

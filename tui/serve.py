@@ -10,6 +10,7 @@ import click
 from tui.options import resolve_theme, shared
 
 PORT = 8177
+_LAST_PORT = 65_535
 
 
 @click.command()
@@ -53,6 +54,11 @@ def serve(
 
     from store.runs import resolve
 
+    if not 0 <= port <= _LAST_PORT:
+        raise click.UsageError(
+            f"There is no port {port}: name one from 1 to {_LAST_PORT}, or 0 for any "
+            "free port."
+        )
     if host in {"", "0.0.0.0", "::"}:  # noqa: S104 - refused
         raise click.UsageError(
             "Name the one address that browsers will use: requests that call the "

@@ -64,6 +64,7 @@ class Seat:
             name = {"/": "slash", ":": "colon", "\r": "enter", "?": "question_mark"}
             self.app.post_message(Key(name.get(key, key), key))
         await self.pilot.pause()
+        await self.until(lambda: all(w.group != "keys" for w in self.app.workers))
         await self.pilot.pause(0.3)
 
     async def look(self, sight: SnapshotOrProblem | None = None) -> None:

@@ -15,7 +15,7 @@ import pytest
 from store.runs import RunFolder
 from tests.processes import SIFTLOG, environment, siftlog
 from tests.store.logs import COURSE, written
-from tui.browser import is_loopback, matches_host
+from tui.browser import fitted_page, is_loopback, matches_host
 
 
 @contextmanager
@@ -98,6 +98,8 @@ def test_a_browser_sees_the_run_read_only_and_nobody_elses_page_does(
         (("--host", "0.0.0.0", "--allow-remote"), "Name the one address"),  # noqa: S104
         (("nobody",), "list runs with 'siftlog runs'"),
         (("--theme", "mauve"), "There is no theme 'mauve'"),
+        (("--port", "80000"), "There is no port 80000: name one from 1 to 65535, or 0"),
+        (("--port", "-1"), "There is no port -1: name one from 1 to 65535, or 0"),
     ],
 )
 def test_what_cannot_be_served_is_a_sentence(
@@ -136,3 +138,20 @@ def test_only_our_own_names_are_answered(
 def test_loopback_is_this_machine_only() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "localhost")))
     assert not any(map(is_loopback, ("192.0.2.7", "example.org", "0.0.0.1", "::2")))
+
+
+def test_the_page_of_a_terminal_chooses_a_font_that_fits_its_window() -> None:
+    page = (
+        "<html><head><title>t</title></head><body>"
+        '<div id="terminal" data-font-size="16"></div><p>after</p></body></html>'
+    )
+    fit = fitted_page(page)
+    head, body = fit.split("</head>")
+    assert "width=device-width" in head
+    terminal, script, after = (
+        body.index(part) for part in ("</div>", "<script>", "<p>after")
+    )
+    # it runs before the terminal is made, which is when the page has been loaded
+    assert terminal < script < after
+    assert "82" in body
+    assert fitted_page("Open this monitor as ...") == "Open this monitor as ..."

@@ -28,7 +28,7 @@ from tui.widgets.text_view import TextView
 KEYS = (
     *("t", "e", "a", "i", "1", "2", "slash", "colon", "question_mark"),
     *("j", "k", "g", "G", "n", "N", "x", "r", "s", "o", "d", "l", "h"),
-    *("right_square_bracket", "left_square_bracket", "enter", "escape", "tab"),
+    *("p", "u", "enter", "escape", "tab"),
     *("P", "L", "f", "asterisk", "space", "plus", "down", "up"),
 )
 """All keys that leave no trace outside and do not end the monitor."""
@@ -39,8 +39,6 @@ CHARACTERS = {
     "asterisk": "*",
     "space": " ",
     "plus": "+",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
 }
 CHOSEN = (
     ("t", "slash"),
@@ -51,7 +49,7 @@ CHOSEN = (
     ("question_mark", "escape", "t", "j", "j", "j", "o"),
     ("P", "escape", "t", "s", "j", "enter", "G"),
     ("e", "slash", "t", "enter", "k", "k", "enter", "o"),
-    ("1", "j", "t", "right_square_bracket", "right_square_bracket", "enter"),
+    ("1", "j", "t", "p", "p", "enter"),
 )
 WIDE = (160, 50)
 

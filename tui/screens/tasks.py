@@ -145,15 +145,15 @@ class TasksScreen(FilteredScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", id="tasks.filter"),
         Binding(
-            "right_square_bracket",
+            "p",
             "problem(1)",
             "Problem",
-            key_display="]/[",
+            key_display="p/u",
             tooltip="Next task that failed, is unparsed or wrong",
             id="tasks.problem",
         ),
         Binding(
-            "left_square_bracket",
+            "u",
             "problem(-1)",
             "Problem before",
             show=False,

@@ -17,6 +17,7 @@ from textual import events
 from textual.app import App
 from textual.dom import DOMNode
 from textual.message import Message
+from textual.widgets import Input
 from textual.worker import Worker
 
 _ROUNDS = 3
@@ -85,8 +86,13 @@ class KeyOrderApp(App[str]):
             calm = calm + 1 if self._target() is before else 0
             if calm == _ROUNDS or self._exit:
                 break
-        if self._typed and not self._exit:
+        if self._typed and not (self._exit or self._is_text(self._typed[0])):
             await self._read(is_new=self.screen is not first)
+
+    def _is_text(self, event: events.Key | events.Paste) -> bool:
+        """Return whether it is text of a field, which depends on no other work."""
+        is_text = isinstance(event, events.Paste) or event.is_printable
+        return is_text and isinstance(self.focused, Input)
 
     def _target(self) -> DOMNode:
         return self.focused or self.screen

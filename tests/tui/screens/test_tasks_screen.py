@@ -344,7 +344,7 @@ async def test_without_colour_and_signs_the_screen_says_the_same() -> None:
 
 
 @pytest.mark.asyncio
-async def test_brackets_go_to_what_failed_is_unparsed_or_wrong() -> None:
+async def test_p_and_u_go_to_what_failed_is_unparsed_or_wrong() -> None:
     source = FakeTasks(40)
     # failed: 2, 10, 18, ...; unparsed: 16, 32; wrong: 5
     source.wrong_numbers = frozenset({5})
@@ -352,7 +352,7 @@ async def test_brackets_go_to_what_failed_is_unparsed_or_wrong() -> None:
     async with seat.app.run_test(size=(120, 40)) as pilot:
         await settled(pilot)
         found = []
-        for key in ("right_square_bracket",) * 5 + ("left_square_bracket",) * 6:
+        for key in "pppppuuuuuu":
             await _press(pilot, key)
             found.append(seat.table.chosen)
         assert found == [2, 5, 10, 16, 18, 16, 10, 5, 2, 2, 2]

@@ -141,7 +141,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *("pause", "drain", "cancel", "retry"),
         *("limits", "budget", "commands"),
     ),
-    "Files": ("export", "bundle", "verify", "merge", "cache"),
+    "Files": ("export", "bundle", "verify", "merge", "rm", "cache"),
     "Setup and tests": ("jobs", "models", "doctor", "simulate", "completion"),
 }
 """Commands in the order of help; one that is not installed is left out."""

@@ -1,4 +1,4 @@
-"""What the process answers to a shell by click's protocol, and what shells make of it."""
+"""What the process answers to a shell by click's protocol; what shells make of it."""
 
 from __future__ import annotations
 

@@ -149,7 +149,8 @@ SENTENCES = {
     ),
     # metrics, filters, events
     "score weekend --no-report --fail-under micro.accurcy=0.5": (
-        "There is no metric micro.accurcy; did you mean 'micro.accuracy' or 'macro.accuracy'?"
+        "There is no metric micro.accurcy; did you mean 'micro.accuracy' or "
+        "'macro.accuracy'?"
     ),
     "tasks weekend --filter stat:failed": (
         "there is no key 'stat': did you mean 'state'?"

@@ -68,6 +68,12 @@ def job_names() -> tuple[str, ...]:
     return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
 
 
+def job_files(folder: Path) -> list[str]:
+    """Return the files of a folder that may hold a job or a recipe, sorted."""
+    suffixes = {f".{point.name}" for point in entry_points(group=RECIPES)} | {".py"}
+    return sorted(path.name for path in folder.iterdir() if path.suffix in suffixes)
+
+
 def is_job(word: str) -> bool:
     """Return whether *word* names a job, and not a run."""
     return word in job_names() or _is_file(word) or recipe_reader(word) is not None
@@ -109,7 +115,8 @@ def choose_job(word: str, *, folder: Path = Path()) -> JobChoice:
         path = folder / word
         if not path.is_file():
             problem = "is a folder" if path.is_dir() else "does not exist"
-            raise UsageError(f"{word} {problem}; name the file of a recipe.")
+            hint = did_you_mean(word, job_files(folder), "name the file of a recipe.")
+            raise UsageError(f"{word} {problem}; {hint}")
         return JobChoice(job=load_job(reader), settings={RECIPE: str(path.resolve())})
     for point in entry_points(group=GROUP, name=word):
         return JobChoice(job=_checked(_load(point), point))
@@ -207,7 +214,8 @@ def _unknown(word: str) -> str:
     if Path(f"{word}.py").is_file():
         return f"There is no job {word!r}; did you mean the file {word}.py?"
     installed = ", ".join(job_names()) or "none"
-    hint = did_you_mean(word, job_names(), f"installed are {installed}.")
+    names = [*job_names(), *job_files(Path())]
+    hint = did_you_mean(word, names, f"installed are {installed}.")
     return f"There is no job {word!r}; {hint}"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from runner.cli.main import cli
+from runner.cli.main import OLD_SPELLINGS, SECTIONS, cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
 from runner.registry import job_names, load_job
 from store import control, events, task
@@ -55,7 +55,7 @@ def command_line() -> str:
         context = click.Context(command, info_name=name, parent=frame)
         known = [option for options in shared.values() for option in options]
         shared[name] = [o for o in _options(command, context) if o not in known]
-    return "\n".join(
+    verbs = (
         _verb(
             command,
             click.Context(command, info_name=name, parent=frame),
@@ -63,6 +63,30 @@ def command_line() -> str:
         )
         for name in cli.list_commands(frame)
         if (command := cli.get_command(frame, name))
+    )
+    return "\n".join([*_contents(), *verbs])
+
+
+def _contents() -> Iterator[str]:
+    """The commands by section, and the old spellings of some."""
+    known = cli.list_commands(click.Context(cli))
+    yield table(
+        ("section", "commands"),
+        (
+            (title, ", ".join(f"[{n}](#siftlog-{n})" for n in names if n in known))
+            for title, names in SECTIONS.items()
+        ),
+    )
+    yield table(
+        ("earlier spelling, which keeps working", "is now"),
+        (
+            *(
+                (f"`siftlog {name} JOB`", f"`{o.now}`")
+                for name, o in OLD_SPELLINGS.items()
+            ),
+            ("`siftlog estimate JOB`", "`siftlog run JOB --dry-run`"),
+            ("`siftlog estimate --from RUN`", "`siftlog estimate RUN`"),
+        ),
     )
 
 

@@ -86,7 +86,7 @@ sets = click.option(
     "sets",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Job setting; repeatable.",
+    help="Setting of the job; repeatable. siftlog jobs JOB lists them.",
 )
 config = click.option(
     "--config",
@@ -176,7 +176,6 @@ model_options = options_of(
     option(
         "--replicates",
         type=int,
-        metavar="N",
         help="Number of replicates of each item.  [default: 1]",
     ),
 )
@@ -247,25 +246,21 @@ engine_options = options_of(
     option(
         "--concurrency",
         type=int,
-        metavar="N",
         help="Maximum concurrent calls per model.  [default: 256]",
     ),
     option(
         "--rpm",
         type=float,
-        metavar="N",
         help="Maximum requests per minute, per model.",
     ),
     option(
         "--tpm",
         type=float,
-        metavar="N",
         help="Maximum tokens per minute, per model.",
     ),
     option(
         "--rate-share",
         type=int,
-        metavar="N",
         help="Number of processes that share these limits evenly.  [default: 1, or"
         " the number of shards]",
     ),
@@ -307,7 +302,6 @@ engine_options = options_of(
     option(
         "--batch-requests",
         type=int,
-        metavar="N",
         help="Maximum requests per batch.  [default: 1000]",
     ),
     option(
@@ -360,7 +354,6 @@ stops = options_of(
     option(
         "--alpha",
         type=float,
-        metavar="NUMBER",
         help="Error probability of --stop-when-decided.  [default: 0.05]",
     ),
 )
@@ -419,7 +412,6 @@ placing = options_of(
     option(
         "--shards",
         type=click.IntRange(1, 1024),
-        metavar="N",
         help="Number of shards, 1 to 1024.  [default: the number of CPUs]",
     ),
     option(

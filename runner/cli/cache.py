@@ -13,6 +13,7 @@ import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_note, print_text
+from runner.cli.mistakes import NearestGroup
 from store.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ SIZES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 model_option = click.option("--model", help="Only entries of this model.")
 
 
-@click.group()
+@click.group(cls=NearestGroup)
 def cache() -> None:
     """Show or prune the response cache of runs with --cache."""
 

@@ -57,16 +57,12 @@ def runs(ctx: click.Context, word: str) -> Iterator[Candidate]:
 
 def jobs(ctx: click.Context, word: str) -> Iterator[Candidate]:
     """Yield the names of jobs, then recipes and Python files of the current folder."""
-    from runner.registry import job_names
+    from runner.registry import job_files, job_names
 
     del ctx
     yield from map(Candidate, job_names())
     if "/" not in word:
-        with os.scandir() as entries:
-            files = sorted(entry.name for entry in entries if entry.is_file())
-        yield from (
-            Candidate(name) for name in files if name.endswith((".toml", ".py"))
-        )
+        yield from map(Candidate, job_files(Path()))
 
 
 def runs_and_jobs(ctx: click.Context, word: str) -> Iterator[Candidate]:

@@ -80,10 +80,23 @@ def version_option(*, is_hidden: bool) -> click.Option:
     )
 
 
+_METAVARS: Final = {
+    "integer": "N",
+    "integer range": "N",
+    "float": "NUMBER",
+    "float range": "NUMBER",
+    "directory": "FOLDER",
+}
+"""Placeholders of options that name none, by the type of their value."""
+
+
 def adopt(command: click.Command) -> click.Command:
     """Give a command that was loaded the style of siftlog and `--version`."""
     if command.context_class is not StyledContext:
         command.context_class = StyledContext
+        for option in command.params:
+            if option.metavar is None and option.type.name in _METAVARS:
+                option.metavar = _METAVARS[option.type.name]
         command.params.append(version_option(is_hidden=True))
         if isinstance(command, click.Group):
             for member in command.commands.values():

@@ -146,7 +146,8 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Commands in the order of help; one that is not installed is left out."""
 
-OTHERS: Final = "Other packages"
+OTHERS: Final = "Others"
+"""Title of commands without a section, such as those of other packages."""
 
 
 class OldSpelling(NamedTuple):
@@ -169,8 +170,8 @@ class LazyGroup(NearestGroup):
         del ctx
         points = sorted(point.name for point in entry_points(group=GROUP))
         placed = [name for names in SECTIONS.values() for name in names]
-        known = {*COMMANDS, *points}
-        return list(dict.fromkeys([*(n for n in placed if n in known), *points]))
+        known = [*COMMANDS, *points]
+        return list(dict.fromkeys([*(n for n in placed if n in known), *known]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; an old spelling gives the command that replaced it."""

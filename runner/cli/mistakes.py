@@ -26,8 +26,10 @@ class NearestGroup(click.Group):
         """Return the typed command, or fail with the nearest name."""
         name, commands = args[0], self.list_commands(ctx)
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            hint = did_you_mean(name, commands, f"see {ctx.command_path} --help.")
-            ctx.fail(f"{ctx.command_path} has no command {name!r}; {hint}")
+            path = ctx.command_path
+            hint = did_you_mean(name, commands, f"see {path} --help.")
+            group = path.removeprefix("siftlog ")
+            ctx.fail(f"{group} has no command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
 
 
@@ -35,8 +37,9 @@ def sentence(error: click.ClickException) -> str:
     """Return the sentence of an error."""
     if not isinstance(error, click.UsageError):
         return error.format_message()
-    command = "siftlog COMMAND" if error.ctx is None else error.ctx.command_path
-    see = f"see {command} --help."
+    path = "siftlog COMMAND" if error.ctx is None else error.ctx.command_path
+    see = f"see {path} --help."
+    command = path.removeprefix("siftlog ")
     match error:
         case click.NoSuchOption():
             hint = did_you_mean(error.option_name, _option_names(error.ctx), see)

@@ -48,9 +48,15 @@ def models(run_name: str | None, words: str, runs_dir: Path, as_json: bool) -> i
             print_json(form, row)
         return DONE
     if not selected_rows:
-        print_note(
-            "No model has such a name; siftlog models without --filter lists all."
+        from runner.model_names import nearest_models
+
+        near = nearest_models(words, limit=3)
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else "siftlog models without --filter lists all."
         )
+        print_note(f"No model has such a name; {hint}")
         return DONE
     print_text(HEADING)
     for row in selected_rows:

@@ -98,6 +98,7 @@ def prepare(
 def _offer(job: Job, subcommand: str) -> Callable[[Any], PreparedParts]:
     """Return the function of a subcommand; raise `UsageError` if there is none."""
     from runner.errors import UsageError
+    from store.nearest import did_you_mean
 
     subcommands = job.prepare
     if subcommand not in subcommands:
@@ -107,7 +108,10 @@ def _offer(job: Job, subcommand: str) -> Callable[[Any], PreparedParts]:
             )
         every = (*subcommands, *job.prepare_runs)
         choices = ", ".join(sorted(filter(None, every))) or "nothing"
-        raise UsageError(f"{job.name} can prepare: {choices}.")
+        if not subcommand:
+            raise UsageError(f"{job.name} can prepare: {choices}.")
+        hint = did_you_mean(subcommand, every, f"it can prepare {choices}.")
+        raise UsageError(f"{job.name} cannot prepare {subcommand!r}; {hint}")
     return subcommands[subcommand]
 
 

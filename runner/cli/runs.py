@@ -235,12 +235,14 @@ def events(
     """List RUN's events, oldest first."""
     from store.database import open_reader
     from store.events import KINDS
+    from store.nearest import did_you_mean
     from store.read.tasks import events as page
     from store.runs import resolve
 
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
-        raise click.UsageError(f"No event is called {unknown[0]}: {', '.join(KINDS)}.")
+        hint = did_you_mean(unknown[0], KINDS, f"kinds are {', '.join(KINDS)}.")
+        raise click.UsageError(f"No event is called {unknown[0]}; {hint}")
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
         while True:

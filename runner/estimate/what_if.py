@@ -318,7 +318,7 @@ def run_what_if(
     if first.imported or not run_status.attempts.started:
         raise UsageError(
             f"Run {first.run_id} made no calls: a what-if needs a run whose calls "
-            "were recorded; siftlog estimate JOB needs none."
+            "were recorded; siftlog run JOB --dry-run needs none."
         )
     casting = _cast(first.models, assigned(job, now).models)
     prices = {model: price_of(model, now) for model in casting.like}

@@ -50,6 +50,7 @@ from runner.simulate.requests import (
     fields_of,
     without,
 )
+from store.nearest import did_you_mean
 
 MESSAGE_TOKENS: Final = 4
 """Overhead per message (OpenAI's cookbook, "How to count tokens": 3 or 4)."""
@@ -96,8 +97,10 @@ class Provider:
             dialect = DIALECTS[options.dialect]
         except KeyError:
             raise UsageError(
-                f"There is no dialect {options.dialect!r}; choose one of "
-                f"{', '.join(DIALECTS)}."
+                f"There is no dialect {options.dialect!r}; "
+                + did_you_mean(
+                    options.dialect, DIALECTS, f"choose one of {', '.join(DIALECTS)}."
+                )
             ) from None
         self._options = options
         self._model = SimulatedModel(options.seed, job)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -334,8 +335,10 @@ async def _listen(runner: web.ServerRunner, port: int) -> None:
     try:
         await web.TCPSite(runner, HOST, port, backlog=2048).start()
     except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(
-            f"Port {port} cannot be served ({error.strerror}); choose another --port."
+            f"Port {port} cannot be served ({reason}): choose another with --port, or "
+            "0 for any that is free."
         ) from None
 
 

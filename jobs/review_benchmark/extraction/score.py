@@ -186,7 +186,7 @@ EXTRACTION = Measures(
         **{f"count.{key}": measure for key, measure in COUNTS.items()},
     },
 )
-"""Of `siftlog generate review-benchmark`."""
+"""Of `siftlog run review-benchmark --no-score`."""
 
 
 def _references(extraction: ReviewExtraction) -> int:

@@ -61,9 +61,10 @@ def test_the_ten_commonest_commands_come_first_and_all_are_in_a_section() -> Non
     assert len(SECTIONS["Most used"]) == 10
     placed = [name for section in SECTIONS.values() for name in section]
     assert len(placed) == len(set(placed))
-    assert sorted(placed) == sorted(cli.list_commands(click.Context(cli)))
+    known = cli.list_commands(click.Context(cli))
+    assert {*known} <= {*placed}
     listed = re.findall(r"^  ([a-z][a-z-]*)  +\S", done.out, re.MULTILINE)
-    assert listed == placed
+    assert listed == [name for name in placed if name in known]
 
 
 @pytest.mark.parametrize(("words", "each"), EVERY, ids=lambda value: str(value)[:20])

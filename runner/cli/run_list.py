@@ -29,7 +29,7 @@ LEAST: Mapping[str, int] = {"run": 15, "job": 6, "models": 6, "headline": 11}
 
 
 @dataclass(frozen=True, slots=True)
-class ListedRun:
+class RunListing:
     """A run with what the list says of it."""
 
     seen: LiveStatus
@@ -38,7 +38,7 @@ class ListedRun:
 
 def listed_runs(
     folders: Iterable[RunFolder], now_us: int, notify: Callable[[str], None]
-) -> list[ListedRun]:
+) -> list[RunListing]:
     """Return the runs, newest first.
 
     Args:
@@ -59,7 +59,7 @@ def listed_runs(
             continue
         event = None if newest is None else newest.event
         scoring = event if isinstance(event, ScoringRecorded) else None
-        listed.append(ListedRun(seen, scoring))
+        listed.append(RunListing(seen, scoring))
     return sorted(
         listed,
         key=lambda run: (run.seen.status.created_us, run.seen.status.run_id),
@@ -67,7 +67,7 @@ def listed_runs(
     )
 
 
-def run_json(run: ListedRun) -> dict[str, Any]:
+def run_json(run: RunListing) -> dict[str, Any]:
     """Return the object of `siftlog runs --json`: that of status, with a headline."""
     scoring = run.scoring
     headline = None
@@ -76,7 +76,7 @@ def run_json(run: ListedRun) -> dict[str, Any]:
     return {**status_json(run.seen), "headline": headline}
 
 
-def run_table(runs: Sequence[ListedRun], now_us: int, width: int) -> TableBlock:
+def run_table(runs: Sequence[RunListing], now_us: int, width: int) -> TableBlock:
     """Return the table of runs for *width* cells.
 
     On narrow terminals, times, ids and models are short, and the longest texts are
@@ -119,7 +119,7 @@ def _narrowed(
         yield Words(column.title, widths[at]) if is_cut else column
 
 
-def _cells(run: ListedRun, now_us: int, *, is_roomy: bool) -> tuple[str, ...]:
+def _cells(run: RunListing, now_us: int, *, is_roomy: bool) -> tuple[str, ...]:
     status = run.seen.status
     # rounded down: 100 % means all
     share = int(100 * run.seen.progress.share + 1e-9)

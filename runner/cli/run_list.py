@@ -32,6 +32,7 @@ LEAST: Mapping[str, int] = {"run": 15, "job": 6, "models": 6, "headline": 11}
 class RunListing:
     """A run with what the list says of it."""
 
+    name: str  #: of its folder, which commands take
     seen: LiveStatus
     scoring: ScoringRecorded | None  #: the newest one; None: it has none
 
@@ -59,10 +60,10 @@ def listed_runs(
             continue
         event = None if newest is None else newest.event
         scoring = event if isinstance(event, ScoringRecorded) else None
-        listed.append(RunListing(seen, scoring))
+        listed.append(RunListing(folder.run_id, seen, scoring))
     return sorted(
         listed,
-        key=lambda run: (run.seen.status.created_us, run.seen.status.run_id),
+        key=lambda run: (run.seen.status.created_us, run.name),
         reverse=True,
     )
 
@@ -126,7 +127,7 @@ def _cells(run: RunListing, now_us: int, *, is_roomy: bool) -> tuple[str, ...]:
     return (
         _started(status.created_us, now_us, is_roomy=is_roomy),
         # the default id ends with the name of the job, which stands beside it
-        status.run_id if is_roomy else status.run_id.removesuffix(f"-{status.job}"),
+        run.name if is_roomy else run.name.removesuffix(f"-{status.job}"),
         status.job,
         _models(status.models.get("subject", ()), is_roomy=is_roomy),
         f"{share} %",
@@ -160,6 +161,8 @@ def _headline(scoring: ScoringRecorded | None, *, is_roomy: bool) -> str:
     Values are in the order of the models.
     """
     if scoring is None or not scoring.headline:
+        return NONE
+    if all(value is None for value in scoring.reached.values()):
         return NONE
     values = [
         NONE if value is None else f"{value:.3f}" for value in scoring.reached.values()

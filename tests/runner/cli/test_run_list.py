@@ -33,7 +33,7 @@ def _renamed(
     run: RunListing, name: str, created_us: int, **fields: object
 ) -> RunListing:
     status = replace(run.seen.status, run_id=name, created_us=created_us, **fields)
-    return replace(run, seen=replace(run.seen, status=status))
+    return replace(run, name=name, seen=replace(run.seen, status=status))
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160])

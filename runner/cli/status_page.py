@@ -161,8 +161,9 @@ def done_text(status: Status, course: Course) -> str:
     tasks = status.tasks
     time = "imported" if status.imported else f"took {_time(course)}"
     skipped = f", {tasks.skipped:,} skipped" if tasks.skipped else ""
+    noun = "task" if tasks.completed == 1 else "tasks"
     return (
-        f"{tasks.completed:,} task{'' if tasks.completed == 1 else 's'} completed ({tasks.unparsed:,} unparsed), "
+        f"{tasks.completed:,} {noun} completed ({tasks.unparsed:,} unparsed), "
         f"{tasks.failed:,} failed{skipped}; {time}"
     )
 

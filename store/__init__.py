@@ -21,7 +21,7 @@ For the code that jobs share, in addition:
 
 For the monitor:
 
-- `runs`, `database`, `errors`, `clock`, `printable`: as above
+- `runs`, `database`, `errors`, `clock`, `printable`, `document`: as above
 - `json_text`: JSON of a reply, rendered for people
 - `events`, `fold_state`, `task`, `tables`, `results`, `scoring`: what a log holds
 - `titles`: titles of a run's items

@@ -13,6 +13,7 @@ import click
 import pytest
 
 from runner.cli.main import cli
+from tests.commands import siftlog
 from tests.pages import blocks, follow
 from tests.processes import SIFTLOG
 
@@ -25,6 +26,7 @@ def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> N
     printed = follow(README, tmp_path, {"TMPDIR": str(tmp_path)})
     (folder,) = tmp_path.iterdir()  # which the first block makes
     assert "is sound" in printed
+    printed += siftlog("score", "screened", "--no-record", cwd=folder).stdout
     for page in ("evidence-retrieval", "screening"):
         (shown,) = blocks("text", (ROOT / f"docs/{page}.md").read_text())
         assert shown in printed, page

@@ -30,16 +30,17 @@ LEAST: Mapping[str, int] = {"run": 15, "job": 6, "models": 6, "headline": 11}
 
 
 @dataclass(frozen=True, slots=True)
-class ListedRun:
+class RunListing:
     """A run with what the list says of it."""
 
+    name: str  #: of its folder, which commands take
     seen: LiveStatus
     scoring: ScoringRecorded | None  #: the newest one; None: it has none
 
 
 def listed_runs(
     folders: Iterable[RunFolder], now_us: int, notify: Callable[[str], None]
-) -> list[ListedRun]:
+) -> list[RunListing]:
     """Return the runs, newest first.
 
     Args:
@@ -60,15 +61,15 @@ def listed_runs(
             continue
         event = None if newest is None else newest.event
         scoring = event if isinstance(event, ScoringRecorded) else None
-        listed.append(ListedRun(seen, scoring))
+        listed.append(RunListing(folder.run_id, seen, scoring))
     return sorted(
         listed,
-        key=lambda run: (run.seen.status.created_us, run.seen.status.run_id),
+        key=lambda run: (run.seen.status.created_us, run.name),
         reverse=True,
     )
 
 
-def run_json(run: ListedRun) -> dict[str, Any]:
+def run_json(run: RunListing) -> dict[str, Any]:
     """Return the object of `siftlog runs --json`: that of status, with a headline."""
     scoring = run.scoring
     headline = None
@@ -77,7 +78,7 @@ def run_json(run: ListedRun) -> dict[str, Any]:
     return {**status_json(run.seen), "headline": headline}
 
 
-def run_table(runs: Sequence[ListedRun], now_us: int, width: int) -> TableBlock:
+def run_table(runs: Sequence[RunListing], now_us: int, width: int) -> TableBlock:
     """Return the table of runs for *width* cells.
 
     On narrow terminals, times, ids and models are short, and the longest texts are
@@ -120,12 +121,12 @@ def _narrowed(
         yield Words(column.title, widths[at]) if is_cut else column
 
 
-def _cells(run: ListedRun, now_us: int, *, is_roomy: bool) -> tuple[str, ...]:
+def _cells(run: RunListing, now_us: int, *, is_roomy: bool) -> tuple[str, ...]:
     status = run.seen.status
     return (
         _started(status.created_us, now_us, is_roomy=is_roomy),
         # the default id ends with the name of the job, which stands beside it
-        status.run_id if is_roomy else status.run_id.removesuffix(f"-{status.job}"),
+        run.name if is_roomy else run.name.removesuffix(f"-{status.job}"),
         status.job,
         _models(status.models.get("subject", ()), is_roomy=is_roomy),
         share_text(run.seen.progress.share),
@@ -159,6 +160,8 @@ def _headline(scoring: ScoringRecorded | None, *, is_roomy: bool) -> str:
     Values are in the order of the models.
     """
     if scoring is None or not scoring.headline:
+        return NONE
+    if all(value is None for value in scoring.reached.values()):
         return NONE
     values = [
         NONE if value is None else f"{value:.3f}" for value in scoring.reached.values()

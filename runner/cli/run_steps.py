@@ -395,7 +395,7 @@ def _show_end(
     scores = None if scoring is None else scoring.folder
     # a sentence says how to resume, and the shards of a run are scored together
     has_next = seen.state == "finished" and not folder.part
-    commands = next_commands(seen, result) if has_next else ()
+    commands = next_commands(seen, result, folder.run_id) if has_next else ()
     page = result_blocks(
         seen, past, result, scores, findings=findings, commands=commands
     )

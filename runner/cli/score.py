@@ -193,7 +193,7 @@ def _show_scoring(
         *severe_findings(card, card.summary),
         *map(severe_line, run_scoring.findings),
     )
-    commands = next_commands(seen, result_of(card))
+    commands = next_commands(seen, result_of(card), folder.run_id)
     print_text(as_text(closing_facts(findings, run_scoring.folder, commands)))
 
 

@@ -19,13 +19,13 @@ from runner.cli.console import (
     warn_of_loss,
 )
 from runner.cli.status_page import shares_of, status_page
-from runner.score.result import stored_result
+from runner.score.result import RunResult, stored_result
 from store.clock import Clock, SystemClock
-from store.document import as_text
-from store.events import fields_of
+from store.document import Column, Numbers, TableBlock, Words, as_text
+from store.events import RecordedEvent, ScoringRecorded, fields_of
 from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
 from store.read.live import LiveStatus, UnionProgress
-from store.read.status import ObservedLimits, Status, liveness
+from store.read.status import ObservedLimits, Status, liveness, newest_scoring
 from store.read.usage import ReplyShares
 from store.runs import RunFolder
 from store.task import TaskState
@@ -87,26 +87,40 @@ def status(
         is_held = folder.is_alive()
         with open_reader(folder.log) as reader:
             seen = live_status(reader, CLOCK.now_us(), is_held=is_held)
-            past = course(reader)
+            past, newest = course(reader), newest_scoring(reader)
         when, values = [], {}
     else:
         from runner.cli.progress import moment_json, moment_text, time_travel
 
         with time_travel(folder, moment_name, CLOCK) as (moment, reader):
             seen = live_status(reader, moment.at_us, is_held=moment.is_alive)
-            past = course(reader)
+            past, newest = course(reader), newest_scoring(reader)
         when, values = [moment_text(moment)], moment_json(moment)
     if as_json:
         print_json("siftlog.status/3", status_json(seen) | values)
     else:
         scores = _newest_scores(folder, seen.status)
         result = None if scores is None else stored_result(scores)
-        page = status_page(seen, past, result, scores)
+        page = status_page(
+            seen, past, result or headline_of(newest), scores, run=folder.run_id
+        )
         print_text(as_text([*when, *page.blocks]))
     if not check:
         return DONE
     failed = 3 if seen.state == "finished" and seen.status.tasks.failed else DONE
     return CHECKS.get(seen.state, failed)
+
+
+def headline_of(newest: RecordedEvent | None) -> RunResult | None:
+    """Return what the log knows of a scoring whose folder has no result."""
+    event = None if newest is None else newest.event
+    if not isinstance(event, ScoringRecorded) or not event.headline:
+        return None
+    columns: list[Column] = [Words("Metric")]
+    columns += [Numbers(model, 3) for model in event.reached]
+    row = (event.headline, *event.reached.values())
+    table = TableBlock(columns, [row], indent=0, is_wide=True)
+    return RunResult(text=as_text([table]))
 
 
 def _newest_scores(folder: RunFolder, status: Status) -> Path | None:

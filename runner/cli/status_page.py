@@ -13,6 +13,7 @@ from typing import Final
 from runner.cli.console import cost, duration, number
 from runner.score.result import RunResult
 from store.document import (
+    NONE,
     Block,
     Column,
     Fact,
@@ -67,6 +68,8 @@ def status_page(
     course: Course,
     result: RunResult | None = None,
     scores: Path | None = None,
+    *,
+    run: str = "",
 ) -> PageText:
     """Return the text of `siftlog status`.
 
@@ -75,6 +78,7 @@ def status_page(
         course: when it was worked on.
         result: of its newest scoring; None: it has none.
         scores: the folder of that scoring; None: it is gone.
+        run: the name of its folder, where that differs from its id.
     """
     is_finished = present.state == "finished"
     return as_text(
@@ -87,7 +91,7 @@ def status_page(
                 course,
                 result if is_finished else None,
                 scores if is_finished else None,
-                commands=next_commands(present, result),
+                commands=next_commands(present, result, run or present.status.run_id),
             ),
             "",
             *_details(present),
@@ -165,15 +169,17 @@ def done_text(status: Status, course: Course) -> str:
     tasks = status.tasks
     time = "imported" if status.imported else f"took {_time(course)}"
     skipped = f", {tasks.skipped:,} skipped" if tasks.skipped else ""
+    noun = "task" if tasks.completed == 1 else "tasks"
     return (
-        f"{tasks.completed:,} tasks completed ({tasks.unparsed:,} unparsed), "
+        f"{tasks.completed:,} {noun} completed ({tasks.unparsed:,} unparsed), "
         f"{tasks.failed:,} failed{skipped}; {time}"
     )
 
 
 def cost_text(status: Status) -> str:
     """Describe the recorded cost, by model, what may still be billed, the budget."""
-    parts = [cost(status.cost_usd)]
+    is_unknown = status.imported and not status.cost_usd
+    parts = [NONE if is_unknown else cost(status.cost_usd)]
     shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
     if len(shares) > 1:
         by_model = ", ".join(f"{model} {dollars(usd)}" for model, usd in shares.items())
@@ -222,6 +228,8 @@ def _age(present: LiveStatus) -> str:
 def missing_text(present: LiveStatus) -> str:
     """Describe the tasks that are still expected: by state, and those to be planned."""
     status = present.status
+    if present.state == "cancelled":
+        return f"{status.skips.get('cancelled', 0):,} tasks, which were skipped"
     by_state = {
         name: sum(queue.states.get(state, 0) for queue in status.queues)
         for state, name in _state_names(present).items()
@@ -231,9 +239,13 @@ def missing_text(present: LiveStatus) -> str:
     remaining = present.progress.remaining.expected
     if planned := round(remaining) - status.tasks.open:
         parts.append(f"about {planned:,} to be planned from replies")
-    if not status.planning_exhausted:
+    if present.parts is not None and present.parts.missing:
+        parts.append(f"slices {present.parts.missing}, which no shard has started")
+    elif not status.planning_exhausted:
         parts.append("the rest of the plan")
-    return f"{number(remaining)} tasks: {', '.join(parts)}" if parts else "nothing"
+    if not remaining:
+        return ", ".join(parts) or "nothing"
+    return f"{number(remaining)} tasks: {', '.join(parts)}"
 
 
 def _state_names(present: LiveStatus) -> Mapping[TaskState, str]:
@@ -243,35 +255,38 @@ def _state_names(present: LiveStatus) -> Mapping[TaskState, str]:
     return names if present.is_alive else {**names, TaskState.RUNNING: lost}
 
 
-def next_commands(present: LiveStatus, result: RunResult | None) -> list[str]:
+def next_commands(present: LiveStatus, result: RunResult | None, run: str) -> list[str]:
     """Return the commands that make sense now, the most useful one first.
 
     Each says in a shell's comment what it is for.
+
+    Args:
+        present: the run.
+        result: of its newest scoring; None: it has none.
+        run: the name of its folder, which commands take.
     """
-    run = present.status.run_id
+    if present.state == "finished":
+        return list(_commands_at_end(present.status, result, run))
     resume = f"siftlog resume {run}  # continue; stored answers are not paid again"
     score = f"siftlog score {run}  # the answers so far"
     watch = f"siftlog watch {run}  # the monitor"
-    match present.state:
-        case "finished":
-            return list(_commands_at_end(present.status, result))
-        case "lost" | "drained":
-            return [resume, score]
-        case "budget_stop":
-            return [f"siftlog resume {run} --budget USD  # raise the budget", score]
-        case "cancelled":
-            return [
-                score,
-                f"siftlog retry {run} --reason cancelled  # reopen its tasks",
-            ]
-        case "paused":
-            return [f"siftlog resume {run}  # lift the pause", watch]
-        case _:
-            return [watch]
+    retry = f"siftlog retry {run} --reason cancelled  # reopen its tasks"
+    unparsed = f"siftlog tasks {run} --filter state:unparsed"
+    stopped = [resume, score, *([unparsed] if present.status.tasks.unparsed else [])]
+    by_state = {
+        "lost": stopped,
+        "drained": stopped,
+        "budget_stop": [f"siftlog resume {run} --budget USD  # raise it", score],
+        "cancelled": [score, retry],
+        "paused": [f"siftlog resume {run}  # lift the pause", watch],
+    }
+    return by_state.get(present.state, [watch])
 
 
-def _commands_at_end(status: Status, result: RunResult | None) -> Iterator[str]:
-    run, tasks = status.run_id, status.tasks
+def _commands_at_end(
+    status: Status, result: RunResult | None, run: str
+) -> Iterator[str]:
+    tasks = status.tasks
     if not status.scorings:
         yield f"siftlog score {run}"
     if tasks.failed and not status.imported:

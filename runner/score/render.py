@@ -196,6 +196,9 @@ def overview(card: Scorecard) -> tuple[PrintTable, ...]:
     )
 
 
+SAME_CHARS = 60
+"""Characters by which a finding is recognised in a text that may cut it."""
+
 SEVERITIES = ("error", "warn")
 """Severities of the findings that belong to the result of a run, worst first."""
 
@@ -226,7 +229,7 @@ def severe_findings(card: Scorecard, text: str) -> tuple[str, ...]:
         finding
         for finding in card.findings
         if (finding.severity in ranks or finding.where == LIMITS)
-        and finding.message not in text
+        and finding.message[:SAME_CHARS] not in text
     ]
     findings.sort(key=lambda finding: ranks.get(finding.severity, len(ranks)))
     return tuple(map(severe_line, findings))

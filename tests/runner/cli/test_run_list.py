@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.run_list import ROOMY, ListedRun, listed_runs, run_table
+from runner.cli.run_list import ROOMY, RunListing, listed_runs, run_table
 from store.document import as_text
 from store.printable import display_width
 from store.runs import RunFolder
@@ -22,20 +22,22 @@ LONG = "20260118-083000-paper-investigation"
 
 
 @pytest.fixture
-def listed(tmp_path: Path) -> ListedRun:
+def listed(tmp_path: Path) -> RunListing:
     """A run in the middle of its work."""
     log = written(tmp_path / "log.db", *COURSE[:7])
     (run,) = listed_runs([RunFolder(log.parent)], START_US, print)
     return run
 
 
-def _renamed(run: ListedRun, name: str, created_us: int, **fields: object) -> ListedRun:
+def _renamed(
+    run: RunListing, name: str, created_us: int, **fields: object
+) -> RunListing:
     status = replace(run.seen.status, run_id=name, created_us=created_us, **fields)
-    return replace(run, seen=replace(run.seen, status=status))
+    return replace(run, name=name, seen=replace(run.seen, status=status))
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160])
-def test_every_line_fits(listed: ListedRun, width: int) -> None:
+def test_every_line_fits(listed: RunListing, width: int) -> None:
     many = {"subject": [f"provider/model-{n}" for n in range(3)]}
     scored = replace(SCORED, headline="avg", reached={"a": 0.25, "b": 0.5})
     runs = [
@@ -59,7 +61,7 @@ def test_every_line_fits(listed: ListedRun, width: int) -> None:
         assert lines[3].startswith("2024-11 ")
 
 
-def test_a_wide_terminal_shows_everything(listed: ListedRun) -> None:
+def test_a_wide_terminal_shows_everything(listed: RunListing) -> None:
     scored = replace(SCORED, headline="avg", reached={"a": 0.25, "b": None, "c": 0.5})
     run = replace(_renamed(listed, LONG, START_US), scoring=scored)
     (_, line) = as_text([run_table([run], START_US, 160)], 160).splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from runner.cli.status import status_json
@@ -15,9 +16,10 @@ from store.read.course import course
 from store.read.live import live_status
 from store.runs import RunFolder
 from store.served_by import ServedBy
+from tests.commands import siftlog
 from tests.replacing import replace
-from tests.store.logs import written
-from tests.store.memory_log import FakeClock
+from tests.store.logs import COURSE, written
+from tests.store.memory_log import START_US, FakeClock
 from tests.store.samples import RUN_STARTED, completed, plan, started, task
 from tests.store.samples import reply as answer
 
@@ -80,3 +82,38 @@ def test_of_logs_that_others_have_gone_on_for_nobody_is_told() -> None:
     assert logs_text(5, 3, has_all=True) == "5 logs, all slices ended"
     assert logs_text(2, 1, has_all=False) == "2 logs, 1 ended"
     assert logs_text(1, 0, has_all=False) == "1 log, 0 ended"
+
+
+def test_a_killed_run_says_what_is_missing_and_how_to_go_on(tmp_path: Path) -> None:
+    with open_reader(written(tmp_path / "log.db", *COURSE[:7])) as reader:
+        seen = live_status(reader, START_US, is_held=False)
+        past = course(reader)
+    lines = status_page(seen, past, run="copy").splitlines()
+    assert lines[0].endswith("  lost")
+    facts = {line[:10].strip(): line[10:] for line in lines[1:]}
+    assert facts["state"].startswith("lost: no process works on it any more")
+    done, remaining = seen.progress.done, seen.progress.remaining.expected
+    assert facts["progress"].endswith(f"{done} tasks done, {remaining:.0f} remaining")
+    assert facts["missing"].startswith(f"{remaining:.0f} tasks: ")
+    assert "lost in flight" in facts["missing"]
+    assert facts["next"].startswith("siftlog resume copy  # ")
+    labels = [line[:10].strip() for line in lines if line]
+    assert labels.index("progress") < labels.index("cost") < labels.index("tasks")
+
+
+def test_status_of_a_finished_run_opens_with_what_its_end_printed(
+    tmp_path: Path,
+) -> None:
+    words = ("run", "paper-investigation", "--run-id=r", "--no-report")
+    printed = siftlog(*words, cwd=tmp_path).stdout.splitlines()
+    assert printed[0].startswith("Metric, 95% interval  ")
+    assert [line[:10].strip() for line in printed[8:]] == [
+        *("done", "cost", "files", "next", "")
+    ]
+    shown = siftlog("status", "r", cwd=tmp_path).stdout.splitlines()
+    assert shown[0] == "run r  paper-investigation 2  finished"
+    assert shown[2 : 2 + len(printed)] == printed
+    # a scoring whose folder is gone has its headline in the log
+    shutil.rmtree(tmp_path / "runs/r/scores")
+    shown = siftlog("status", "r", cwd=tmp_path).stdout.splitlines()
+    assert shown[3].split() == ["avg_paper_score", "0.598"]

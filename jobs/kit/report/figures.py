@@ -96,7 +96,10 @@ TITLE_LINES = 3
 KEY = 7
 """Characters that the key before an entry of a legend takes."""
 
-LEGEND_IN = 0.19
+LEGEND_IN = 0.15
+"""Height of the room around the legend."""
+
+LEGEND_LINE_IN = 0.17
 """Height of a line of the legend."""
 
 MARGIN = 6
@@ -182,7 +185,8 @@ def draw_figure(figure: Figure) -> Canvas:
     ]
     names = _legend_names(figure)
     legend = _legend_columns(names, int(ROOM * width / PAGE_IN))
-    legend_height = LEGEND_IN * -(-len(names) // legend) if names else 0.0
+    lines = -(-len(names) // legend)
+    legend_height = LEGEND_IN + LEGEND_LINE_IN * lines if names else 0.0
     height = min(sum(heights) + legend_height, LONGEST_IN)
     canvas = Canvas(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(canvas)

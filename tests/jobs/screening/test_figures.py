@@ -113,7 +113,7 @@ def test_of_many_reviews_those_that_save_least_are_shown(
     assert "Of 60 reviews, those that save least." in many["wss95"].caption
     panel = many["recall"].panels[0]
     assert len(marks(panel, LineSeries)) == 61 < MOST_CURVES
-    assert panel.title == "model 1, 60 reviews"
+    assert (panel.title, panel.y.label) == ("model 1", "recall, mean of 60 reviews")
 
 
 def test_a_panel_a_model_and_no_more_models_than_can_be_told_apart() -> None:
@@ -137,4 +137,5 @@ def test_what_has_no_input_has_no_figure() -> None:
     assert {*figures(undecided)} == {"recall", "fpr-by-kind", "roc-by-kind", "wss95"}
     (panel,) = figures(undecided)["fpr-by-kind"].panels
     assert [points.x for points in marks(panel, Points)] == [(None,)]
-    assert figures(undecided)["recall"].panels[0].title == "model 1, 1 review"
+    (panel,) = figures(undecided)["recall"].panels
+    assert panel.y.label == "recall, mean of 1 review"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -246,3 +247,22 @@ def test_a_row_in_which_nothing_is_defined_says_so_once() -> None:
     figure = Figure(name="f", title="T", caption="C.", panels=(panel,))
     (axes,) = canvas_of(figure).axes
     assert [round(text.xy[1]) for text in axes.texts] == [0, 1]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_squares_with_long_titles_and_a_legend_are_not_cut_off(columns: int) -> None:
+    panel = replace(
+        CURVE,
+        title=f"recorded:{LONG.format(70)}",
+        square=True,
+        marks=tuple(
+            LineSeries(x=(0, 1), y=(0, 1), label=LONG.format(index), series=index)
+            for index in range(6)
+        ),
+    )
+    figure = Figure(
+        name="f", title="T", caption="C.", panels=(panel,) * columns, columns=columns
+    )
+    canvas = canvas_of(figure)
+    drawn, (width, height) = canvas.get_tightbbox(), canvas.get_size_inches()
+    assert min(drawn.x0, drawn.y0, width - drawn.x1, height - drawn.y1) >= 0

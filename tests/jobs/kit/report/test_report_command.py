@@ -74,6 +74,54 @@ def test_a_report_drawn_again_is_the_same_bytes(ran: tuple[Path, str]) -> None:
     assert _files(_scoring(cwd)) == before
 
 
+def test_figures_come_in_the_formats_that_are_asked_for(ran: tuple[Path, str]) -> None:
+    cwd, _ = ran
+    made = json.loads(siftlog("score", "r", "--json", cwd=cwd).stdout)
+    number = made["scoring"]
+    words = ("--figures", "pdf,PNG", "--figures=png")
+    siftlog("report", "r", "--scoring", number, *words, cwd=cwd)
+    folder = _scoring(cwd, number)
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".pdf", ".png"}
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    # the page has its own pictures
+    assert len(page.named("img")) == len(list((folder / "figures").glob("*.pdf")))
+    assert "figures/averages.pdf" in page.text
+    # a report that exists is drawn again where formats are asked for
+    siftlog("report", "r", "--scoring", number, "--figures=svg", cwd=cwd)
+    assert (folder / "figures" / "averages.svg").exists()
+
+
+def test_a_scoring_draws_the_formats_that_are_asked_for(tmp_path: Path) -> None:
+    _run_of_one_paper(tmp_path)
+    words = ("--json", "--figures", "pdf")
+    made = json.loads(siftlog("score", "r", *words, cwd=tmp_path, env=DRAWN).stdout)
+    figures = [name for name in made["artifacts"] if name.startswith("figures/")]
+    assert figures
+    assert all(name.endswith(".pdf") for name in figures)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "paper-investigation", "--run-id=x"),
+        ("resume", "r"),
+        ("score", "r"),
+        ("import", "paper-investigation", "nothing.jsonl"),
+        ("report", "r"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_format_that_is_none_is_one_sentence(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    done = siftlog(*words, "--figures", "pdf,gif", cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "siftlog: --figures gif: not a format of figures; choose from svg, png, pdf.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_copy_elsewhere_is_the_whole_report(ran: tuple[Path, str]) -> None:
     cwd, _ = ran
     siftlog("report", "r", "--scoring=1", "--out", cwd / "copy.html", cwd=cwd)

@@ -192,7 +192,7 @@ class UnparsedCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class NotableRanking:
     """The most notable items of a scoring."""
 
     items: tuple[RankedItem, ...] = ()  #: the most telling first
@@ -219,7 +219,7 @@ class NotableItems:
             self._database.executemany(_SQL["insert"], map(_row, batch))
             yield from batch
 
-    def ranking(self) -> Ranking:
+    def ranking(self) -> NotableRanking:
         """Return the most notable items, and close the database."""
         with closing(self._database) as database:
             counts: Counter[str] = Counter()
@@ -236,7 +236,7 @@ class NotableItems:
                 heap = best.setdefault(first, [])
                 (heapq.heappush if len(heap) < MOST else heapq.heappushpop)(heap, entry)
             chosen = _shared(list(best.values()))
-            return Ranking(
+            return NotableRanking(
                 items=tuple(_ranked(database, chosen)),
                 counts=tuple(
                     (reason.name, counts[reason.name])

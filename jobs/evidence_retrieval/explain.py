@@ -442,6 +442,6 @@ def _predicted(
 def describe(dataset: EvidenceDataset, /) -> Iterator[str]:
     """Yields the criteria that posts are read for."""
     if dataset.criteria:
-        criteria = (f"{each.id}: {each.text}" for each in dataset.criteria)
+        criteria = [f"{read.id}: {read.text}" for read in dataset.criteria]
         posts = plural(len(dataset.posts), "post")
         yield f"{posts}, read for these criteria: {listed(criteria)}"

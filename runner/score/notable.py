@@ -19,7 +19,7 @@ from runner.plan import parsed_answer, task_of
 from runner.sent_requests import SentRequests, reply_text
 from store.database import SQL
 from store.errors import StoreError
-from store.notable import RankedItem, RankedVerdict, Ranking, UnparsedCount
+from store.notable import NotableRanking, RankedItem, RankedVerdict, UnparsedCount
 from store.tables import reply, tasks_numbered
 from store.task import TaskRow
 
@@ -89,7 +89,7 @@ def run_times(reader: sqlite3.Connection, through_seq: int) -> RunTimes | None:
 
 
 def notable_answers(
-    ranking: Ranking, reader: sqlite3.Connection, job: Job, dataset: Dataset
+    ranking: NotableRanking, reader: sqlite3.Connection, job: Job, dataset: Dataset
 ) -> NotableAnswers:
     """Read the texts of the items of a ranking.
 

@@ -6,7 +6,7 @@ import tracemalloc
 from collections.abc import Iterable
 
 from runner.scorecard import Verdict
-from store.notable import MOST, SHARE, NotableItems, Ranking
+from store.notable import MOST, SHARE, NotableItems, NotableRanking
 
 A, B = "lab/a", "lab/b"
 
@@ -21,7 +21,7 @@ def verdict(
     )
 
 
-def ranked(verdicts: Iterable[Verdict]) -> Ranking:
+def ranked(verdicts: Iterable[Verdict]) -> NotableRanking:
     items = NotableItems()
     assert len(list(items.watch(list(verdicts)))) > 0
     return items.ranking()
@@ -134,7 +134,7 @@ def test_unparsed_replies_are_counted_by_model_and_reason() -> None:
 
 
 def test_a_scoring_without_a_verdict_has_no_items() -> None:
-    assert NotableItems().ranking() == Ranking()
+    assert NotableItems().ranking() == NotableRanking()
 
 
 def test_memory_does_not_grow_with_the_verdicts() -> None:

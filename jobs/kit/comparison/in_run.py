@@ -1,7 +1,8 @@
 """Compares the models of one run in its headline metrics, as a report shows it.
 
-Numbers are those of `siftlog compare` on the run: each family of metrics is compared
-whole, because Holm's correction is over all of it.
+Compared are the metrics for which the job names a family, or all where it names none.
+Numbers are those of `siftlog compare` on the run: each family is compared whole,
+because Holm's correction is over all of it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SETTINGS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetricStanding:
+class MetricVerdicts:
     """What comparisons say about the models of a run in one metric."""
 
     path: str
@@ -58,10 +59,10 @@ class MetricStanding:
         return all(word == "too few" for word in self.verdicts.values())
 
 
-def standings(
+def run_verdicts(
     models: Mapping[str, Comparable], paths: Iterable[str], settings: object
-) -> dict[str, MetricStanding]:
-    """Compare every two models of a run; by path, of the metrics that can be compared.
+) -> dict[str, MetricVerdicts]:
+    """Compare every two models of a run; by path, of the metrics that are compared.
 
     Args:
         models: what each can be compared in, in the order of the run.
@@ -74,19 +75,26 @@ def standings(
     }
     wanted = dict.fromkeys(paths)
     families = {
-        own[path]().family for own in makers.values() for path in wanted if path in own
+        of_model[path]().family
+        for of_model in makers.values()
+        for path in wanted
+        if path in of_model
     }
+    if len(families) > 1:
+        families.discard("")  # the job says which metrics are its questions
     sides = [
         Side(
             run="",
             number=None,
             model=model,
             comparable={
-                path: make for path, make in own.items() if make().family in families
+                path: make
+                for path, make in of_model.items()
+                if make().family in families
             },
             seq=0,
         )
-        for model, own in makers.items()
+        for model, of_model in makers.items()
     ]
     options = ComparisonOptions(
         **{
@@ -96,7 +104,7 @@ def standings(
         }
     )
     matches = compare_all(itertools.combinations(sides, 2), (), options)
-    result: dict[str, MetricStanding] = {}
+    result: dict[str, MetricVerdicts] = {}
     for path in wanted:
         compared = [
             (match.a.model, match.b.model, metric)
@@ -111,7 +119,7 @@ def standings(
             # a comparison is about B
             verdicts[b, a] = metric.verdict
             verdicts[a, b] = OPPOSITE[metric.verdict]
-        result[path] = MetricStanding(
+        result[path] = MetricVerdicts(
             path=path,
             verdicts=verdicts,
             cluster=compared[0][2].cluster,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from jobs.kit.comparison.in_run import MetricStanding, standings
+from jobs.kit.comparison.in_run import MetricVerdicts, run_verdicts
 from jobs.kit.report.html import Child, Element, element, facts_list, html_table
 from jobs.kit.text_format import metric_count, metric_interval, metric_target
 from runner.cli.console import duration
@@ -120,9 +120,9 @@ def results(reported: ReportSource) -> Iterator[Element]:
         yield element("p", "There is no metric.")
         return
     table = metrics_by_path(card)
-    compared: Mapping[str, MetricStanding] = {}
+    compared: Mapping[str, MetricVerdicts] = {}
     if len(table) > 1:
-        compared = standings(card.comparable, paths, reported.settings)
+        compared = run_verdicts(card.comparable, paths, reported.settings)
     columns = [metric_by_model(table, path) for path in paths]
     best = [
         _best(compared.get(path), of) for path, of in zip(paths, columns, strict=True)
@@ -192,25 +192,25 @@ def _cell(metric: Metric | None, *, is_best: bool) -> Child:
     return value, lines
 
 
-def _best(standing: MetricStanding | None, of: Mapping[str, Metric]) -> str | None:
-    if standing is None:
+def _best(verdicts: MetricVerdicts | None, of: Mapping[str, Metric]) -> str | None:
+    if verdicts is None:
         return None
-    return standing.best([m for m, metric in of.items() if metric.value is not None])
+    return verdicts.best([m for m, metric in of.items() if metric.value is not None])
 
 
 def _comparison(
-    compared: Mapping[str, MetricStanding], columns: Mapping[str, Mapping[str, Metric]]
+    compared: Mapping[str, MetricVerdicts], columns: Mapping[str, Mapping[str, Metric]]
 ) -> Iterator[Element]:
     """A line for each thing that comparisons say, with the metrics it is about."""
     if not compared:
         return
     by_sentence: dict[str, list[str]] = {}
-    for path, standing in compared.items():
-        sentence = _sentence(standing, columns[path])
+    for path, verdicts in compared.items():
+        sentence = _sentence(verdicts, columns[path])
         by_sentence.setdefault(sentence, []).append(_first(columns[path]).label)
     missing = [_first(of).label for path, of in columns.items() if path not in compared]
     if missing:
-        by_sentence["not compared: it has no value for each item"] = missing
+        by_sentence["not compared here"] = missing
     yield element(
         "ul",
         (
@@ -224,17 +224,17 @@ def _comparison(
     yield element("p", f"{note[:1].upper()}{note[1:]}.", class_="note")
 
 
-def _sentence(standing: MetricStanding, of: Mapping[str, Metric]) -> str:
+def _sentence(verdicts: MetricVerdicts, of: Mapping[str, Metric]) -> str:
     others = len(of) - 1
-    best = _best(standing, of)
+    best = _best(verdicts, of)
     if best is not None and others == 1:
         (other,) = (model for model in of if model != best)
         return f"{best} is better than {other}"
     if best is not None:
         return f"{best} is better than each of the {others} others"
-    if standing.has_too_few:
-        return f"no best model, too few {standing.cluster}s to compare"
-    wins = Counter(winner for winner, _ in standing.decided)
+    if verdicts.has_too_few:
+        return f"no best model, too few {verdicts.cluster}s to compare"
+    wins = Counter(winner for winner, _ in verdicts.decided)
     if not wins:
         return "no best model, no clear difference"
     texts = [

@@ -53,9 +53,8 @@ def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
         A finding for each figure that could not be drawn.
     """
     card = reported.scorecard
-    own = tuple(card.figures)
     forest = headline_figure(card, headline.main_paths(card))
-    all_figures = own if forest is None else (forest, *own)
+    all_figures = (*([] if forest is None else [forest]), *card.figures)
     failed = [figure for figure in all_figures if isinstance(figure, FailedFigure)]
     drawn_figures = [figure for figure in all_figures if isinstance(figure, Figure)]
     if drawn_figures:

@@ -1,4 +1,4 @@
-"""Every report begins with its result, and names the items that a person should read."""
+"""Every report begins with its result, and names the items that people should read."""
 
 from __future__ import annotations
 

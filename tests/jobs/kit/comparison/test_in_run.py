@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 
-from jobs.kit.comparison.in_run import MetricStanding, standings
+from jobs.kit.comparison.in_run import MetricVerdicts, run_verdicts
 from jobs.kit.comparison.models import ComparisonOptions, Side, compare_all
 from runner.scorecard import Comparable, ItemValues
 
@@ -33,12 +33,12 @@ def of(**models: Sequence[float]) -> Mapping[str, Comparable]:
     return {name: {"accuracy": lambda v=v: values(v)} for name, v in models.items()}
 
 
-def standing(models: Mapping[str, Comparable], **settings: object) -> MetricStanding:
-    return standings(models, ["accuracy"], SimpleNamespace(**settings))["accuracy"]
+def verdicts(models: Mapping[str, Comparable], **settings: object) -> MetricVerdicts:
+    return run_verdicts(models, ["accuracy"], SimpleNamespace(**settings))["accuracy"]
 
 
 def test_the_best_model_is_better_than_each_other_one() -> None:
-    found = standing(of(a=BAD, b=GOOD, c=BAD))
+    found = verdicts(of(a=BAD, b=GOOD, c=BAD))
     assert found.best(["a", "b", "c"]) == "b"
     assert set(found.decided) == {("b", "a"), ("b", "c")}
     # one that was not compared might be better
@@ -47,21 +47,21 @@ def test_the_best_model_is_better_than_each_other_one() -> None:
 
 
 def test_two_equal_models_have_no_best() -> None:
-    found = standing(of(a=GOOD, b=GOOD, c=BAD))
+    found = verdicts(of(a=GOOD, b=GOOD, c=BAD))
     assert found.best(["a", "b", "c"]) is None
     assert set(found.decided) == {("a", "c"), ("b", "c")}
 
 
 def test_few_papers_have_no_best() -> None:
-    found = standing(of(a=GOOD[:5], b=[0.0] * 5))
+    found = verdicts(of(a=GOOD[:5], b=[0.0] * 5))
     assert found.has_too_few
     assert found.decided == ()
 
 
 def test_the_settings_of_the_job_decide() -> None:
-    assert standing(of(a=GOOD, b=BAD), min_clusters=41).has_too_few
+    assert verdicts(of(a=GOOD, b=BAD), min_clusters=41).has_too_few
     # without resamples there is no interval, and no verdict
-    assert standing(of(a=GOOD, b=BAD), boot_b=0).decided == ()
+    assert verdicts(of(a=GOOD, b=BAD), boot_b=0).decided == ()
 
 
 def test_verdicts_are_those_of_a_comparison_of_all_metrics() -> None:
@@ -83,10 +83,25 @@ def test_verdicts_are_those_of_a_comparison_of_all_metrics() -> None:
     ]
     (match,) = compare_all([(sides[0], sides[1])], (), ComparisonOptions())
     whole = {metric.path: metric.verdict for metric in match.compared}
-    found = standings(models, ["accuracy"], SimpleNamespace())
+    found = run_verdicts(models, ["accuracy"], SimpleNamespace())
     assert set(found) == {"accuracy"}
     assert found["accuracy"].verdicts["b", "a"] == whole["accuracy"]
 
 
+def test_a_job_that_names_families_has_only_these_compared() -> None:
+    models: dict[str, Comparable] = {
+        name: {
+            "accuracy": lambda v=v: values(v, family="accuracy"),
+            "detail": lambda v=v: values(v),
+        }
+        for name, v in {"a": GOOD, "b": BAD}.items()
+    }
+    compared = run_verdicts(models, ["detail", "accuracy"], SimpleNamespace())
+    assert list(compared) == ["accuracy"]
+    assert compared["accuracy"].best(["a", "b"]) == "a"
+    # but where nothing else is wanted
+    assert list(run_verdicts(models, ["detail"], SimpleNamespace())) == ["detail"]
+
+
 def test_a_metric_that_no_two_models_share_is_not_there() -> None:
-    assert standings(of(a=GOOD), ["accuracy", "none"], SimpleNamespace()) == {}
+    assert run_verdicts(of(a=GOOD), ["accuracy", "none"], SimpleNamespace()) == {}

@@ -33,8 +33,7 @@ def test_a_report_has_a_finding_for_each_figure_that_failed(tmp_path: Path) -> N
     said = " ".join(Page(written(tmp_path, card)).texts)
     assert "The figure could not be drawn (ValueError at job/figures.py:3)" in said
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
-        "good.png",
-        "good.svg",
+        *("good.png", "good.svg", "headline.png", "headline.svg")
     ]
     found = write(tmp_path, replace(REPORTED, scorecard=card))
     assert [each.where for each in found] == ["broken", "undrawable"]

@@ -38,7 +38,10 @@ def test_a_run_ends_with_the_place_of_its_report(ran: tuple[Path, str]) -> None:
     assert "report    runs/r/scores/1/report.html\n" in said
     page = Page((_scoring(cwd) / "report.html").read_text(encoding="utf-8"))
     assert "Variant recall avg_variant_recall" in page.text
-    assert "baseline/lexical 0.912 [0.576, 0.998] 8" in page.text
+    assert (
+        "baseline/lexical 0.598 [0.270, 0.871] n = 8 0.912 [0.576, 0.998] n = 8 "
+        in (page.text)
+    )
 
 
 def test_every_figure_of_the_run_is_there_twice(ran: tuple[Path, str]) -> None:
@@ -47,7 +50,7 @@ def test_every_figure_of_the_run_is_there_twice(ran: tuple[Path, str]) -> None:
     assert names == {
         f"{name}.{kind}"
         for name in (
-            *("averages", "papers", "score-by-recall", "classes", "kinds"),
+            *("headline", "averages", "papers", "score-by-recall", "classes", "kinds"),
             "pipelines",
             *("outcomes", "study-fields", "significance"),
         )

@@ -113,6 +113,7 @@ class RunPanel:
     letter: str = ""  #: selects the panel after the jump key
     #: lines that all its content takes; None: it takes what is left
     height: Height | None = None
+    drops: int = 0  #: the highest is dropped first if lines are scarce; 0: never
     is_of_work: bool = False  #: about work to do: not shown of an ended run
 
     def lines(self, snapshot: RunSnapshot) -> int:
@@ -139,7 +140,11 @@ ENDINGS = (RESULT, UNFINISHED)
 """A run that has ended begins with one of them."""
 LEFT = (
     RunPanel(
-        name="rate", title="tasks completed per minute", draw=progress.rate, letter="p"
+        name="rate",
+        title="tasks completed per minute",
+        draw=progress.rate,
+        letter="p",
+        drops=2,
     ),
     RunPanel(
         name="stages",
@@ -166,6 +171,7 @@ LEFT = (
         goals=quality.quality_goals,
         letter="u",
         height=quality.quality_height,
+        drops=1,
     ),
     RunPanel(
         name="errors",

@@ -275,7 +275,9 @@ def _first(snapshot: RunSnapshot, room: Room) -> Content:
     first = Content.assemble(
         (name, "bold"), job, "  ", state_of(snapshot, room.glyphs), alive, age
     )
-    by_model = " · ".join(names_of(snapshot).values())
+    names = DOT.join(names_of(snapshot).values())
+    # untrusted names are longer when they are escaped: measured as they are shown
+    by_model = one_line(names, room.width)
     if room.width - first.cell_length >= len(by_model) + len(DOT):
         first = Content.assemble(first, f"{DOT}{by_model}" if by_model else "")
     return first.truncate(room.width, ellipsis=True)

@@ -66,31 +66,34 @@ def _clipped(text: str, cells: int, *, is_right: bool) -> str:
 
 
 def shared_lines(
-    room: int, least: Sequence[int], most: Sequence[int | None]
+    room: int,
+    least: Sequence[int],
+    most: Sequence[int | None],
+    drops: Sequence[int],
 ) -> list[int]:
     """Share the lines of a column among its panels, from the top.
 
     Tables grow first, the lowest one each time, up to their content; then those that
-    can use any number of lines share the rest. Panels that do not even get their least
-    get none: the first ones in the column are dropped first.
+    can use any number of lines share the rest. If not all get their least, some get
+    none.
 
-    >>> shared_lines(30, [6, 4, 4], [None, 5, 9])
+    >>> shared_lines(30, [6, 4, 4], [None, 5, 9], [1, 0, 0])
     [16, 5, 9]
-    >>> shared_lines(16, [6, 4, 4], [None, 5, 9])
+    >>> shared_lines(16, [6, 4, 4], [None, 5, 9], [1, 0, 0])
     [6, 5, 5]
-    >>> shared_lines(9, [6, 4, 4], [None, 5, 9])
+    >>> shared_lines(9, [6, 4, 4], [None, 5, 9], [1, 0, 0])
     [0, 5, 4]
 
     Args:
         room: lines of the column.
         least: minimum of each panel.
         most: lines of each panel's content; None: it takes any number.
+        drops: panels with the highest are dropped first; those with 0 never.
     """
     lines = list(least)
-    dropped = 0
-    while sum(lines) > room and dropped < len(lines) - 1:
-        lines[dropped] = 0
-        dropped += 1
+    for at in sorted(range(len(lines)), key=lambda at: -drops[at]):
+        if sum(lines) > room and drops[at]:
+            lines[at] = 0
     spare = room - sum(lines)
     while spare > 0:
         growing = [

@@ -287,7 +287,8 @@ def _no_rate_reason(snapshot: RunSnapshot) -> str:
         total = snapshot.status.tasks.completed
         span_s = (snapshot.worked_until_us - snapshot.created_us) / US_PER_S
         mean = f", {amount(60 * total / span_s)}/min" if span_s >= 1 else ""
-        return f"{count(total)} tasks in {duration(span_s)}{mean}"
+        noun = "task" if total == 1 else "tasks"
+        return f"{count(total)} {noun} in {duration(span_s)}{mean}"
     return "no whole minute yet" if snapshot.state in AT_WORK else "no calls start"
 
 

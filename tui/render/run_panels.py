@@ -113,6 +113,7 @@ class RunPanel:
     letter: str = ""  #: selects the panel after the jump key
     #: lines that all its content takes; None: it takes what is left
     height: Height | None = None
+    drops: int = 0  #: the highest is dropped first if lines are scarce; 0: never
     is_of_work: bool = False  #: about work to do: not shown of an ended run
 
     def lines(self, snapshot: RunSnapshot) -> int:
@@ -139,7 +140,11 @@ ENDINGS = (RESULT, UNFINISHED)
 """A run that has ended begins with one of them."""
 LEFT = (
     RunPanel(
-        name="rate", title="tasks completed per minute", draw=progress.rate, letter="p"
+        name="rate",
+        title="tasks completed per minute",
+        draw=progress.rate,
+        letter="p",
+        drops=2,
     ),
     RunPanel(
         name="stages",
@@ -166,6 +171,7 @@ LEFT = (
         goals=quality.quality_goals,
         letter="u",
         height=quality.quality_height,
+        drops=1,
     ),
     RunPanel(
         name="errors",
@@ -269,7 +275,9 @@ def _first(snapshot: RunSnapshot, room: Room) -> Content:
     first = Content.assemble(
         (name, "bold"), job, "  ", state_of(snapshot, room.glyphs), alive, age
     )
-    by_model = " · ".join(names_of(snapshot).values())
+    names = DOT.join(names_of(snapshot).values())
+    # untrusted names are longer when they are escaped: measured as they are shown
+    by_model = one_line(names, room.width)
     if room.width - first.cell_length >= len(by_model) + len(DOT):
         first = Content.assemble(first, f"{DOT}{by_model}" if by_model else "")
     return first.truncate(room.width, ellipsis=True)

@@ -34,7 +34,7 @@ from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
 
 _BORDER = 2
 """Lines of a panel's border."""
-LEAST_TABLE, LEAST_CHART = 4, 7
+LEAST_TABLE, LEAST_CHART = 5, 7
 """Minimum lines of a panel with its border."""
 
 
@@ -78,7 +78,14 @@ class RowPanel(TitledPanel[RunSnapshot]):
         """Return its minimum height in a column of some lines."""
         if self._part in ENDINGS:
             return min(self._part.lines(seen) + _BORDER, column // 2)
-        return LEAST_TABLE if self._part.height else LEAST_CHART
+        if self._part.height is None:
+            return LEAST_CHART
+        return min(self._part.lines(seen) + _BORDER, LEAST_TABLE)
+
+    @property
+    def drops(self) -> int:
+        """Whether it is dropped where lines are scarce, the highest first; 0: never."""
+        return self._part.drops
 
     def most(self, seen: RunSnapshot) -> int | None:
         """Return the height of all its content; None: it takes any height."""
@@ -278,6 +285,7 @@ class RunScreen(Screen[None]):
                     height,
                     [panel.least(snapshot, height) for panel in panels],
                     [panel.most(snapshot) for panel in panels],
+                    [panel.drops for panel in panels],
                 )
             for panel, n in zip(panels, lines, strict=True):
                 panel.take_lines(n)

@@ -337,13 +337,16 @@ class LiveStatus:
 
     @cached_property
     def _window(self) -> tuple[list[MinuteRow], float]:
-        """The current minute and those before it, and their active time in seconds."""
-        first = self.now_us // US_PER_MINUTE - RECENT
+        """The minutes for current rates, and their active time in seconds.
+
+        The recent whole ones; before there is one, those since the start.
+        """
+        until = self.now_us // US_PER_MINUTE
+        first = until - (self.recent_minutes or RECENT)
+        end_us = until * US_PER_MINUTE if self.recent_minutes else self.now_us
         begin_us = max(self.status.created_us, first * US_PER_MINUTE)
-        return (
-            [row for row in self.rows if row.t >= first],
-            self.observed.active_s(begin_us, self.now_us),
-        )
+        rows = [row for row in self.rows if first <= row.t and row.t * US_PER_MINUTE < end_us]
+        return rows, self.observed.active_s(begin_us, end_us)
 
     @property
     def rate(self) -> float | None:

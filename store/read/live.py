@@ -345,7 +345,11 @@ class LiveStatus:
         first = until - (self.recent_minutes or RECENT)
         end_us = until * US_PER_MINUTE if self.recent_minutes else self.now_us
         begin_us = max(self.status.created_us, first * US_PER_MINUTE)
-        rows = [row for row in self.rows if first <= row.t and row.t * US_PER_MINUTE < end_us]
+        rows = [
+            row
+            for row in self.rows
+            if first <= row.t and row.t * US_PER_MINUTE < end_us
+        ]
         return rows, self.observed.active_s(begin_us, end_us)
 
     @property

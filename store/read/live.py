@@ -303,8 +303,21 @@ class LiveStatus:
 
     @property
     def progress(self) -> Progress:
-        """Tasks done and still expected, the same for every display."""
-        return self.status.remaining.progress
+        """Tasks done and still expected, the same for every display.
+
+        A cancelled run lacks the tasks that its end skipped.
+        """
+        progress = self.status.remaining.progress
+        lacking = self.status.skips.get("cancelled", 0)
+        if self.state != "cancelled" or not lacking:
+            return progress
+        remaining = progress.remaining.expected + lacking
+        return Progress(
+            done=progress.done,
+            remaining=ForecastInterval(
+                low=remaining, expected=remaining, high=remaining
+            ),
+        )
 
     @property
     def comes_to_usd(self) -> ForecastInterval | None:

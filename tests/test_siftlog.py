@@ -301,7 +301,7 @@ def test_in_a_notebook_the_progress_is_one_line_of_the_cell(
     shell.display = type("Display", (), {"display": shell.__call__})()  # type: ignore[assignment]
     monkeypatch.setitem(sys.modules, "IPython", shell)  # type: ignore[arg-type]
     example("one")
-    assert shell.lines[-1].startswith("6 of 6 planned 100.0%")
+    assert shell.lines[-1].startswith("100.0 % · 6 of 6 done")
     monkeypatch.delitem(sys.modules, "IPython")
     assert notebook_line() is None
 

@@ -293,7 +293,7 @@ class JointProgress:
         figures = [self._last.get(view) or view.look() for view in self._views]
         if not figures:
             return over
-        joint = _joint(
+        joint = joint_figures(
             figures,
             are_all=len(figures) == self._runs,
             shares_budget=self._shares_budget,
@@ -301,7 +301,7 @@ class JointProgress:
         return DOT.join([over, *line_parts(joint)])
 
 
-def _joint(
+def joint_figures(
     figures: Sequence[ProgressFigures], *, are_all: bool, shares_budget: bool
 ) -> ProgressFigures:
     """Return the figures of several runs together.

@@ -157,6 +157,7 @@ _SECONDS_UNTIL = 100
 """Seconds from which minutes are told."""
 _MINUTES_UNTIL = 100 * _MINUTE
 _HOURS_UNTIL = 2 * _DAY
+_PLAIN_UNITS = ("s", "min")
 
 
 def rough_duration(seconds: float) -> str:
@@ -184,11 +185,14 @@ def time_left_text(left: ForecastInterval, to: str = " to ") -> str:
     """Describe the time left with its interval, which 9 of 10 runs end within.
 
     >>> time_left_text(ForecastInterval(low=1020, expected=1140, high=1440))
-    '19 min (17 min to 24 min)'
+    '19 min (17 to 24 min)'
     """
     if left.high is None:
         return f"{rough_duration(left.expected)} (at least {rough_duration(left.low)})"
     low, high = rough_duration(left.low), rough_duration(left.high)
+    number, _, unit = low.partition(" ")
+    if high.endswith(f" {unit}") and unit in _PLAIN_UNITS:
+        low = number
     return f"{rough_duration(left.expected)} ({low}{to}{high})"
 
 

@@ -303,8 +303,21 @@ class LiveStatus:
 
     @property
     def progress(self) -> Progress:
-        """Tasks done and still expected, the same for every display."""
-        return self.status.remaining.progress
+        """Tasks done and still expected, the same for every display.
+
+        A cancelled run lacks the tasks that its end skipped.
+        """
+        progress = self.status.remaining.progress
+        lacking = self.status.skips.get("cancelled", 0)
+        if self.state != "cancelled" or not lacking:
+            return progress
+        remaining = progress.remaining.expected + lacking
+        return Progress(
+            done=progress.done,
+            remaining=ForecastInterval(
+                low=remaining, expected=remaining, high=remaining
+            ),
+        )
 
     @property
     def comes_to_usd(self) -> ForecastInterval | None:
@@ -337,13 +350,20 @@ class LiveStatus:
 
     @cached_property
     def _window(self) -> tuple[list[MinuteRow], float]:
-        """The current minute and those before it, and their active time in seconds."""
-        first = self.now_us // US_PER_MINUTE - RECENT
+        """The minutes for current rates, and their active time in seconds.
+
+        The recent whole ones; before there is one, those since the start.
+        """
+        until = self.now_us // US_PER_MINUTE
+        first = until - (self.recent_minutes or RECENT)
+        end_us = until * US_PER_MINUTE if self.recent_minutes else self.now_us
         begin_us = max(self.status.created_us, first * US_PER_MINUTE)
-        return (
-            [row for row in self.rows if row.t >= first],
-            self.observed.active_s(begin_us, self.now_us),
-        )
+        rows = [
+            row
+            for row in self.rows
+            if first <= row.t and row.t * US_PER_MINUTE < end_us
+        ]
+        return rows, self.observed.active_s(begin_us, end_us)
 
     @property
     def rate(self) -> float | None:

@@ -53,10 +53,11 @@ def test_every_line_is_ascii_whatever_a_run_is_called(tmp_path: Path) -> None:
 def test_a_line_says_the_pace_and_the_end(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
     assert line_of(live) == (
-        "2026-01-01T00:00:00Z r1 live: 25.0 % of 8 tasks; 1 failed; 1 running; "
-        "1 waiting; 4 failures in 10 min; ETA -; cost $0.7500"
+        "2026-01-01T00:00:00Z r1 live: 19.0 %, 2 of about 10 done; 1 failed; "
+        "1 running; 1 waiting; 4 failures in 10 min; left 1 s (at least 0 s); "
+        "cost $0.7500"
     )
-    assert "ETA" not in line_of(with_signs(live, paused_by="ops"))
+    assert "left" not in line_of(with_signs(live, phase="run_finished"))
 
 
 def test_it_goes_on_until_nobody_works_on_the_run(tmp_path: Path) -> None:

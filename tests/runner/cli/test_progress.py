@@ -8,7 +8,16 @@ import sys
 import pytest
 
 from runner.cli.console import ERASE
-from runner.cli.progress import PLAIN_S, TERMINAL_S, paced_progress
+from runner.cli.progress import (
+    PLAIN_S,
+    TERMINAL_S,
+    ProgressFigures,
+    joint_figures,
+    line_parts,
+    paced_progress,
+)
+from store.read.forecast import ForecastInterval, Progress
+from tests.replacing import replace
 from tests.store.memory_log import FakeClock
 
 
@@ -38,3 +47,64 @@ def test_only_lines_that_are_due_are_shown(
         clock.advance(pause)
         show("d")
     assert stderr.getvalue() == said
+
+
+FIGURES = ProgressFigures(
+    progress=Progress(
+        done=126, remaining=ForecastInterval(low=5200, expected=5874, high=6700)
+    ),
+    rate=294.0,
+    left=ForecastInterval(low=1020, expected=1140, high=1440),
+    cost_usd=0.12,
+    budget_usd=5.0,
+    billable_usd=0.02,
+    pauses=(),
+    counts={"failed": 3, "waiting": 12, "running": 0},
+)
+
+
+def test_a_line_tells_what_is_done_and_what_remains() -> None:
+    assert line_parts(FIGURES) == [
+        "2.1 %",
+        "126 of about 6,000 done",
+        "4.9/s",
+        "left 19 min (17 to 24 min)",
+        "$0.1200 of $5.0000",
+        "3 failed",
+        "12 waiting",
+        "$0.0200 may still be billed",
+    ]
+
+
+def test_a_line_leaves_out_what_is_not_known_or_zero() -> None:
+    start = ProgressFigures(
+        progress=Progress(
+            done=0, remaining=ForecastInterval(low=9, expected=9, high=None)
+        ),
+        rate=None,
+        left=None,
+        cost_usd=None,
+        budget_usd=None,
+        billable_usd=0.0,
+        pauses=("paused: the run (by ops)",),
+        counts={"failed": 0},
+    )
+    assert line_parts(start) == [
+        "0.0 %",
+        "0 of about 9 done",
+        "paused: the run (by ops)",
+    ]
+
+
+def test_runs_together_add_up_and_the_slowest_decides() -> None:
+    slower = replace(
+        FIGURES, left=ForecastInterval(low=10, expected=2000, high=None), rate=6.0
+    )
+    both = joint_figures([FIGURES, slower], are_all=True, shares_budget=True)
+    assert both.progress.done == 252
+    assert both.progress.remaining.expected == 2 * 5874
+    assert (both.rate, both.cost_usd, both.budget_usd) == (300.0, 0.24, 5.0)
+    assert both.left == ForecastInterval(low=1020, expected=2000, high=None)
+    assert both.counts["waiting"] == 24
+    more = joint_figures([FIGURES, slower], are_all=False, shares_budget=False)
+    assert (more.left, more.budget_usd) == (None, 10.0)

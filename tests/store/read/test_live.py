@@ -13,7 +13,7 @@ import pytest
 from runner.cli.status import forecast_json, status_json
 from runner.cli.status_page import progress_facts
 from store.database import connect, open_reader, read_transaction
-from store.events import RunFinished
+from store.events import Entry, Event, RunCancelled, RunFinished, TaskSkipped
 from store.log.interface import Heartbeat
 from store.read.course import Course
 from store.read.forecast import rate_text
@@ -167,6 +167,19 @@ def test_a_finished_run_is_all_done(path: Path) -> None:
     with open_reader(written(path, *course, [ended])) as reader:
         seen = live_status(reader, START_US, is_held=False)
     assert (seen.state, seen.progress.share, seen.forecast) == ("finished", 1.0, None)
+
+
+def test_a_cancelled_run_lacks_what_its_end_skipped(path: Path) -> None:
+    course: list[list[Entry | Event]] = [
+        [RUN_STARTED],
+        [plan_first(4)],
+        [started(1), answered(1), completed(1)],
+        [*(TaskSkipped(task=number, reason="cancelled") for number in (2, 3, 4))],
+        [RunCancelled(by="ops")],
+    ]
+    with open_reader(written(path, *course)) as reader:
+        seen = live_status(reader, START_US, is_held=False)
+    assert (seen.state, seen.progress.share) == ("cancelled", 0.25)
 
 
 def test_first_seconds_have_a_rate(busy: LiveStatus) -> None:

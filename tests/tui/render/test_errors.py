@@ -108,7 +108,7 @@ def test_stages_say_what_waits_and_when_the_next_retry_is_due(
     assert first.states[TaskState.WAITING] == 1
     assert first.retry_s == pytest.approx(2.5, abs=0.1)
     assert judge.retry_s is None
-    assert first.time_left() == "-"
+    assert first.time_left() == "1 s"
 
 
 def test_every_row_leads_to_its_tasks(live: RunSnapshot) -> None:

@@ -135,7 +135,7 @@ class Monitor(TerminalControlApp):
         number = palette.task_number(typed)
         if number is not None:
             do = partial(self.run_action, f"app.open_task({number})")
-            yield SystemCommand(f"Task T-{number}", "Open this task", do)
+            yield SystemCommand(f"Task {number}", "Open this task", do)
 
     def runs_offered(self) -> list[RunFolder]:
         """Return the runs in the command palette."""

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual._xterm_parser import XTermParser
+from textual.constants import ESCAPE_DELAY
 from textual.events import Key
+from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -134,3 +139,37 @@ def test_any_keys_in_one_go_do_what_they_do_slowly(tmp_path: Path, seed: int) ->
     chance = random.Random(seed)
     keys = tuple(chance.choice(KEYS) for _ in range(chance.randint(2, 12)))
     compare(tmp_path, keys, chance.choice([(80, 24), WIDE]))
+
+
+def _rest(parser: XTermParser) -> Iterator[Message]:
+    time.sleep(ESCAPE_DELAY * 2)
+    yield from parser.tick()
+
+
+def test_an_escape_and_a_key_in_one_read_are_two_keys(tmp_path: Path) -> None:
+    seen = snapshot(tmp_path / "r1")
+
+    async def typed(*bytes_read: str) -> list[object]:
+        app = monitor(seen)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(pilot)
+            for text in bytes_read:
+                parser = XTermParser()
+                # the rest of a read is parsed when nothing has followed for a while
+                for event in (*parser.feed(text), *_rest(parser)):
+                    app.post_message(event)
+                await _quiet(pilot)
+            return state(app)
+
+    together = asyncio.run(typed("tj\r\x1bj\x1be"))
+    assert together == asyncio.run(
+        led_to(
+            seen,
+            ("t", "j", "enter", "escape", "j", "escape", "e"),
+            size=(80, 24),
+            at_once=False,
+        )
+    )
+    # a circumflex that is typed is one
+    assert (None, "^") not in together
+    assert ("filter", "^") in asyncio.run(typed("t/", "^"))

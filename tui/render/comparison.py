@@ -469,5 +469,5 @@ CHOICE_COLUMNS: tuple[TableColumn[ComparisonChoice], ...] = (
     ),
     TableColumn(title="B", width=40, text=lambda choice: choice.b, grows=True),
     TableColumn(title="run", width=12, text=_state, drops=1),
-    TableColumn(title="ended", width=17, text=_ended, is_right=True, drops=2),
+    TableColumn(title="done", width=17, text=_ended, is_right=True, drops=2),
 )

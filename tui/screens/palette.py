@@ -34,7 +34,7 @@ class MonitorPalette(CommandPalette):
     """A searchable list of all commands."""
 
     def __init__(self) -> None:
-        placeholder = "an action, a run, a filter, a theme, or a task as T-123"
+        placeholder = "an action, a run, a filter, a theme, or a task by its number"
         super().__init__(placeholder=placeholder, id="--command-palette")
 
     @on(Input.Changed)
@@ -49,12 +49,12 @@ class MonitorPalette(CommandPalette):
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 """Pattern of the class names in `runner.errors`."""
-_TASK = re.compile(r"(?:[Tt]-?)?(\d{1,18})")
+_TASK = re.compile(r"(?:task ?|t-?)?(\d{1,18})", re.IGNORECASE)
 _FILTERS = {
     "Tasks that failed": "state:failed",
-    "Tasks that wait for a retry": "state:waiting",
-    "Tasks in flight": "state:running",
-    "Tasks that could not be parsed": "parse:*",
+    "Tasks waiting for a retry": "state:waiting",
+    "Tasks running": "state:running",
+    "Tasks that are unparsed": "parse:*",
 }
 
 
@@ -94,10 +94,10 @@ class TypedCommands(Protocol):
 
 
 def task_number(typed: str) -> int | None:
-    """Parse a task's number from "T-123", "t123" or "123".
+    """Parse a task's number from "123", "task 123" or "T-0000123".
 
-    >>> task_number("T-0123")
-    123
+    >>> task_number("task 123"), task_number("T-0000123")
+    (123, 123)
     """
     match = _TASK.fullmatch(typed.strip())
     return None if match is None else int(match[1])

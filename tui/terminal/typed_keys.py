@@ -30,12 +30,19 @@ _READ_S = 1.0
 """Maximum time for the first reads of a screen, and for the entries of the palette."""
 _LOOK_S = 0.005
 """Interval of checks for these."""
+_ALT = "alt+"
+_TOGETHER_S = 0.005
+"""Maximum time between keys of one read: no hand is that fast."""
 _STEPS = frozenset(
     {"list", "match", "task", "--textual-command-palette-gather-commands"}
 )
 """Groups of work that decide what the next key acts on."""
 _FIRST_READS = frozenset({"look", "page", "read", "text", "stakes"})
 """Groups of work without which a screen that was just opened is empty."""
+
+
+def _may_be_escape(event: events.Key | events.Paste) -> bool:
+    return isinstance(event, events.Key) and event.key == "circumflex_accent"
 
 
 class KeyMarker(Message):
@@ -58,23 +65,56 @@ class KeyOrderApp(App[str]):
         """Handle a key now, or after those before it."""
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             await super().on_event(event)
-        elif self._is_taking:
-            self._typed.append(event)
+            return
+        first, *rest = self._split(event)
+        if self._is_taking:
+            self._typed += [first, *rest]
+            return
+        self._is_taking = True
+        if _may_be_escape(first):
+            self._typed.append(first)
         else:
-            self._is_taking = True
-            await super().on_event(event)
-            _: Worker[None] = self.run_worker(self._take_typed, group="keys")
+            await super().on_event(first)
+        self._typed += rest
+        _: Worker[None] = self.run_worker(self._take_typed, group="keys")
+
+    def _split(
+        self, event: events.Key | events.Paste
+    ) -> list[events.Key | events.Paste]:
+        """Return an escape and a key for a key with alt that has no action.
+
+        A terminal sends the same for both if the two arrive together.
+        """
+        if isinstance(event, events.Paste) or not event.key.startswith(_ALT):
+            return [event]
+        if event.key in self.screen.active_bindings:
+            return [event]
+        key = events.Key(event.key.removeprefix(_ALT), event.character)
+        return [events.Key("escape", "\x1b"), key]
 
     async def _take_typed(self) -> None:
         """Handle the keys that arrived meanwhile."""
         try:
             await self._settle()
             while self._typed and self._running and not self._exit:
-                await super().on_event(self._typed.popleft())
+                await super().on_event(await self._next_typed())
                 await self._settle()
         finally:
             self._typed.clear()
             self._is_taking = False
+
+    async def _next_typed(self) -> events.Key | events.Paste:
+        """Return the next key; an escape that was taken for another key is one again.
+
+        Textual reads an escape and a key that arrive together as `^` and the key.
+        """
+        event = self._typed.popleft()
+        if _may_be_escape(event):
+            if not self._typed:
+                await asyncio.sleep(_TOGETHER_S)
+            if self._typed and self._typed[0].time - event.time < _TOGETHER_S:
+                return events.Key("escape", "\x1b")
+        return event
 
     async def _settle(self) -> None:
         """Wait for the effect of a key."""

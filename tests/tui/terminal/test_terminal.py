@@ -131,6 +131,23 @@ def test_nothing_of_a_hostile_text_steers_the_terminal_and_q_leaves_it_as_it_was
     assert {path: kept[path] for path in before} == before
 
 
+def test_keys_that_are_written_at_once_all_arrive(run: RunFolder) -> None:
+    with monitor(run) as terminal:
+        terminal.read_until(b"as of")
+        for keys, shown in (
+            (b"t/state:failed\r", b"item-2"),
+            (b"1", b"RUNS"),
+            (b"\rt?", b"closes"),
+            (b"\x1bi", b"CONFIG"),
+            (b"2te/kind:run_started\r", b"EVENTS"),
+        ):
+            at = len(terminal.shown)
+            terminal.type(keys)
+            terminal.read_until(shown, after=at)
+        terminal.type(b"q")
+        terminal.read_until(b"left with 0")
+
+
 def test_a_storm_of_sizes_and_a_killing_signal_leave_no_trace(run: RunFolder) -> None:
     with monitor(run, before="exec", after="", term="screen-256color") as terminal:
         terminal.read_until(b"as of")

@@ -27,7 +27,7 @@ def test_a_terminal_gets_lines_that_fit_and_a_pipe_gets_them_whole(
     siftlog("run", "paper-investigation", "--run-id=r", cwd=tmp_path)
     words = ("COLUMNS=80", "SIFTLOG", "score", "r", "--no-record")
     with on_terminal(words, cwd=tmp_path) as terminal:
-        shown = terminal.read_until(b"next: ").decode().splitlines()
+        shown = terminal.read_until(b"next      ").decode().splitlines()
     assert [line for line in shown if len(line) > 80] == []
     assert sum(line.startswith("baseline/lexical  ") for line in shown) == 2
     piped = siftlog("score", "r", "--no-record", cwd=tmp_path).stdout.splitlines()

@@ -439,7 +439,9 @@ class PanelPainter:
 
     def _heat(self, mark: Heatmap) -> None:
         rows = [numbers(row) for row in mark.rows]
-        image = self.axes.imshow(rows, origin="lower", aspect="equal", cmap="cividis")
+        image = self.axes.imshow(
+            rows, origin="lower", aspect="equal", cmap="cividis", zorder=1
+        )
         self.axes.grid(visible=False)
         low, high = image.get_clim()
         middle = (low or 0.0) + LIGHT * ((high or 0.0) - (low or 0.0))

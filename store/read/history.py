@@ -138,6 +138,8 @@ class RecentLatencies:
 
 LATENCY_STEPS = 60
 """Maximum parts of the time of the latest answers."""
+LATENCY_WIDTHS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1800, 3600)
+"""Possible seconds of a part."""
 ANSWERS_A_STEP = 8
 """Minimum mean number of answers in a part: below, a percentile is one answer."""
 
@@ -146,8 +148,8 @@ ANSWERS_A_STEP = 8
 class LatencyCourse:
     """Latencies of the latest answers of all models, in equal parts of their time."""
 
-    first_us: int  #: start of the first part
-    width_us: int  #: of each part
+    first: int  #: start of the first part, seconds since 1970 UTC
+    width: int  #: seconds of each part
     p50_ms: tuple[float | None, ...]  #: None: no answer came
     p95_ms: tuple[float | None, ...]
 
@@ -189,6 +191,7 @@ class AnswerTail:
         self._seq = 0
         self._answers: deque[tuple[int, str, float]] = deque(maxlen=LATENCY_WINDOW)
         self._failure: RepeatedFailure | None = None
+        self._course: LatencyCourse | None = None
 
     def read(self, conn: sqlite3.Connection) -> RecentAnswers:
         """Read new events and return the current statistics."""
@@ -221,6 +224,7 @@ class AnswerTail:
         )
 
     def _recent_answers(self) -> RecentAnswers:
+        self._course = _latency_course(self._answers, self._course)
         by_model: dict[str, list[float]] = defaultdict(list)
         for _, model, latency_ms in self._answers:
             by_model[model].append(latency_ms)
@@ -230,24 +234,45 @@ class AnswerTail:
             until_us=self._answers[-1][0] if self._answers else None,
             models=tuple(_recent(model, by_model[model]) for model in sorted(by_model)),
             failure=self._failure,
-            course=_latency_course(self._answers),
+            course=self._course,
         )
 
 
-def _latency_course(answers: Sequence[tuple[int, str, float]]) -> LatencyCourse | None:
-    """Divide the time of *answers*, ascending, into parts with enough of them."""
+def _latency_course(
+    answers: Sequence[tuple[int, str, float]], before: LatencyCourse | None
+) -> LatencyCourse | None:
+    """Divide the time of *answers*, ascending, into parts with enough of them.
+
+    Parts are aligned with the clock and whole, so a course changes once a part.
+
+    Args:
+        answers: time, model and latency.
+        before: the course of earlier answers, returned if no part is new.
+    """
     count = min(LATENCY_STEPS, len(answers) // ANSWERS_A_STEP)
     if count < 2:  # noqa: PLR2004 - one part is no course
         return None
-    first_us = answers[0][0]
-    width_us = (answers[-1][0] - first_us) // count + 1
-    parts: list[list[float]] = [[] for _ in range(count)]
+    begin, end = (answers[at][0] // US_PER_S for at in (0, -1))
+    least = (end - begin) / count
+    width = next((step for step in LATENCY_WIDTHS if step >= least), round(least) + 1)
+    first, last = begin // width + 1, end // width
+    if last <= first:
+        return None
+    if before and (before.first, before.width, len(before.p50_ms)) == (
+        first * width,
+        width,
+        last - first,
+    ):
+        return before
+    parts: list[list[float]] = [[] for _ in range(first, last)]
     for at_us, _, latency_ms in answers:
-        parts[min(count - 1, (at_us - first_us) // width_us)].append(latency_ms)
+        at = at_us // US_PER_S // width - first
+        if 0 <= at < len(parts):
+            parts[at].append(latency_ms)
     ordered = [sorted(part) for part in parts]
     return LatencyCourse(
-        first_us=first_us,
-        width_us=width_us,
+        first=first * width,
+        width=width,
         p50_ms=tuple(nearest_rank(part, 0.5) if part else None for part in ordered),
         p95_ms=tuple(nearest_rank(part, 0.95) if part else None for part in ordered),
     )

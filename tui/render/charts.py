@@ -20,7 +20,7 @@ from itertools import pairwise
 from textual.content import Content
 
 from tui.render.glyphs import Glyphs
-from tui.render.layout import MUTED, Room
+from tui.render.layout import LEAD, MUTED, Room
 
 #: Bits of a braille cell's two columns of dots, filled from none to all four.
 _LEFT = (0x00, 0x40, 0x44, 0x46, 0x47)
@@ -246,8 +246,9 @@ def _plot(
     labels = {height - 1: "0", 0: figure(top)}
     if height >= _HALF_FROM and height % 2:
         labels[height // 2] = figure(top / 2)
+    lead = " " * (LEAD if room.has_lead else 0)
     rows = [
-        _row(labels.get(number, ""), line, cursor, room.glyphs)
+        _row(lead, labels.get(number, ""), line, cursor, room.glyphs)
         for number, line in enumerate(lines)
     ]
     flags = {columns.middle(number) // _in_cell(room.glyphs) for number in axis.flagged}
@@ -257,7 +258,7 @@ def _plot(
         _axis_rule(_inscribed(rule, words) if is_low else rule, flags, cursor, room)
     ]
     if not is_low:
-        below.append(Content.styled(" " * LABEL + words, MUTED))
+        below.append(Content.styled(lead + " " * LABEL + words, MUTED))
     return Content("\n").join([*rows, *below])
 
 
@@ -310,8 +311,10 @@ def _with_ceiling(
     return ["".join(line) for line in cells]
 
 
-def _row(label: str, line: str, cursor: int | None, glyphs: Glyphs) -> Content:
-    left = Content.styled(f"{label[: LABEL - 1]:>{LABEL - 1}} ", MUTED)
+def _row(
+    lead: str, label: str, line: str, cursor: int | None, glyphs: Glyphs
+) -> Content:
+    left = Content.styled(f"{lead}{label[: LABEL - 1]:>{LABEL - 1}} ", MUTED)
     if cursor is None:
         return left + _styled_line(line, glyphs)
     is_free = line[cursor] in {" ", glyphs.rule}
@@ -378,7 +381,7 @@ def _axis_rule(
         content = content.stylize("$state-waiting bold", position, position + 1)
     if cursor is not None:
         content = content.stylize("reverse bold", cursor, cursor + 1)
-    return Content(" " * LABEL) + content
+    return Content(" " * (LABEL + (LEAD if room.has_lead else 0))) + content
 
 
 def _ticks(axis: PlotAxis, cells: int) -> range:

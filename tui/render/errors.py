@@ -127,10 +127,11 @@ def error_goals(snapshot: RunSnapshot) -> list[str]:
 
 def errors_height(snapshot: RunSnapshot) -> int:
     """Return the lines that all classes, findings and the last failure take."""
+    classes = {error.error for error in snapshot.facts.errors}
+    classes.update(snapshot.status.reasked, snapshot.status.parse_failures)
+    classes.update(row.error for row in snapshot.lately or ())
     has_last = snapshot.facts.last_failure is not None
-    return (
-        1 + max(1, len(error_rows(snapshot))) + has_last + len(snapshot.status.findings)
-    )
+    return 1 + max(1, len(classes)) + has_last + len(snapshot.status.findings)
 
 
 def errors(snapshot: RunSnapshot, room: Room) -> Content:

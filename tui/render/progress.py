@@ -235,17 +235,13 @@ def chart(
         blank = [""] * max(0, room.height // 2 - 1)
         lines = [*blank, "There is no chart of so short a time."]
         return lines_of(lines + [""] * (room.height - len(lines)), room, MUTED)
-    # the panel's lead is a column of the labels
-    inner = replace(room, has_lead=False, cursor=None)
     line = [] if ceiling is None else [ceiling] * course.axis.count
-    return _led(plot(course.values, course.axis, inner, figure_of, line), room)
+    return plot(course.values, course.axis, still(room), figure_of, line)
 
 
-def _led(drawn: Content, room: Room) -> Content:
-    """Leave the cells at the left free, where rows have the cursor."""
-    if not room.has_lead:
-        return drawn
-    return Content("\n").join(Content(" ") + line for line in drawn.split("\n"))
+def still(room: Room) -> Room:
+    """Return the room without the cursor, which charts do not show."""
+    return room if room.cursor is None else replace(room, cursor=None)
 
 
 def _rate_line(snapshot: RunSnapshot) -> str:
@@ -336,12 +332,8 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def _latency_chart(course: LatencyCourse, room: Room) -> Content:
-    width = max(1, round(course.width_us / US_PER_S))
-    axis = PlotAxis(
-        first=course.first_us // US_PER_S, width=width, count=len(course.p50_ms)
-    )
-    inner = replace(room, has_lead=False, cursor=None)
-    return _led(plot(course.p50_ms, axis, inner, latency, course.p95_ms), room)
+    axis = PlotAxis(first=course.first, width=course.width, count=len(course.p50_ms))
+    return plot(course.p50_ms, axis, still(room), latency, course.p95_ms)
 
 
 def cost(snapshot: RunSnapshot, room: Room) -> Content:

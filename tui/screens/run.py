@@ -74,13 +74,16 @@ class RowPanel(TitledPanel[RunSnapshot]):
         self._at = max(0, min(self._at, len(self._goals) - 1))
         super().show(seen)
 
-    def least(self, seen: RunSnapshot, column: int) -> int:
-        """Return its minimum height in a column of some lines."""
-        if self._part in ENDINGS:
-            return min(self._part.lines(seen) + _BORDER, column // 2)
-        if self._part.height is None:
+    def least(self, most: int | None, column: int) -> int:
+        """Return its minimum height in a column of some lines.
+
+        Args:
+            most: the height of all its content.
+            column: lines of the column.
+        """
+        if most is None:
             return LEAST_CHART
-        return min(self._part.lines(seen) + _BORDER, LEAST_TABLE)
+        return min(most, column // 2 if self._part in ENDINGS else LEAST_TABLE)
 
     @property
     def drops(self) -> int:
@@ -187,6 +190,7 @@ class RunScreen(Screen[None]):
         self._frozen_snapshot: RunSnapshot | None = None  # shown while frozen
         self._last: RunSnapshot | None = None
         self._part = 0
+        self._body = Container(id="body")
         self._parts = list(RUN_PANELS)  # those that the run has
         self._is_jumping = False
         self._header = TitledPanel(header, "", glyphs, "header")
@@ -202,7 +206,7 @@ class RunScreen(Screen[None]):
         yield self._tabs
         yield self._problem
         yield TooSmall(self._glyphs)
-        with Container(id="body"):
+        with self._body:
             yield self._panels[OVERVIEW.name]
             with Container(id="left"):
                 yield from (self._panels[part.name] for part in LEFT_COLUMN)
@@ -275,18 +279,16 @@ class RunScreen(Screen[None]):
         if snapshot is None:
             return
         is_small = self.has_class("-small")
-        height = self.query_one("#body").size.height
+        height = self._body.size.height
         for column in (LEFT_COLUMN, RIGHT):
             panels = [self._panels[p.name] for p in column if p in self._parts]
             # one at a time is as high as all together
             lines = [height] * len(panels)
             if not is_small:
-                lines = shared_lines(
-                    height,
-                    [panel.least(snapshot, height) for panel in panels],
-                    [panel.most(snapshot) for panel in panels],
-                    [panel.drops for panel in panels],
-                )
+                most = [panel.most(snapshot) for panel in panels]
+                least = [p.least(m, height) for p, m in zip(panels, most, strict=True)]
+                drops = [panel.drops for panel in panels]
+                lines = shared_lines(height, least, most, drops)
             for panel, n in zip(panels, lines, strict=True):
                 panel.take_lines(n)
 

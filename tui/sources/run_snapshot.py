@@ -54,6 +54,8 @@ from tui.sources.result import ResultReader, RunResult
 US_PER_MINUTE = 60 * US_PER_S
 RESTING_S = 5
 """Seconds between updates of ages where no process works on the run."""
+SHORT = 40
+"""Minutes of a run whose charts have steps of seconds."""
 LATELY = 10
 """Minutes, including the current one, over which failures are counted."""
 
@@ -409,7 +411,9 @@ class RunSource:
             minutes=rows,
             best=self._best,
             completed=self._completed,
-            completions=self._completions.read(reader),
+            completions=self._completions.read(reader)
+            if _is_short(run_status, self._clock.now_us())
+            else None,
             latencies=latencies(reader),
             answers=answers,
             oldest=oldest_in_flight(reader, OLDEST),
@@ -430,6 +434,12 @@ def _last_minute(run_status: Status) -> int:
     signs = run_status.signs
     last_us = max(signs.success_us or 0, signs.heartbeat_us or 0, signs.phase_us)
     return last_us // US_PER_MINUTE
+
+
+def _is_short(run_status: Status, now_us: int) -> bool:
+    """Return whether minutes are too coarse for a chart of all of a run's work."""
+    end = min(now_us // US_PER_MINUTE, _last_minute(run_status))
+    return end - run_status.created_us // US_PER_MINUTE < SHORT
 
 
 def _completed(rows: tuple[MinuteRow, ...], until: int) -> dict[int, int]:

@@ -154,18 +154,18 @@ def test_seconds_that_are_long_ago_are_forgotten(
     assert seen.since_us == seen.seconds[0].second * 1_000_000
 
 
-def test_latencies_have_a_course_in_equal_parts(reader: LogReader) -> None:
-    course = AnswerTail().read(reader).course
+def test_latencies_have_a_course_that_changes_once_a_part() -> None:
+    answers = [(START_US + n * 100_000, "m", float(n)) for n in range(600)]
+    course = history._latency_course(answers, None)
     assert course is not None
-    assert len(course.p50_ms) == len(course.p95_ms) == (CALLS - 1) // 8
-    known = [ms for ms in course.p50_ms if ms is not None]
-    # each call took longer than the one before
-    assert known == sorted(known)
-    assert all(
-        low <= high
-        for low, high in zip(course.p50_ms, course.p95_ms, strict=True)
-        if low is not None and high is not None
-    )
+    # the first and the last part are not whole
+    assert (course.width, len(course.p50_ms)) == (1, 58)
+    assert course.first == START_US // 1_000_000 + 1
+    assert (course.p50_ms[0], course.p95_ms[0]) == (14.0, 19.0)
+    assert history._latency_course(answers[3:], course) is course
+    later = [*answers, (START_US + 60_000_000, "m", 7.0)]
+    assert history._latency_course(later, course) is not course
+    assert history._latency_course(answers[:15], None) is None
 
 
 @given(

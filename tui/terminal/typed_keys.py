@@ -34,10 +34,10 @@ _ALT = "alt+"
 _TOGETHER_S = 0.005
 """Maximum time between keys of one read: no hand is that fast."""
 _STEPS = frozenset(
-    {"list", "match", "task", "--textual-command-palette-gather-commands"}
+    {"list", "match", "task", "read", "--textual-command-palette-gather-commands"}
 )
 """Groups of work that decide what the next key acts on."""
-_FIRST_READS = frozenset({"look", "page", "read", "text", "stakes"})
+_FIRST_READS = frozenset({"look", "page", "text", "stakes"})
 """Groups of work without which a screen that was just opened is empty."""
 
 

@@ -170,7 +170,10 @@ async def test_a_search_that_lasts_says_so_and_esc_stops_it() -> None:
         await _settled(pilot)
         seat.source.steps = len(seat.source.found) + 2
         await pilot.press("slash", *"err:No", "enter")
-        await pilot.pause()
+        while any(worker.group == "keys" for worker in seat.app.workers):
+            await pilot.pause(0.01)
+        while not seat.said("foot").startswith("searching"):
+            await pilot.pause(0.01)
         assert seat.said("foot").startswith("searching, at event 960,001 …: esc stops")
         await _press(pilot, "escape")
         assert "searched back to event 960,001: N continues" in seat.said("foot")

@@ -21,6 +21,7 @@ For authors of jobs:
 For the code that jobs share (commands, comparisons, reports), in addition:
 
 - `cli.arguments`, `cli.console`: options and output that commands share
+- `cli.json_forms`, `cli.json_runs`: types of the objects that `--json` prints
 - `table_rendering`: tables for a terminal, Markdown and LaTeX
 - `score.scoring`, `score.repeat`, `score.render`, `score.notable`: scoring a run again
   or as recorded, and the content of reports

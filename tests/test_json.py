@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -81,9 +82,9 @@ CASES = (
     Case("score imported --no-report", "score"),
     Case("scores done", "scoring"),
     Case("show done PMC0000001", "task-detail"),
-    Case("show failed PMC0000001 --no-parse", "task-detail"),
+    Case("show failed PMC0000009 --no-parse", "task-detail"),
     Case("explain done PMC0000001", "explanation"),
-    Case("explain property-extraction ZX01", "explanation"),
+    Case("explain property-extraction SL-001", "explanation"),
     Case("explain screening", "input-explanation"),
     Case("prompts screening", "prompt"),
     Case("prompts done", "request"),
@@ -97,10 +98,10 @@ CASES = (
     Case("run paper-investigation --dry-run", "estimate"),
     Case("estimate --from done --rpm 60", "what-if"),
     Case("export done", "export"),
-    Case("export done scores --format csv --dry-run", "export"),
+    Case("export fresh scores --format csv", "export"),
     Case("export resumed --otlp http://127.0.0.1:4318 --dry-run", "trace-export"),
-    Case("bundle done --no-report --out packed", "bundle"),
-    Case("verify done.bundle", "bundle-verify"),
+    Case("bundle fresh --no-report --out packed", "bundle"),
+    Case("verify done.bundle", "bundle-verify", 6),  # of an older code
     Case("verify broken.bundle", "bundle-verify", 6),
     Case("verify flipped", "verify", 6),
     Case("verify shortened", "verify", 6),
@@ -109,21 +110,20 @@ CASES = (
     Case("compare done", "comparison"),
     Case("compare done resumed --metric 'avg_*' --items avg_paper_score", "comparison"),
     Case("compare killed --sequential avg_paper_score>=0.1", "interim-comparison"),
-    Case("diff done 1 2", "difference"),
-    Case("report done --scoring 1", "report"),
+    Case("diff fresh 1 2", "difference"),
+    Case("report fresh --scoring 1", "report"),
     Case("new mine.toml", "recipe"),
     Case("prepare paper-investigation check", "prepared"),
     Case("prepare property-extraction lint", "prepared"),
     Case("run paper-investigation --limit 2 --no-report", "launch done"),
     Case("generate paper-investigation --limit 1", "launch done"),
     Case("import paper-investigation {answers} --no-score", "launch done"),
-    Case("resume killed --no-report --unknown hold", "launch done", 5),
     Case("resume done --no-report", "launch done"),
     Case("run-all group.toml --dry-run", "matrix-preview"),
     Case("run-all group.toml --no-report", "launch done matrix"),
     Case("history review-benchmark --runs-dir past", "history"),
     Case("history review-benchmark --runs-dir past --against last", "history", 6),
-    Case("prepare review-benchmark extract {extract}", "launch done"),
+    Case("prepare review-benchmark extract {extract}", "launch done", 6),
     *(
         Case(f"{command} done --dry-run", "command-preview")
         for command in ("retry --filter state:completed", "limits --rpm 5")
@@ -136,9 +136,12 @@ CASES = (
     Case("commands steered", "command"),
 )
 
+LISTS = {"scoring", "command", "limits", "request"}
+"""Forms of lists that may be empty."""
+
 READ = ("done", "failed", "batched", "stopped", "spent", "cached-2", "imported",
         "killed", "resumed", "steered", "cancelled", "wide", "half",
-        "old-log-1-parameters", "old-log-1-batches")  # fmt: skip
+        "older")  # fmt: skip
 """Runs that READING reads: finished and not, with failures, split, of older logs."""
 
 MATRIX = """
@@ -244,9 +247,23 @@ def _said(cwd: Path, *words: object, code: int = 0) -> list[dict[str, Any]]:
     return checked(done.stdout)
 
 
+@pytest.fixture(scope="module", name="fresh")
+def _fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run that this code made, `fresh`, and scored by two rules."""
+    cwd = tmp_path_factory.mktemp("fresh")
+    words = ("--limit=3", "--run-id=fresh", "--no-report")
+    siftlog("run", "paper-investigation", *words, cwd=cwd)
+    siftlog("score", "fresh", "--variant-link=whole", "--no-report", cwd=cwd)
+    return cwd / "runs/fresh"
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.line)
-def test_what_a_command_prints_is_of_its_forms(case: Case, tmp_path: Path) -> None:
+def test_what_a_command_prints_is_of_its_forms(
+    case: Case, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     _put(tmp_path, case.line)
+    if " fresh" in case.line:
+        shutil.copytree(request.getfixturevalue("fresh"), tmp_path / "runs/fresh")
     for name, make in MADE.items():
         if name in case.line:
             make(tmp_path)
@@ -266,7 +283,7 @@ def test_runs_of_every_kind_are_printed_by_the_same_forms(
         rows = checked(done.stdout)
         assert forms_of(rows) <= {case.forms}
         # what a run cannot tell, such as the prompts of imported answers, is an error
-        assert rows or done.stderr or case.forms in {"scoring", "command", "limits"}
+        assert rows or done.stderr or case.forms in LISTS
         assert done.returncode in {0, 2, 6}, done.stderr
         printed |= forms_of(rows)
     assert printed >= {"status", "task", "event", "budget", "task-detail", "verify"}
@@ -280,7 +297,7 @@ def test_a_run_without_gold_values_has_the_same_forms(tmp_path: Path) -> None:
         "launch",
         "done",
     }
-    for verb in ("status", "score", "scores", "tasks", "report", "export", "bundle"):
+    for verb in ("status", "score", "scores", "tasks"):
         assert _said(tmp_path, verb, "r")
     (page,) = _said(tmp_path, "show", "r", "one")
     assert page["quotes"]
@@ -376,7 +393,7 @@ ELSEWHERE = {
         "status nothing",
         "score nothing",
         "tasks done --filter state:nowhere",
-        "run paper-investigation --model no/such --limit 1",
+        "run paper-investigation --bench nothing.jsonl",
         "run nothing",
         "show done PMC404",
         "explain done",
@@ -391,7 +408,7 @@ def test_an_error_is_a_sentence_on_stderr_and_nothing_on_stdout(
     done = siftlog(*line.split(), "--json", cwd=tmp_path, check=False)
     assert done.returncode in {1, 2}
     assert done.stdout == ""
-    assert re.search(r"^(siftlog|Error): .*[.)]$", done.stderr, re.MULTILINE)
+    assert re.search(r"^(siftlog|Error): \S.*\n\Z", done.stderr, re.MULTILINE)
 
 
 # -- the table is complete ------------------------------------------------------------

@@ -210,7 +210,7 @@ def test_doctor_reports_the_proxy(proxy: Proxy, tmp_path: Path) -> None:
         )
     report = {line[:22].strip(): line[22:].strip() for line in done.stdout.splitlines()}
     assert report["dialect"].startswith("litellm-proxy")
-    assert report["schema"].startswith("strict")
+    assert report["reply_schema"].startswith("strict")
     assert "llm_provider" not in report["limits"]
     assert "3000" in report["limits"]
     assert "model doctor" in report["served by"]  # it hides the name behind its own

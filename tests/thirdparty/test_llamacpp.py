@@ -230,7 +230,7 @@ def test_doctor_reports_the_server(models: Mapping[Kind, Path], tmp_path: Path) 
         done = siftlog(*words, "--endpoint", f"{server.url}/v1", cwd=tmp_path)
         counts = counted(server)
     report = json.loads(done.stdout.splitlines()[-1])
-    assert report["schema"] == "strict"
+    assert report["reply_schema"] == "strict"
     assert report["tokens_in"] == counts["tokens_in"]
     assert report["tokens_out"] == counts["tokens_out"]
     assert "chat.gguf" in str(report["served"])

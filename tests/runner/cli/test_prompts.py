@@ -82,7 +82,7 @@ def test_what_was_sent_is_printed_and_exported_word_for_word(
     (example,) = map(json.loads, lines.splitlines())
     assert example["messages"] == [system, user]
     assert example["request_sha256"] == rows[0]["request_sha256"]
-    assert json.loads(example["schema"])["type"] == "object"
+    assert json.loads(example["reply_schema"])["type"] == "object"
     without = _answers(capsys, "r", "--no-prompts")
     assert [row["request_sha256"] for row in without] == [
         row["request_sha256"] for row in rows

@@ -33,8 +33,9 @@ def _lines(cwd: Path, *words: object) -> list[dict[str, object]]:
 def test_run_prints_a_launch_line_and_a_done_line(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus", 2)
     launch, done = _lines(tmp_path, "run", JOB, *corpus, "--run-id=r")
-    assert launch == {"event": "launch", "run": "r"}
+    assert launch == {"schema": "siftlog.launch/1", "event": "launch", "run": "r"}
     assert done == {
+        "schema": "siftlog.done/1",
         "event": "done",
         "run": "r",
         "exit": 0,

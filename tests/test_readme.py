@@ -55,14 +55,14 @@ def test_the_tutorial_runs_twice_and_prints_what_it_shows(tmp_path: Path) -> Non
 
 @pytest.mark.timeout(180)
 def test_the_rehearsal_of_a_long_run_goes_as_it_is_written(tmp_path: Path) -> None:
-    printed = follow((ROOT / "docs/running.md").read_text(), tmp_path)
+    printed = follow((ROOT / "docs/long-runs.md").read_text(), tmp_path)
     assert "  finished" in printed
     assert "budget $7.0000" in printed
 
 
 @pytest.mark.timeout(180)
 def test_reports_and_comparisons_go_as_they_are_written(tmp_path: Path) -> None:
-    printed = follow((ROOT / "docs/reports.md").read_text(), tmp_path)
+    printed = follow((ROOT / "docs/scoring.md").read_text(), tmp_path)
     assert (tmp_path / "first.html").read_text().startswith("<!DOCTYPE html>")
     assert "ndcg@10" in printed
     assert "tau 0.5 -> 0.7" in printed
@@ -78,7 +78,7 @@ def test_a_matrix_of_runs_goes_as_it_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(180)
 def test_split_runs_go_as_they_are_written(tmp_path: Path) -> None:
-    follow((ROOT / "docs/shards.md").read_text(), tmp_path)
+    follow((ROOT / "docs/clusters.md").read_text(), tmp_path)
     wide, far = (
         (tmp_path / f"runs/{run}/scores/1/scorecard.json").read_bytes()
         for run in ("wide", "far")
@@ -92,13 +92,9 @@ def test_batches_go_as_they_are_written(tmp_path: Path) -> None:
     assert '"outcome": "completed"' in printed
 
 
-@pytest.mark.parametrize("name", ["reports", "notebooks"])
-def test_the_notebook_examples_print_what_stands_below_them(
-    name: str, tmp_path: Path
-) -> None:
-    page = (ROOT / f"docs/{name}.md").read_text()
-    if name == "notebooks":
-        follow(page, tmp_path)
+def test_the_notebook_examples_print_what_stands_below_them(tmp_path: Path) -> None:
+    page = (ROOT / "docs/notebooks.md").read_text()
+    follow(page, tmp_path)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", "".join(blocks("python", page))],
         cwd=tmp_path,
@@ -112,7 +108,7 @@ def test_the_notebook_examples_print_what_stands_below_them(
 
 @pytest.mark.timeout(180)
 def test_exports_go_as_they_are_written(tmp_path: Path) -> None:
-    printed = follow((ROOT / "docs/exporting.md").read_text(), tmp_path)
+    printed = follow((ROOT / "docs/sharing.md").read_text(), tmp_path)
     assert '"file": "runs/first/exports/scores/1/verdicts.csv"' in printed
     folder = tmp_path / "runs/first/exports"
     assert {path.name for path in folder.iterdir()} == {

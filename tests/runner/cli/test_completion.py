@@ -93,6 +93,7 @@ def _words(cwd: Path, line: str) -> list[str]:
         ("siftlog run ask --api c", ["chat"]),
         ("siftlog run ask --dry", ["--dry-run"]),
         ("siftlog run --config ", ["file"]),
+        ("siftlog run --no-cache scr", ["screening"]),
         ("siftlog export first an", ["answers"]),
         ("siftlog completion z", ["zsh"]),
         ("siftlog nonsense ", []),

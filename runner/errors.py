@@ -2,6 +2,7 @@
 
     RunnerError
       UsageError          the command line is wrong (exit 2)
+        UnknownSetting      a setting is unknown: names the nearest
       DatasetError        an input file is wrong: names file, row and field (exit 1)
       RunChanged          resuming would send other requests: --accept-changes
       AttemptError        one HTTP attempt ended without a usable reply
@@ -35,7 +36,9 @@ The decision for each class is in one table:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from store.nearest import did_you_mean
 
 
 class RunnerError(Exception):
@@ -44,6 +47,27 @@ class RunnerError(Exception):
 
 class UsageError(RunnerError):
     """The command line, a setting or a configuration file is wrong."""
+
+
+class UnknownSetting(UsageError):
+    """A job has no setting of that name.
+
+    Flags that are no options of a command arrive as settings too, so the command line
+    adds its options to the names that may be meant.
+    """
+
+    def __init__(
+        self, job: str, key: str, names: Iterable[str], otherwise: str
+    ) -> None:
+        self.job, self.key, self.otherwise = job, key, otherwise
+        self.names = tuple(names)
+        hint = did_you_mean(key, self.names, otherwise, limit=2)
+        super().__init__(f"{job} has no setting {key!r}; {hint}")
+
+    def or_option(self, options: Iterable[str]) -> UnknownSetting:
+        """Return the error of a command with these options."""
+        names = dict.fromkeys((*self.names, *options))
+        return UnknownSetting(self.job, self.key, names, self.otherwise)
 
 
 class DatasetError(RunnerError):

@@ -77,8 +77,8 @@ def nearest_models(word: str, *, limit: int = 1) -> list[str]:
     near = [bare[name] for name in nearest(word, bare, limit=limit, ratio=RATIO)]
     if not near:
         near = nearest(word, known, limit=limit, ratio=RATIO)
-    own = [name for name in known if _is_makers_own(name, word)]
-    return list(dict.fromkeys([*own, *near]))[:limit]
+    first = [name for name in known if _is_of_maker(name, word)]
+    return list(dict.fromkeys([*first, *near]))[:limit]
 
 
 def model_hint(word: str) -> str:
@@ -87,7 +87,7 @@ def model_hint(word: str) -> str:
     return f"did you mean {near[0]!r}? Otherwise " if near else ""
 
 
-def _is_makers_own(name: str, word: str) -> bool:
+def _is_of_maker(name: str, word: str) -> bool:
     """Return whether a provider named like the model serves it: gemini/gemini-x."""
     provider, _, model = name.partition("/")
     return model == word and word.startswith(provider)

@@ -55,12 +55,12 @@ def _fields_of(module: str, name: str) -> dict[str, str]:
             for base in node.bases:
                 if isinstance(base, ast.Name):
                     fields |= _fields_of(module, base.id)
-            return fields | dict(_own_fields(node))
+            return fields | dict(_annotated_fields(node))
     source = _imported(tree).get(name)
     return {} if source is None else _fields_of(source, name)
 
 
-def _own_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+def _annotated_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     for statement in node.body:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=value):

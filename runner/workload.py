@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from runner.errors import UsageError
+from runner.errors import UnknownSetting, UsageError
 from runner.fingerprint import code_hash, input_hashes
 from runner.job import JOB_FILE, Dataset, InputFile, Job
 from runner.job_faults import calling
@@ -22,7 +22,6 @@ from runner.messages import ABSENT
 from runner.options import RunOptions
 from runner.registry import typed_word
 from store.events import Input
-from store.nearest import did_you_mean
 
 ENVIRONMENT = "SIFTLOG_SET_"
 
@@ -144,13 +143,8 @@ def _name(job: Job, key: str) -> str:
             f"set {name} in a file for siftlog run --config."
         )
     setting_names = [*job.Settings.model_fields, *RunOptions.model_fields]
-    hint = did_you_mean(
-        name,
-        setting_names,
-        f"see siftlog jobs {typed_word(job)} --all and siftlog run --help-all.",
-        limit=2,
-    )
-    raise UsageError(f"{job.name} has no setting {key!r}; {hint}")
+    see = f"see siftlog jobs {typed_word(job)} --all and siftlog run --help-all."
+    raise UnknownSetting(job.name, key, setting_names, see)
 
 
 def _typed(field: FieldInfo, texts: Sequence[str]) -> object:

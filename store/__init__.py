@@ -18,6 +18,7 @@ For the code that jobs share, in addition:
 - `read.status`, `read.live`, `read.tasks`, `read.usage`: what a log reports about
   its run
 - `clock`: the one clock
+- `nearest`: names like a misspelt one
 
 For the monitor:
 
@@ -46,6 +47,7 @@ __all__ = [
     "fold_state",
     "json_text",
     "log",
+    "nearest",
     "outcomes",
     "printable",
     "query",

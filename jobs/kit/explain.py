@@ -26,7 +26,7 @@ from it, and `pages_text` puts the pages together:
     3 sentences
     >>> explain(["post"])
     Traceback (most recent call last):
-    runner.errors.UsageError: There is no post 'post'; the nearest are post_2, post_1.
+    runner.errors.UsageError: There is no post 'post'; the nearest are post_1, post_2.
 """
 
 from __future__ import annotations

@@ -218,8 +218,8 @@ def _settings_of(parameters: Mapping[str, Any], runs_dir: Path) -> dict[str, str
         word = parameters.get(name)
         if not isinstance(word, str):
             continue
-        if found := setting_names(recipe_reader(word) or word):
-            return found
+        if names := setting_names(recipe_reader(word) or word):
+            return names
         folder = (_run_folders(runs_dir) or [Path()])[0] if word == LAST else None
         return setting_names(_job_in(_head(folder or runs_dir / word)))
     return {}

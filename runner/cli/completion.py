@@ -193,8 +193,9 @@ class Word(click.types.StringParamType):
 class CompletingGroup(LazyGroup):
     """The commands, with parameters that complete their values."""
 
-    words: list[str] = []  # noqa: RUF012 - replaced, never changed
-    """The words of the line before the one that is completed."""
+    def __init__(self) -> None:
+        super().__init__("siftlog", params=cli.params)
+        self.words: list[str] = []  #: of the line, before the one that is completed
 
     def typed_context(self) -> click.Context | None:
         """Return the context of the typed command, without an option's missing value.
@@ -276,7 +277,11 @@ def completions(
     ctx = None if option else group.typed_context()
     if ctx is None or not ctx.command.context_settings.get("ignore_unknown_options"):
         return items
-    known = {name for parameter in ctx.command.params for name in parameter.opts}
+    known = {
+        name
+        for parameter in ctx.command.params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    }
     if args[-1].startswith("--") and "=" not in args[-1] and args[-1] not in known:
         return [CompletionItem(incomplete, "file")]  # the value of a setting
     if incomplete.startswith("--"):
@@ -299,8 +304,7 @@ SHELLS: Final[Mapping[str, type[shell_completion.ShellComplete]]] = {
 
 
 def _shell(name: str) -> shell_completion.ShellComplete:
-    group = CompletingGroup("siftlog", params=cli.params)
-    return SHELLS[name](group, {}, "siftlog", VARIABLE)
+    return SHELLS[name](CompletingGroup(), {}, "siftlog", VARIABLE)
 
 
 def respond(instruction: str) -> int:

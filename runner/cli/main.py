@@ -27,8 +27,8 @@ from runner.cli.help import (
     terminal_colour,
     version_option,
 )
-from runner.cli.mistakes import NearestGroup, sentence
-from runner.errors import RunnerError, UsageError
+from runner.cli.mistakes import NearestGroup, error_sentence, option_names
+from runner.errors import RunnerError, UnknownSetting, UsageError
 from runner.installed import entry_points
 from store.errors import AmbiguousRun, NoSuchMoment, NoSuchRun, QueryError, StoreError
 from store.shadowing import hidden_package
@@ -196,11 +196,25 @@ class LazyGroup(NearestGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the typed command; an old spelling is told and replaced."""
+        if args[0] == "help":
+            args = [*args[1:], "--help"]
+        if args[0] == "--help":
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
         if (old := OLD_SPELLINGS.get(args[0])) is not None:
             if not ctx.resilient_parsing:
                 print_note(f"note: siftlog {args[0]} is now {old.now}.")
             args = [*old.words, *args[1:]]
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as in click
+        """Run the typed command."""
+        try:
+            return super().invoke(ctx)
+        except UnknownSetting as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            options = [] if command is None else option_names(command)
+            raise error.or_option(options) from error
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
@@ -302,7 +316,7 @@ def _code_of(error: BaseException) -> int:  # noqa: PLR0911 - one an outcome
             error.show()
             return error.exit_code
         case click.ClickException():
-            return _failed(sentence(error), error.exit_code)
+            return _failed(error_sentence(error), error.exit_code)
         case (
             UsageError() | QueryError() | NoSuchMoment() | NoSuchRun() | AmbiguousRun()
         ):

@@ -33,7 +33,7 @@ class NearestGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def sentence(error: click.ClickException) -> str:
+def error_sentence(error: click.ClickException) -> str:
     """Return the sentence of an error."""
     if not isinstance(error, click.UsageError):
         return error.format_message()
@@ -42,7 +42,9 @@ def sentence(error: click.ClickException) -> str:
     command = path.removeprefix("siftlog ")
     match error:
         case click.NoSuchOption():
-            hint = did_you_mean(error.option_name, _option_names(error.ctx), see)
+            options = [] if error.ctx is None else option_names(error.ctx.command)
+            known = [f"--{name}" for name in (*options, "help", "version")]
+            hint = did_you_mean(error.option_name, known, see)
             return f"{command} has no option {error.option_name}; {hint}"
         case click.MissingParameter():
             return f"{command} needs {_label(error)}; {see}"
@@ -99,13 +101,12 @@ def _label(error: click.BadParameter) -> str:
     return str(error.param_hint or "value")
 
 
-def _option_names(ctx: click.Context | None) -> list[str]:
-    """Return the long names of the options of a command that people type."""
-    if ctx is None:
-        return []
+def option_names(command: click.Command) -> list[str]:
+    """Return the names of the options that people type, without dashes."""
     return [
-        name
-        for option in ctx.command.get_params(ctx)
+        name.removeprefix("--")
+        for option in command.params
         if isinstance(option, click.Option) and not option.hidden
         for name in (*option.opts, *option.secondary_opts)
+        if name.startswith("--")
     ]

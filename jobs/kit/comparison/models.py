@@ -44,6 +44,7 @@ from jobs.kit.tables import Columns, count, group, number, text
 from jobs.kit.text_format import plural
 from runner.errors import UsageError
 from runner.scorecard import Comparable, Labels
+from store.nearest import did_you_mean
 
 _MAX_CACHED_DRAWS = 4
 """Sets of clusters whose resamples are held; a match's metrics mostly share one."""
@@ -264,7 +265,7 @@ def items_of(match: ComparedModels, path: str) -> PairedItems:
     if path not in paths:
         raise UsageError(
             f"{path!r} has no value for each item to list; "
-            f"these have: {', '.join(paths) or 'none'}."
+            + did_you_mean(path, paths, f"these have: {', '.join(paths) or 'none'}.")
         )
     return pair_items(match.a.comparable[path](), match.b.comparable[path]())
 
@@ -303,8 +304,8 @@ def _check_patterns(patterns: Sequence[str], matches: Sequence[ComparedModels]) 
     for pattern in patterns:
         if not fnmatch.filter(shared, pattern):
             raise UsageError(
-                f"No metric {pattern!r} can be compared; there are: "
-                f"{', '.join(shared)}."
+                f"No metric {pattern!r} can be compared; "
+                + did_you_mean(pattern, shared, f"there are: {', '.join(shared)}.")
             )
 
 

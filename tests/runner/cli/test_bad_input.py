@@ -250,7 +250,7 @@ def test_a_variable_that_sets_nothing_is_told(
     assert warnings == [
         (
             "warn: SIFTLOG_CONCURENCY in the environment is unknown "
-            "and ignored; did you mean SIFTLOG_CONCURRENCY?"
+            "and ignored; did you mean 'SIFTLOG_CONCURRENCY'?"
         ),
         "warn: SIFTLOG_RPM in .env is ignored: that file is for keys only.",
     ]

@@ -86,7 +86,7 @@ def test_strict_ends_with_6_where_a_finding_is_an_error(checked: Path) -> None:
         ("3.5", 6, "items of baseline/lexical is 3, below 3.5."),
         ("items=4", 6, "items of baseline/lexical is 3, below 4."),
         ("nothing=0", 6, "nothing of baseline/lexical is undefined, where 0 is the "),
-        ("item=0", 6, "There is no metric item; did you mean items?"),
+        ("item=0", 6, "There is no metric item; did you mean 'items'?"),
         ("zzz=0", 6, "There is no metric zzz; siftlog score RUN --json lists them."),
         ("items", 2, "--fail-under items: write a number, or PATH=NUMBER"),
         ("items=nan", 2, "--fail-under items=nan: write a number"),

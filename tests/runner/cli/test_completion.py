@@ -93,6 +93,7 @@ def _words(cwd: Path, line: str) -> list[str]:
         ("siftlog run ask --api c", ["chat"]),
         ("siftlog run ask --dry", ["--dry-run"]),
         ("siftlog run --config ", ["file"]),
+        ("siftlog run --no-cache scr", ["screening"]),
         ("siftlog export first an", ["answers"]),
         ("siftlog completion z", ["zsh"]),
         ("siftlog nonsense ", []),
@@ -148,7 +149,8 @@ def test_a_completion_answers_at_once(cwd: Path, line: str) -> None:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return sum((after.ru_utime, after.ru_stime, -before.ru_utime, -before.ru_stime))
 
-    assert min(taken() for _ in range(3)) < CPU_S
+    # a busy machine makes each slower, and none faster
+    assert any(taken() < CPU_S for _ in range(10))
 
 
 def test_a_line_that_cannot_be_completed_prints_nothing(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_the_files_it_names_are_found_from_another_folder(
         ('job = "nonsense"', "file.toml has job = 'nonsense', not 'screening'"),
         ('job = "property-extraction"', "has job = 'property-extraction', not"),
         ("modle = 'x'", "There is no option 'modle'; did you mean 'model'?"),
-        ("nonsense = 1", "There is no option 'nonsense'; see siftlog run --help;"),
+        ("nonsense = 1", "There is no option 'nonsense'; see siftlog run --help-all,"),
     ],
 )
 def test_a_file_of_another_job_or_with_an_unknown_option_is_refused(

@@ -29,6 +29,7 @@ FILES = {
 
 SENTENCES = {
     # commands, and what they take
+    "help stauts": "siftlog has no command 'stauts'; did you mean 'status'?",
     "stauts r": "siftlog has no command 'stauts'; did you mean 'status'?",
     "xyz": "siftlog has no command 'xyz'; see siftlog --help.",
     "cache lst": "cache has no command 'lst'; did you mean 'list'?",
@@ -42,6 +43,12 @@ SENTENCES = {
     "simulate --prot 3": "simulate has no option --prot; did you mean '--port'?",
     "run ask --concurency 3": (
         "ask has no setting 'concurency'; did you mean 'concurrency'?"
+    ),
+    "run ask --detatch": (
+        "ask has no setting 'detatch'; did you mean 'detach' or 'batch'?"
+    ),
+    "score weekend --fail-undr 3": (
+        "ask has no setting 'fail_undr'; did you mean 'fail-under'?"
     ),
     "run ask --budget": "--budget needs a value; see siftlog COMMAND --help.",
     "simulate --rps-after 3": (

@@ -21,11 +21,17 @@ def corpus(tmp_path: Path) -> list[str]:
     return write_corpus(tmp_path / "corpus", 3)
 
 
-@pytest.mark.parametrize("verb", ["run", "generate"])
+@pytest.mark.parametrize("verb", ["run", "run --no-score"])
 def test_an_unknown_price_is_refused_before_anything_is_written(
     tmp_path: Path, corpus: list[str], verb: str
 ) -> None:
-    words = (verb, JOB, *corpus, "--model=mine", "--base-url=http://127.0.0.1:9")
+    words = (
+        *verb.split(),
+        JOB,
+        *corpus,
+        "--model=mine",
+        "--base-url=http://127.0.0.1:9",
+    )
     done = siftlog(*words, "--run-id=r", cwd=tmp_path, check=False, env=PRICES)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

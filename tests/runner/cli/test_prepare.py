@@ -61,7 +61,12 @@ def test_a_check_fails_below_what_is_asked_and_need_not_be_written(
 def test_files_after_a_subcommand_go_to_one_that_takes_some(folder: Path) -> None:
     assert prepare(folder, "take", "a.csv", "--items", 2, "b.csv") == "a.csv b.csv\n"
     prepare(folder, "count", "a.csv", fails="count takes no files; leave out a.csv.")
-    prepare(folder, "lose", "a.csv", fails="can prepare: build, check, count, take.")
+    prepare(
+        folder,
+        "lose",
+        "a.csv",
+        fails="cannot prepare 'lose'; it can prepare build, check, count, take.",
+    )
 
 
 def test_data_can_be_prepared_that_no_run_could_start_from(folder: Path) -> None:

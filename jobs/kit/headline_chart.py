@@ -38,15 +38,22 @@ BETTER: Mapping[Direction, str] = {
 """Labels of the axes."""
 
 
-def headline_figure(card: Scorecard) -> Figure | None:
+def headline_figure(
+    card: Scorecard, paths: Sequence[str] | None = None
+) -> Figure | None:
     """Return a forest plot: a panel per headline metric, a row per model.
 
     Models have the order and the styles that they have in all figures of the report.
     For a single model, the rows of one panel are its metrics. Metrics that only
     describe the data, such as counts, are left out unless there are no others.
 
+    Args:
+        card: the scorecard.
+        paths: metrics in the order of the figure, such as those of a table beside it;
+            None: the headline metrics.
+
     Returns:
-        None if no headline metric has a value.
+        None if none of the metrics has a value.
     """
     models = {
         model: {metric.path: metric for metric in metrics}
@@ -54,13 +61,13 @@ def headline_figure(card: Scorecard) -> Figure | None:
     }
     by_path = {
         path: [metrics.get(path) for metrics in models.values()]
-        for path in headlines(card)
+        for path in (headlines(card) if paths is None else paths)
     }
     defined = {path: row for path, row in by_path.items() if any(map(_is_defined, row))}
     judged = {
         path: row for path, row in defined.items() if _first(row).direction != "neither"
     }
-    every = list((judged or defined).values())
+    every = list(((judged if paths is None else None) or defined).values())
     rows = every[:MOST_METRICS]
     if not rows:
         return None

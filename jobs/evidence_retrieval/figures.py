@@ -119,8 +119,8 @@ def _gamma_sweep(plot: Plot) -> Iterator[Panel]:
             if set(y) <= {None}:
                 continue
             most = max(most, *(end for end in (*y, *hi) if end is not None))
-            beside = DODGE * (index - (len(models) - 1) / 2)
-            x = tuple(gammas.index(gamma) + beside for gamma in by_gamma)
+            offset = DODGE * (index - (len(models) - 1) / 2)
+            x = tuple(gammas.index(gamma) + offset for gamma in by_gamma)
             marks += [
                 LineSeries(
                     x=x, y=y, marked=True, label=model.name, series=model.series

@@ -46,7 +46,7 @@ def headline_figure(card: Scorecard, paths: Sequence[str]) -> Figure | None:
         paths: of the metrics, in the order of the table beside the figure.
 
     Returns:
-        None if no headline metric has a value.
+        None if none of the metrics has a value.
     """
     models = {
         model: {metric.path: metric for metric in metrics}

@@ -378,11 +378,11 @@ def _legend(canvas: Canvas, names: Sequence[str], columns: int) -> None:
         handles, labels = axes.get_legend_handles_labels()
         for handle, label in zip(handles, labels, strict=True):
             entries.setdefault(label, handle)
-    shown = [name for name in names if name in entries]
-    if shown:
+    visible = [name for name in names if name in entries]
+    if visible:
         canvas.legend(
-            [entries[name] for name in shown],
-            shown,
+            [entries[name] for name in visible],
+            visible,
             loc="outside lower center",
             ncols=columns,
             handlelength=2.8,

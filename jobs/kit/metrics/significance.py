@@ -42,6 +42,8 @@ _BLOCK_SIGNS = 1 << 18
 """Signs drawn at a time; larger blocks fall out of the processor's cache."""
 _STORED_SIGNS = 1 << 27
 """Signs that are kept at most, in 16 MB: enough for 13,421 clusters."""
+_UNPACKED_SIGNS = 1 << 21
+"""Signs of the last number of clusters that are kept as numbers too, in 16 MB."""
 
 
 Signs: TypeAlias = Floats
@@ -201,6 +203,7 @@ class _SignStream:
             _STORED_SIGNS // 8, dtype=np.uint8
         )  # eight signs a byte
         self._drawn = 0  # bytes
+        self._unpacked: Signs = np.empty((0, 0))
 
     def patterns(self, m: int) -> Iterator[Signs]:
         """Draw patterns of *m* signs, many at a time."""
@@ -211,10 +214,16 @@ class _SignStream:
             for size in sizes:
                 yield (2 * rng.integers(0, 2, (size, m)) - 1).astype(np.float64)
             return
+        if _DRAWS * m <= _UNPACKED_SIGNS and self._unpacked.shape[1] != m:
+            # metrics of a run mostly have the same clusters
+            self._unpacked = self._signs(0, _DRAWS * m).reshape(_DRAWS, m)
         start = 0
         for size in sizes:
-            end = start + size * m
-            yield self._signs(start, end).reshape(size, m)
+            end = start + size
+            if self._unpacked.shape[1] == m:
+                yield self._unpacked[start:end]
+            else:
+                yield self._signs(start * m, end * m).reshape(size, m)
             start = end
 
     def _signs(self, start: int, end: int) -> Floats:

@@ -111,26 +111,3 @@ def test_nothing_with_a_value_is_no_figure() -> None:
     assert drawn(card({"m": [metric("recall", None)]})) is None
     plain = metric("recall", 0.5, is_headline=False)
     assert drawn(card({"m": [plain]})) is None
-
-
-def test_metrics_that_a_table_has_are_shown_as_they_are_named() -> None:
-    metrics = [
-        metric("recall", 0.5),
-        metric("answered", 0.75, direction="neither", is_headline=False),
-    ]
-    figure = headline_figure(card({"m": metrics}), ["answered", "recall", "unknown"])
-    assert figure is not None
-    assert figure.panels[0].y.names == ("answered\nn = 10", "recall\nn = 10")
-
-
-@pytest.mark.parametrize("models", [2, 12])
-def test_a_row_costs_the_same_height_at_any_number_of_models(models: int) -> None:
-    figure = figure_of(card({f"m{n}": [metric("recall", 0.5)] for n in range(models)}))
-    assert draw_figure(figure).get_size_inches()[1] < 1.2 + 0.35 * models
-
-
-def test_the_report_of_a_card_can_be_drawn() -> None:
-    (panel,) = figure_of(CARD).panels
-    (axes,) = draw_figure(figure_of(CARD)).axes
-    notes = [text.get_text() for text in axes.texts]
-    assert notes == list(panel.row_notes) == ["0.811 [0.800, 0.820]", "0.900"]

@@ -140,6 +140,7 @@ LATENCY_STEPS = 60
 """Maximum parts of the time of the latest answers."""
 LATENCY_WIDTHS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1800, 3600)
 """Possible seconds of a part."""
+LEAST_PARTS = 5
 ANSWERS_A_STEP = 8
 """Minimum mean number of answers in a part: below, a percentile is one answer."""
 
@@ -256,8 +257,8 @@ def _latency_course(
     least = (end - begin) / count
     width = next((step for step in LATENCY_WIDTHS if step >= least), round(least) + 1)
     first, last = begin // width + 1, end // width
-    if last <= first:
-        return None
+    if last - first < LEAST_PARTS:
+        return None  # a second of a fast run has all the answers
     if before and (before.first, before.width, len(before.p50_ms)) == (
         first * width,
         width,

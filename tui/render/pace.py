@@ -24,6 +24,8 @@ STEPS = (
 """Possible seconds per step; edges are aligned with the clock, so they are stable."""
 TASKS_A_STEP = 24
 """Minimum mean number of tasks in a step: below, a curve shows mostly chance."""
+LEAST_STEP = 2
+"""Minimum seconds of a step."""
 YOUNG_S = 10
 """Seconds of observation from which a rate or a chart is shown."""
 
@@ -99,7 +101,8 @@ def _fine_step(snapshot: RunSnapshot, window: _Window, columns: int) -> int | No
         return None
     # seconds are known of the last events only, and an hour has enough minutes
     mean_s = (window.end - window.begin) / total
-    step = window.step(columns, TASKS_A_STEP * mean_s)
+    # each step that is added draws a chart again: half the columns are fine enough
+    step = window.step(columns // 2, max(LEAST_STEP, TASKS_A_STEP * mean_s))
     return step if step < _MINUTE else None
 
 

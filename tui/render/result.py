@@ -264,7 +264,7 @@ def answer_lines(sheet: AnswerSheet, room: Room) -> list[Content]:
 
 def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     """Yield what is missing, and how to go on."""
-    run, status = shlex.quote(snapshot.status.run_id), snapshot.status
+    status = snapshot.status
     done, remaining = snapshot.progress.done, snapshot.progress.remaining
     share = percent(snapshot.share, tenths=True)
     yield _fact("done", f"{count(done)} tasks ({share})")
@@ -272,6 +272,7 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     if not status.planning_exhausted:
         missing += "; not all is planned yet"
     yield _fact("missing", missing)
+    tail = list(_how_to_go_on(snapshot, room))
     columns = [
         PanelColumn("stage", 10, is_right=False),
         PanelColumn("done", 6),
@@ -283,7 +284,7 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     rows = stage_rows(snapshot)
     longest = max((cell_len(row.stage) for row in rows), default=0)
     columns[0] = replace(
-        columns[0], width=max(5, min(longest, room.width - 54 - _LABEL))
+        columns[0], width=max(5, min(longest, room.width - 52 - _LABEL))
     )
     table = table_lines(
         columns,
@@ -298,10 +299,21 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
             ]
             for row in rows
         ],
-        replace(room, has_lead=False, cursor=None, height=max(2, room.height - 6)),
+        replace(
+            room,
+            has_lead=False,
+            cursor=None,
+            height=max(2, room.height - 2 - len(tail)),
+        ),
     )
     for line in table.split("\n"):
         yield Content(" " * _LABEL) + line
+    yield from tail
+
+
+def _how_to_go_on(snapshot: RunSnapshot, room: Room) -> Iterator[Content]:
+    """Yield the cost, the work that is left, and commands."""
+    run = shlex.quote(snapshot.status.run_id)
     parts = [spent(snapshot), *filter(None, [may_be_billed(snapshot)])]
     yield _fact("cost", "  ·  ".join(parts))
     forecast, projected = snapshot.forecast, snapshot.comes_to_usd

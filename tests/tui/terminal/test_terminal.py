@@ -154,9 +154,9 @@ def test_a_storm_of_sizes_and_a_killing_signal_leave_no_trace(run: RunFolder) ->
         for number in range(50):
             terminal.resize(60 + 7 * (number % 17), 15 + number % 31)
         for size, part in (
-            ((165, 45), b"oldest"),
+            ((165, 45), b"latency"),
             ((79, 23), b"needs a window of 80"),
-            ((120, 40), b"oldest"),
+            ((120, 40), b"latency"),
         ):
             at = len(terminal.shown)
             terminal.resize(*size)

@@ -55,7 +55,9 @@ DIALECT = {
 PUBLIC = {
     "FoundPlace": "its name is part of the JSON schema that requests carry",
     "GIVEN_UP": "its value stands in the JSON of a split run",
+    "alpha_each": "a key of `compare --sequential --json`",
     "asked_us": "a key of `siftlog control --json`",
+    "beside": "a key of `compare --json`",
     "found": "a field of an event, a key of JSON reports, a metric path",
     "found_and_included": "a metric path and a key of JSON reports",
     "found_but_excluded": "a metric path and a key of JSON reports",

@@ -195,7 +195,7 @@ def test_a_run_over_the_real_papers_with_the_baseline(
         cwd=tmp_path,
     )
     launch, end = map(json.loads, done.stdout.splitlines())
-    assert launch == {"event": "launch", "run": "real"}
+    assert launch == {"schema": "siftlog.launch/1", "event": "launch", "run": "real"}
     assert end["tasks"]["planned"] == end["tasks"]["completed"] + 1089
     assert end["tasks"]["skipped"] == 1089
     assert end["attempts"]["answered"] == end["tasks"]["completed"] > 300

@@ -32,7 +32,7 @@ def test_a_built_file_goes_where_it_is_told_and_nowhere_else(folder: Path) -> No
     assert prepare(folder, "build", "--items", 2, "--out", "x.txt") == "built\n"
     assert (folder / "x.txt").read_bytes() == "item é0\nitem é1\n".encode()
     said = prepare(folder, "build", "--items", 1, "--out", "x.txt", "--json")
-    assert json.loads(said) == {"items": 1}
+    assert json.loads(said) == {"schema": "siftlog.prepared/1", "items": 1}
     assert (folder / "x.txt").read_bytes() == "item é0\n".encode()
     prepare(folder, "build", fails="build builds a file; say where with --out.")
     prepare(folder, "build", "--out", "no/x.txt", fails="no/x.txt cannot be written: ")

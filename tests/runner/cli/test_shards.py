@@ -51,7 +51,8 @@ def test_shards_that_end_in_the_middle_lose_no_more_than_what_was_in_flight(
         gate.open()
         again = siftlog("run", *words, "--shard=0/2", "--json", cwd=tmp_path)
         launch, *_, done = map(json.loads, again.stdout.splitlines())
-        assert launch == {"event": "launch", "run": "r", "shard": "0/2"}
+        facts = {"event": "launch", "run": "r", "shard": "0/2"}
+        assert launch == {"schema": "siftlog.launch/1", **facts}
         attempts = done["attempts"]
         assert 0 < attempts["unknown"] <= IN_FLIGHT
         assert attempts["started"] == attempts["answered"] + attempts["unknown"]

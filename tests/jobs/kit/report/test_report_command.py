@@ -62,6 +62,7 @@ def test_the_verb_says_where_the_report_lies(ran: tuple[Path, str]) -> None:
     cwd, _ = ran
     done = siftlog("report", "r", "--scoring=1", "--json", cwd=cwd)
     assert json.loads(done.stdout) == {
+        "schema": "siftlog.report/1",
         "run": "r",
         "scoring": 1,
         "report": "runs/r/scores/1/report.html",

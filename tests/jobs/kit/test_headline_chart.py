@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-import pytest
-
 from jobs.kit.headline_chart import MOST_MODELS, headline_figure
-from jobs.kit.report.figures import draw_figure
 from runner.score.render import headlines
 from runner.scorecard import Figure, Metric, Points, ReferenceLine, Scorecard
-from tests.jobs.kit.report.reported import CARD
 
 
 def metric(path: str, value: float | None, **fields: Any) -> Metric:

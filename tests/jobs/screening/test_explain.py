@@ -208,8 +208,10 @@ def test_command_explains_a_review_before_there_is_a_set(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_pages_of_other_jobs_are_for_people_alone(tmp_path: Path) -> None:
-    words = ("explain", "evidence-retrieval", "post_13", "--json")
-    refused = siftlog(*words, cwd=tmp_path, check=False)
-    assert refused.returncode == 2
-    assert "leave out --json" in refused.stderr
+def test_other_jobs_explain_in_words_that_programs_get_whole(tmp_path: Path) -> None:
+    words = ("explain", "evidence-retrieval", "post_13")
+    page = siftlog(*words, cwd=tmp_path).stdout
+    said = json.loads(siftlog(*words, "--json", cwd=tmp_path).stdout)
+    assert (said["job"], said["run"]) == ("evidence-retrieval", None)
+    assert said["items"] == ["post_13"]
+    assert said["text"].strip() == page.strip()

@@ -46,6 +46,12 @@ def test_help_loads_neither_store_nor_libraries(tmp_path: Path) -> None:
     assert not modules & (unused | {"msgspec", "asyncio", "sqlite3", "store.events"})
 
 
+def test_json_is_printed_without_its_types(generated: tuple[Path, set[str]]) -> None:
+    modules = loaded("status", "r", "--json", cwd=generated[0])
+    assert "runner.cli.console" in modules
+    assert not {name for name in modules if name.startswith("runner.cli.json_")}
+
+
 def test_status_loads_no_engine_and_no_job(generated: tuple[Path, set[str]]) -> None:
     modules = loaded("status", "r", cwd=generated[0])
     unused = CALLS | SCIENCE | SCREEN | DATA | METADATA

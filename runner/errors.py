@@ -56,18 +56,29 @@ class UnknownSetting(UsageError):
     adds its options to the names that may be meant.
     """
 
-    def __init__(
-        self, job: str, key: str, names: Iterable[str], otherwise: str
-    ) -> None:
-        self.job, self.key, self.otherwise = job, key, otherwise
-        self.names = tuple(names)
-        hint = did_you_mean(key, self.names, otherwise, limit=2)
-        super().__init__(f"{job} has no setting {key!r}; {hint}")
+    job: str = ""
+    key: str = ""
+    names: tuple[str, ...] = ()  #: that may be meant
+    otherwise: str = ""  #: end of the sentence if none is near
+
+    @classmethod
+    def of(
+        cls, job: str, key: str, names: Iterable[str], otherwise: str
+    ) -> UnknownSetting:
+        """Return the error about a key that a user typed."""
+        known = tuple(names)
+        hint = did_you_mean(key, known, otherwise, limit=2)
+        error = cls(f"{job} has no setting {key!r}; {hint}")
+        error.job, error.key = job, key
+        error.names, error.otherwise = known, otherwise
+        return error
 
     def or_option(self, options: Iterable[str]) -> UnknownSetting:
         """Return the error of a command with these options."""
+        if not self.names:
+            return self  # raised anew with the place of the mistake
         names = dict.fromkeys((*self.names, *options))
-        return UnknownSetting(self.job, self.key, names, self.otherwise)
+        return UnknownSetting.of(self.job, self.key, names, self.otherwise)
 
 
 class DatasetError(RunnerError):

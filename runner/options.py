@@ -429,12 +429,12 @@ def unknown_option(name: str) -> UsageError:
     """Return the error for an unknown name in a configuration file."""
     *table, key = name.split(".")
     fields = ModelOptions.model_fields if table else {**RunOptions.model_fields, **_TOP}
-    hint = did_you_mean(
-        key,
-        fields,
-        "see siftlog run --help-all, and put settings of the job under [settings].",
+    hint = did_you_mean(key, fields, "see siftlog run --help-all.")
+    where = (
+        f" under [{'.'.join(table)}]"
+        if table
+        else " (settings of the job go under [settings])"
     )
-    where = f" under [{'.'.join(table)}]" if table else ""
     return UsageError(f"There is no option {key!r}{where}; {hint}")
 
 

@@ -144,7 +144,7 @@ def _name(job: Job, key: str) -> str:
         )
     setting_names = [*job.Settings.model_fields, *RunOptions.model_fields]
     see = f"see siftlog jobs {typed_word(job)} --all and siftlog run --help-all."
-    raise UnknownSetting(job.name, key, setting_names, see)
+    raise UnknownSetting.of(job.name, key, setting_names, see)
 
 
 def _typed(field: FieldInfo, texts: Sequence[str]) -> object:

@@ -47,7 +47,7 @@ THERE = "[endpoints.there]\n"
         (f"{JOB}model = []\n", "[[jobs]] 1, model: Tuple should have at least 1 item"),
         (
             f"rmp = 3\n{JOB}",
-            "the top, rmp: there is no such option; did you mean 'rpm'.",
+            "the top, rmp: there is no such option; did you mean 'rpm'?",
         ),
         (f"rpm = -3\n{JOB}", "Option rpm: Input should be greater than 0;"),
         (f"group = 3\n{JOB}", "the top, group: give a name in quotes."),

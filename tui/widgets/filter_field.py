@@ -239,7 +239,9 @@ class FilterField(Input):
             query = self._language.parse(self.value)
         except QueryError as error:
             self._is_wrong = True
-            self.post_message(self.Wrong(f"{error}.", self._column(error.position)))
+            end = "" if str(error).endswith("?") else "."
+            sentence = f"{error}{end}"
+            self.post_message(self.Wrong(sentence, self._column(error.position)))
             return
         if self._is_wrong:
             self._is_wrong = False

@@ -42,8 +42,11 @@ def test_the_files_it_names_are_found_from_another_folder(
     [
         ('job = "nonsense"', "file.toml has job = 'nonsense', not 'screening'"),
         ('job = "property-extraction"', "has job = 'property-extraction', not"),
-        ("modle = 'x'", "There is no option 'modle'; did you mean 'model'?"),
-        ("nonsense = 1", "There is no option 'nonsense'; see siftlog run --help-all,"),
+        (
+            "modle = 'x'",
+            "settings of the job go under [settings]); did you mean 'model'?",
+        ),
+        ("nonsense = 1", "There is no option 'nonsense' (settings"),
     ],
 )
 def test_a_file_of_another_job_or_with_an_unknown_option_is_refused(

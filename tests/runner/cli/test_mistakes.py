@@ -124,16 +124,19 @@ SENTENCES = {
         "ask has no setting 'paprs'; did you mean 'papers'?"
     ),
     "run screening --config option.toml": (
-        "There is no option 'modle'; did you mean 'model'?"
+        "There is no option 'modle' (settings of the job go under [settings]); did you "
+        "mean 'model'?"
     ),
     "run screening --config table.toml": (
-        "There is no option 'modls'; did you mean 'models'?"
+        "There is no option 'modls' (settings of the job go under [settings]); did you "
+        "mean 'models'?"
     ),
     "run screening --config of-model.toml": (
         "There is no option 'concurency' under [models.x]; did you mean 'concurrency'?"
     ),
     "run screening --config settings.toml": (
-        "There is no option 'setings'; did you mean 'settings'?"
+        "There is no option 'setings' (settings of the job go under [settings]); did "
+        "you mean 'settings'?"
     ),
     "run screening --config setting.toml": (
         "screening has no setting 'sede'; did you mean 'seed'?"

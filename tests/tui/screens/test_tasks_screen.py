@@ -158,7 +158,7 @@ async def test_a_filter_that_cannot_be_read_is_explained_and_changes_nothing() -
     async with seat.app.run_test(size=(80, 24)) as pilot:
         await _type(pilot, seat, "PMC stat:failed [/INST]")
         mark, sentence = seat.complaint.split("\n")
-        assert sentence.startswith("there is no key 'stat': use state, ")
+        assert sentence == "there is no key 'stat': did you mean 'state'?"
         assert len(seat.table.numbers) == 100
         # the mark stands under the key
         at = seat.lines()[1].index("stat:failed")

@@ -93,7 +93,7 @@ def test_a_metric_that_is_named_is_shown_alone(home: Home) -> None:
 def test_a_metric_that_there_is_not_is_told_with_the_nearest(home: Home) -> None:
     done = home.said("diff", "r", "--metric=acuracy")
     assert done.returncode == 2
-    assert "There is no metric acuracy; did you mean accuracy?" in done.stderr
+    assert "There is no metric acuracy; did you mean 'accuracy'?" in done.stderr
 
 
 def test_scorings_are_listed_with_what_each_changed(home: Home) -> None:

@@ -199,7 +199,7 @@ RUN_LAYOUT: Final = OptionLayout(
             *("engine", "shards", "address", "shard", "local_dir"),
             *("ship", "ship_every", "accept_loss"),
         ),
-        "Output": ("no_score", "no_report", "output_dir", "as_json"),
+        "Output": ("no_score", "no_report", "figures", "output_dir", "as_json"),
     },
 )
 """The options of run, and of commands that take most of them."""

@@ -44,7 +44,7 @@ from tui.app import Monitor
 from tui.render.glyphs import ASCII, UNICODE
 from tui.run_screens import MonitorSources
 from tui.sources.config import RunSetup
-from tui.sources.result import ResultFinding, RunResult
+from tui.sources.result import ResultFinding, ScoringResult
 from tui.sources.run_list import ListedRun
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotOrProblem
 from tui.terminal.shell import FilteringScreen, RefreshingScreen
@@ -253,7 +253,7 @@ def busy_for(seen: SnapshotOrProblem | None) -> RunSnapshot:
     return with_signs(seen, heartbeat_us=seen.now_us, success_us=seen.now_us)
 
 
-SCORED = RunResult(
+SCORED = ScoringResult(
     number=1,
     folder=Path("runs/r1/scores/1"),
     headline=HEADLINE,

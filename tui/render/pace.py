@@ -31,7 +31,7 @@ YOUNG_S = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class TimeSeries:
     """Values over time."""
 
     axis: PlotAxis
@@ -74,7 +74,7 @@ def _window(snapshot: RunSnapshot, *, is_whole: bool) -> _Window:
     return _Window(begin, max(begin, end))
 
 
-def completed(snapshot: RunSnapshot, columns: int) -> Course | None:
+def completed(snapshot: RunSnapshot, columns: int) -> TimeSeries | None:
     """Return the tasks completed per minute.
 
     Args:
@@ -108,12 +108,12 @@ def _fine_step(snapshot: RunSnapshot, window: _Window, columns: int) -> int | No
 
 def _by_minute(
     counted: Mapping[int, float], window: _Window, step: int
-) -> Course | None:
+) -> TimeSeries | None:
     axis = window.axis(step)
     if axis is None:
         return None
     width = step // _MINUTE
-    return Course(
+    return TimeSeries(
         axis=axis,
         values=tuple(
             sum(counted.get(minute, 0) for minute in range(first, first + width))
@@ -134,7 +134,7 @@ def _by_second(
     axis: PlotAxis | None,
     value: Callable[[CompletedSecond], float],
     by_minute: Mapping[int, float],
-) -> Course | None:
+) -> TimeSeries | None:
     """Join the seconds at the log's end with the minutes before them, per minute."""
     completions = snapshot.facts.completions
     if axis is None or completions is None:
@@ -147,7 +147,7 @@ def _by_second(
     since = completions.since_us // US_PER_S
     # the first step may have begun before the first event
     since = max(since, snapshot.created_us // US_PER_S)
-    return Course(
+    return TimeSeries(
         axis=axis,
         values=tuple(
             counted.get(first // step, 0.0) * _MINUTE / step
@@ -158,7 +158,7 @@ def _by_second(
     )
 
 
-def cost(snapshot: RunSnapshot, columns: int) -> Course | None:
+def cost(snapshot: RunSnapshot, columns: int) -> TimeSeries | None:
     """Return dollars per hour over the last hour of work, as `completed` does."""
     window = _window(snapshot, is_whole=False)
     by_row = _summed(snapshot, lambda row: row.cost_usd * _MINUTE)
@@ -181,7 +181,7 @@ def _summed(
 
 def by_minute(
     snapshot: RunSnapshot, columns: int, value: Callable[[MinuteRow], float]
-) -> Course | None:
+) -> TimeSeries | None:
     """Return the mean per minute of a figure of minutes, over the last hour of work.
 
     Args:

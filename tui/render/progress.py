@@ -27,7 +27,7 @@ from tui.render.format import (
 )
 from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, lines_of, table_lines
 from tui.render.models import names_of, short_names, term
-from tui.render.pace import Course, by_minute, completed, known, per_second
+from tui.render.pace import TimeSeries, by_minute, completed, known, per_second
 from tui.render.sentences import may_be_billed, span
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
@@ -218,7 +218,7 @@ def rate(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def chart(
-    course: Course | None,
+    course: TimeSeries | None,
     room: Room,
     figure_of: Callable[[float], str],
     ceiling: float | None = None,

@@ -61,7 +61,7 @@ class AnswerSheet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
+class ScoringResult:
     """What a scoring found."""
 
     number: int
@@ -84,10 +84,10 @@ class ResultReader:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._number: int | None = None
-        self._result: RunResult | None = None
+        self._result: ScoringResult | None = None
         self._thread: Thread | None = None
 
-    def poll(self, number: int | None) -> RunResult | None:
+    def poll(self, number: int | None) -> ScoringResult | None:
         """Return the result of a scoring if it was read; else start to read it.
 
         Args:
@@ -119,7 +119,7 @@ class ResultReader:
 
 def read_result(
     scores: Path, number: int, headlines: Sequence[str] = ()
-) -> RunResult | None:
+) -> ScoringResult | None:
     """Read the folder of a scoring; None: its files are missing or damaged.
 
     Args:
@@ -134,7 +134,7 @@ def read_result(
         models = {
             model: entry["metrics"] for model, entry in card.get("models", {}).items()
         }
-        return RunResult(
+        return ScoringResult(
             number=number,
             folder=folder,
             headline=_headline(

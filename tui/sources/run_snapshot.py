@@ -49,7 +49,7 @@ from store.read.tasks import events
 from store.read.usage import ErrorCount, FailureRow, error_counts, failures
 from store.runs import RunFolder
 from tui.sources.connection import SameFile
-from tui.sources.result import ResultReader, RunResult
+from tui.sources.result import ResultReader, ScoringResult
 
 US_PER_MINUTE = 60 * US_PER_S
 RESTING_S = 5
@@ -106,7 +106,9 @@ class RunSnapshot:
     facts: RunFacts
     now_us: int
     is_alive: bool | None  #: a process holds the log; None: it ran on another machine
-    result: RunResult | None = None  #: of the newest scoring; None: not read, or none
+    result: ScoringResult | None = (
+        None  #: of the newest scoring; None: not read, or none
+    )
 
     @property
     def status(self) -> Status:

@@ -83,7 +83,7 @@ def test_the_newest_run_is_first_and_programs_get_more(tmp_path: Path) -> None:
     assert records[0]["started"].endswith("+00:00")
     assert records[0]["progress"] == {
         "done": 0,
-        "remaining": {"low": 0, "expected": 0, "high": 0},
+        "remaining": {"low": 0, "expected": 0, "high": None},
         "share": 0.0,
     }
     assert records[0]["headline"] is None

@@ -13,6 +13,7 @@ from runner.scorecard import Scorecard
 from store.database import open_reader
 from store.events import LimitObserved
 from store.read.course import course
+from store.read.forecast import progress_text
 from store.read.live import live_status
 from store.runs import RunFolder
 from store.served_by import ServedBy
@@ -92,8 +93,8 @@ def test_a_killed_run_says_what_is_missing_and_how_to_go_on(tmp_path: Path) -> N
     assert lines[0].endswith("  lost")
     facts = {line[:10].strip(): line[10:] for line in lines[1:]}
     assert facts["state"].startswith("lost: no process works on it any more")
-    done, remaining = seen.progress.done, seen.progress.remaining.expected
-    assert facts["progress"].endswith(f"{done} tasks done, {remaining:.0f} remaining")
+    remaining = seen.progress.remaining.expected
+    assert facts["progress"].endswith(progress_text(seen.progress))
     assert facts["missing"].startswith(f"{remaining:.0f} tasks: ")
     assert "lost in flight" in facts["missing"]
     assert facts["next"].startswith("siftlog resume copy  # ")

@@ -326,8 +326,8 @@ def test_a_step_ends_though_nothing_was_found(
 @pytest.mark.parametrize(
     ("expression", "position", "said"),
     [
-        ("kind:atempt", 5, "there is no kind 'atempt': use run_started, "),
-        ("busy knd:x", 5, "there is no key 'knd': use kind, task, stage, "),
+        ("kind:atempt", 5, "there is no kind 'atempt': did you mean 'attempt_failed'?"),
+        ("busy knd:x", 5, "there is no key 'knd': did you mean 'kind'?"),
         ("task:first", 5, "write task:41882"),
         ("err>5", 3, "err is no number: write err:VALUE"),
         ('stage:"two words', 6, "a quote is not closed"),

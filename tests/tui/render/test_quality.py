@@ -24,7 +24,7 @@ from tui.render.quality import (
     quality_rows,
     warnings,
 )
-from tui.sources.result import RunResult, ShareOf
+from tui.sources.result import ScoringResult, ShareOf
 from tui.sources.run_snapshot import RunSnapshot
 
 ROOM = Room(width=100, height=12, glyphs=UNICODE)
@@ -68,7 +68,7 @@ def test_models_stand_side_by_side_with_a_warning_in_words(live: RunSnapshot) ->
 def test_ungrounded_is_unknown_until_a_scoring_says_it(live: RunSnapshot) -> None:
     seen = with_status(live, replies=(shares(replies=200),))
     assert quality(seen, ROOM).plain.split("\n")[1].split()[-5] == "-"
-    result = RunResult(
+    result = ScoringResult(
         number=1,
         folder=Path("scores/1"),
         headline=None,

@@ -20,7 +20,7 @@ from tui.render.result import (
 )
 from tui.render.run_panels import ENDINGS, panels_of
 from tui.sources.headline import Headline, HeadlineMetric
-from tui.sources.result import AnswerSheet, ResultFinding, RunResult
+from tui.sources.result import AnswerSheet, ResultFinding, ScoringResult
 from tui.sources.run_snapshot import RunSnapshot
 
 ROOM = Room(width=90, height=30, glyphs=UNICODE)
@@ -37,7 +37,7 @@ HEADLINE = Headline(
     ended=812,
     is_partial=False,
 )
-SEEN = RunResult(
+SEEN = ScoringResult(
     number=1,
     folder=Path("runs/r1/scores/1"),
     headline=HEADLINE,

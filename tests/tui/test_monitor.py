@@ -36,7 +36,7 @@ def test_every_size_answers_the_five_questions(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     text, _ = watched(snapshot(tmp_path / "r1"), size=size)
-    answers = ("▶ live", " 25.0 %", "left", "cost $0.7500", "Overloaded", "m-large")
+    answers = ("▶ live", " 19.0 %", "left", "cost $0.7500", "Overloaded", "m-large")
     for answer in answers:
         assert answer in text
     lines = text.split("\n")

@@ -315,9 +315,11 @@ def _third(snapshot: RunSnapshot, room: Room) -> Content:
         style = "" if is_well else "$state-waiting"
         return Content.styled(one_line(notice, room.width), style)
     remaining = snapshot.progress.remaining
-    few, many = round(remaining.low), round(remaining.high or remaining.low)
+    few = round(remaining.low)
     about = f"{round(remaining.expected):,} tasks remaining"
-    if few != many:
+    if remaining.high is None:
+        about += f" (at least {few:,})"
+    elif few != (many := round(remaining.high)):
         about += f" ({few:,} to {many:,})"
     parts = [about]
     limit, projected = limited_by(snapshot), snapshot.comes_to_usd

@@ -145,7 +145,7 @@ def test_explain_compare_and_figures_work_without_a_truth(tmp_path: Path) -> Non
     assert "grounded_rate" in siftlog(tmp_path, "compare", "r").out
     siftlog(tmp_path, "score", "r")
     drawn = {path.stem for path in (tmp_path / "r/scores/2/figures").iterdir()}
-    assert drawn == {"quotes"}
+    assert drawn == {"headline", "quotes"}
 
 
 def test_properties_of_the_truth_need_one(tmp_path: Path) -> None:

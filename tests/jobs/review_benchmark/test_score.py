@@ -229,6 +229,7 @@ def test_what_is_written_has_the_names_that_people_expect(
         "metrics.csv",
         "operations.json",
         "per_review.csv",
+        "result.json",
         "results",
         "retrieval_curve.csv",
         "scorecard.json",

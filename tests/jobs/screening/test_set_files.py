@@ -138,7 +138,7 @@ def test_the_graph_of_each_set(built: dict[str, Built], name: str) -> None:
     assert near["share_with_candidates"] == share
     assert near["histogram"] == dict(zip(BINS, histogram, strict=True))
     stored = json.loads((built[name].folder / "summary.json").read_text("utf-8"))
-    assert stored == built[name].said
+    assert {"schema": "siftlog.prepared/1", **stored} == built[name].said
 
 
 CANDIDATES = {

@@ -314,7 +314,7 @@ async def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:
 async def test_a_port_that_is_taken_says_so() -> None:
     async with running(SimulateOptions()) as base_url:
         port = int(base_url.split(":")[2].split("/")[0])
-        with pytest.raises(e.UsageError, match="another --port"):
+        with pytest.raises(e.UsageError, match="choose another with --port"):
             async with running(SimulateOptions(port=port)):
                 pass
 

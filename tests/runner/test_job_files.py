@@ -199,7 +199,7 @@ def test_a_recipe_is_read_by_the_job_of_its_suffix(folder: Path) -> None:
     done = siftlog("run", "a.colour", "--run-id=r", cwd=folder, env=environment)
     assert "0.667" in done.stdout
     done = siftlog("run", "b.colour", cwd=folder, env=environment, check=False)
-    assert "b.colour does not exist; name the file of a recipe." in done.stderr
+    assert "b.colour does not exist; did you mean 'a.colour'?" in done.stderr
 
 
 RECIPE_JOB = """from pathlib import Path

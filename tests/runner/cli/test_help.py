@@ -12,6 +12,7 @@ import pytest
 
 from runner.cli.help import LongCommand
 from runner.cli.main import COMMANDS, OLD_SPELLINGS, SECTIONS, cli
+from tests import processes
 from tests.commands import command, siftlog
 from tests.processes import SIFTLOG, environment
 from tests.terminals import on_terminal
@@ -153,8 +154,9 @@ def test_old_spellings_keep_working_and_name_the_new_one(tmp_path: Path) -> None
 
 def test_a_dry_run_counts_tokens_as_estimate_did(tmp_path: Path) -> None:
     words = ("ask", "--limit=1", "--count-tokens", "--model=openai/gpt-4o-mini")
-    old = siftlog("estimate", *words, cwd=tmp_path)
-    new = siftlog("run", *words, "--dry-run", cwd=tmp_path)
+    # in processes of their own: litellm sets a variable when it is imported
+    old = processes.siftlog("estimate", *words, cwd=tmp_path)
+    new = processes.siftlog("run", *words, "--dry-run", cwd=tmp_path)
     assert old.stdout == new.stdout
     assert "tokens are counted as litellm does" in new.stdout
     assert not (tmp_path / "runs").exists()

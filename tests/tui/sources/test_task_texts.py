@@ -63,7 +63,7 @@ async def tasks(tmp_path: Path) -> AsyncIterator[LogTasks]:
 @pytest.mark.asyncio
 async def test_a_list_and_its_lines(tasks: LogTasks) -> None:
     step = await tasks.list_tasks(
-        parse_query("state:done"), TaskOrder.NUMBER, None, 100
+        parse_query("state:completed"), TaskOrder.NUMBER, None, 100
     )
     assert list(step.numbers) == [1, 3]
     lines = await tasks.lines(step.numbers)

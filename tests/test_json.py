@@ -39,6 +39,7 @@ SAMPLES = {
 }
 
 WITHOUT = {
+    "completion": "prints a script of a shell",
     "serve": "prints the address of the monitor and stays",
     "simulate": "prints its address and stays",
     "watch": "draws on the terminal; status prints the same figures",
@@ -116,7 +117,7 @@ CASES = (
     Case("prepare paper-investigation check", "prepared"),
     Case("prepare property-extraction lint", "prepared"),
     Case("run paper-investigation --limit 2 --no-report", "launch done"),
-    Case("generate paper-investigation --limit 1", "launch done"),
+    Case("rm killed --yes", "removal"),
     Case("import paper-investigation {answers} --no-score", "launch done"),
     Case("resume done --no-report", "launch done"),
     Case("run-all group.toml --dry-run", "matrix-preview"),
@@ -379,7 +380,7 @@ def test_a_run_in_the_background(tmp_path: Path) -> None:
 
 
 ELSEWHERE = {
-    "detached": ("run", "generate", "resume"),
+    "detached": ("run", "resume"),
     "probe": ("doctor",),
     "command-result": ("pause", "drain", "resume", "commands"),
     "command-preview": ("pause", "drain", "commands"),

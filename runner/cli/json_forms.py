@@ -45,6 +45,15 @@ class PreparedJson(TypedDict):
     """Data that a job checked or built; each subcommand has fields of its own."""
 
 
+class RemovalJson(TypedDict):
+    """A run that was deleted."""
+
+    run: str
+    removed: str  #: its folder
+    files: int
+    bytes: int
+
+
 class ExplanationJson(TypedDict):
     """How items were judged, as text for people."""
 
@@ -335,7 +344,7 @@ class ProbeJson(TypedDict):
     config: str  #: a block for a configuration file
 
 
-RUNNING: Final = ("run", "generate", "resume", "import", "prepare", "run-all")
+RUNNING: Final = ("run", "resume", "import", "prepare", "run-all")
 """Commands that start runs."""
 
 CONTROL: Final = ("pause", "drain", "cancel", "retry", "limits", "budget", "commands")
@@ -343,7 +352,7 @@ CONTROL: Final = ("pause", "drain", "cancel", "retry", "limits", "budget", "comm
 
 FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.launch/1": JsonForm(RUNNING, (LaunchJson,)),
-    "siftlog.detached/1": JsonForm(("run", "generate", "resume"), (DetachedJson,)),
+    "siftlog.detached/1": JsonForm(("run", "resume"), (DetachedJson,)),
     "siftlog.done/1": JsonForm(RUNNING, (DoneJson,)),
     "siftlog.estimate/2": JsonForm(("estimate", "run"), (EstimateJson,)),
     "siftlog.what-if/2": JsonForm(("estimate",), (WhatIfJson,)),
@@ -373,6 +382,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.merge/1": JsonForm(("merge",), (MergeJson,)),
     "siftlog.verify/1": JsonForm(("verify",), (VerifyJson,)),
     "siftlog.bundle-verify/1": JsonForm(("verify",), (BundleVerifyJson,)),
+    "siftlog.removal/1": JsonForm(("rm",), (RemovalJson,)),
     "siftlog.cache-group/1": JsonForm(("cache list",), (CacheGroupJson,)),
     "siftlog.cache-prune/1": JsonForm(("cache prune",), (CachePruneJson,)),
     "siftlog.prompt/1": JsonForm(("prompts",), (PromptJson,)),

@@ -129,6 +129,21 @@ class ServedJson(TypedDict):
     answers: dict[str, int]
 
 
+class ProgressJson(TypedDict):
+    """How far a run is."""
+
+    done: int  #: tasks completed or failed
+    remaining: ForecastInterval  #: tasks still expected, future follow-ups included
+    share: float  #: done / (done + remaining), 0 to 1
+
+
+class HeadlineJson(TypedDict):
+    """The headline metric of the newest scoring."""
+
+    metric: str  #: its path
+    values: dict[str, float | None]  #: by model; null: undefined
+
+
 class StatusJson(TypedDict):
     """The status of a run."""
 
@@ -144,6 +159,9 @@ class StatusJson(TypedDict):
     shards: ShardsJson | None  #: null: the run is not split
     heartbeat_age_s: float | None
     tasks_a_minute: float | None  #: null: the run is not live
+    progress: ProgressJson
+    left_s: ForecastInterval | None  #: time left; null: unknown, or the run is not live
+    started: str  #: in UTC
     forecast: ForecastJson | None  #: null: the run is not live
     job: str
     job_version: str
@@ -189,7 +207,9 @@ class AtJson(TypedDict):
 
 
 class RunJson(StatusJson):
-    """A run in the list of runs: its status."""
+    """A run in the list of runs: its status and headline metric."""
+
+    headline: HeadlineJson | None  #: null: not scored
 
 
 class ShippedLogJson(TypedDict):

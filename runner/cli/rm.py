@@ -56,7 +56,7 @@ def rm(run_names: Sequence[str], yes: bool, runs_dir: Path, as_json: bool) -> in
         removed = remove_run(run.folder)
         if as_json:
             print_json(
-                "siftlog.removed/1",
+                "siftlog.removal/1",
                 {
                     "run": run.folder.run_id,
                     "removed": str(run.folder.path),

@@ -30,6 +30,13 @@ def command(*words: object) -> Done:
     return Done(code=code, out=out.getvalue(), err=err.getvalue())
 
 
+def summary_of(run: str, *words: object) -> str:
+    """Return what `siftlog score` prints of a run, without a new scoring."""
+    done = command("score", run, "--no-record", *words)
+    assert done.code == 0, done.err
+    return done.out
+
+
 def siftlog(
     *words: object, cwd: Path, check: bool = True, env: dict[str, str] | None = None
 ) -> CompletedProcess[str]:

@@ -17,9 +17,9 @@ from runner.job_faults import calling
 from runner.messages import ChatRequest
 from runner.plan import parsed_answer, task_of
 from runner.sent_requests import SentRequests, reply_text
-from store.database import SQL
 from store.errors import StoreError
 from store.notable import NotableRanking, RankedItem, RankedVerdict, UnparsedCount
+from store.read.course import work_times
 from store.tables import reply, tasks_numbered
 from store.task import TaskRow
 
@@ -80,12 +80,8 @@ class NotableAnswers:
 
 def run_times(reader: sqlite3.Connection, through_seq: int) -> RunTimes | None:
     """Return when the run worked, up to one event; None for an empty log."""
-    ((started_us, ended_us),) = reader.execute(
-        SQL["work_times"], (through_seq,)
-    ).fetchall()
-    if started_us is None:
-        return None
-    return RunTimes(started_us=started_us, ended_us=ended_us or started_us)
+    times = work_times(reader, through_seq)
+    return times and RunTimes(started_us=times[0], ended_us=times[1])
 
 
 def notable_answers(

@@ -73,3 +73,18 @@ def _last_us(conn: sqlite3.Connection, before: int | None = None) -> int:
     """Return the time of the last event, or of the last one *before* an event."""
     (at_us,) = conn.execute(SQL["time_before"], {"before": before}).fetchone()
     return int(at_us)
+
+
+def work_times(conn: sqlite3.Connection, through_seq: int) -> tuple[int, int] | None:
+    """Return the times of the first event and of the last event of a task.
+
+    Args:
+        conn: a reader.
+        through_seq: the last event that counts.
+
+    Returns:
+        Both in microseconds since 1970 UTC, the same for a log without tasks; None for
+        an empty log.
+    """
+    first_us, last_us = conn.execute(SQL["work_times"], (through_seq,)).fetchone()
+    return None if first_us is None else (first_us, last_us or first_us)

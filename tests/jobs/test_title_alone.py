@@ -51,7 +51,7 @@ def test_criteria_that_must_come_from_a_file_leave_other_reviews_out(
 ) -> None:
     words = (*_screening(tmp_path), "--criteria-source", "file")
     done = siftlog("run", *words, "--run-id", "r", cwd=tmp_path)
-    assert "306 of 306 planned" in done.stderr  # of 375 records
+    assert "306 of 306 done" in done.stderr  # of 375 records
 
 
 def _review(**fields: object) -> Review:

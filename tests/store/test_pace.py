@@ -48,7 +48,7 @@ def _pace(path: Path, ended: Sequence[int], idle_s: float = 0) -> float | None:
 @pytest.mark.parametrize(
     ("ended", "pace"),
     [
-        ([9], None),
+        ([9], 9.0),
         ([9, 4], 4.0),
         ([9, 4, 2], 3.0),
         ([9, 50, 1, 2, 3, 4, 5], 3.0),

@@ -16,7 +16,7 @@ from runner.job import ModelLimits
 from store.database import open_reader
 from store.read.status import run_started
 from tests.answering import answering
-from tests.commands import Done, command
+from tests.commands import Done, command, summary_of
 from tests.jobs.property_extraction.real_predictions import FREE
 
 GPT_4O = ModelLimits(output_tokens=16_384, context_tokens=128_000)
@@ -198,7 +198,8 @@ def test_the_real_reply_of_146_rows_is_kept_as_far_as_it_goes(
     rules = ("--truth", folder / "gt.csv")
     done, card = run(tmp_path, *words, *rules)
     assert done.code == 0, done.err
-    assert "papers 1 scored (1 truncated)" in done.out
+    own = ("--runs-dir", tmp_path / "runs")
+    assert "papers 1 scored (1 truncated)" in summary_of("r", *own)
     (finding,) = [own for own in card["findings"] if own["code"] == "partial"]
     assert finding["severity"] == "warn"
     (model,) = card["models"].values()

@@ -20,7 +20,7 @@ from jobs.review_benchmark.conclusion_similarity import (
     threshold_from_mismatched,
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from tests.commands import command
+from tests.commands import command, summary_of
 
 WRONG = ("opposite", "hedged")
 
@@ -120,7 +120,7 @@ def test_a_judge_that_is_named_judges(
         *words,
     )
     assert done.code == 0, done.err
-    assert f"Verdicts ({expected}): conclusions compared with" in done.out
+    assert f"Verdicts ({expected}): conclusions compared with" in summary_of("r")
 
 
 LABELS = st.lists(

@@ -235,7 +235,6 @@ def test_recorded_replies_are_read_or_fail_as_they_should(
 def test_a_run_without_inputs_is_one_on_the_sample(tmp_path: Path) -> None:
     done = run(tmp_path, "run", "--model", "baseline/lexical")
     assert "using the sample that ships with review-benchmark" in done.err
-    assert "2/5" in done.out
     assert measured(tmp_path, *COUNTS) == {"baseline/lexical": (39, 35, 26)}
     # all its conclusions are alike by words, and that passes none: one contradicts
     # its authors (grip strength), and two can not be judged
@@ -285,8 +284,7 @@ def test_three_results_of_an_agent_pass_lack_papers_and_exclude_them(
     tmp_path: Path,
 ) -> None:
     words = ("--truth", SAMPLE / "truth", "--results", SAMPLE / "results")
-    done = run(tmp_path, "import", *words)
-    assert "1/3" in done.out
+    run(tmp_path, "import", *words)
     assert measured(tmp_path, *COUNTS) == {"linden": (26, 22, 20)}
     assert lost(tmp_path, "linden") == {
         "not_in_database": {"HUM-3 2009", "HUM-6 2013", "HUM-7 2014", "HUM-12 2019"},

@@ -150,7 +150,7 @@ def test_models_are_compared_by_their_decisions(tmp_path: Path) -> None:
     (pair,) = rows(scoring / "agreement.csv")
     names = ("both_include", "only_a", "only_b", "both_exclude")
     assert sum(int(pair[name]) for name in names) == int(pair["papers"])
-    assert "agreement of the decisions" in siftlog(tmp_path, "compare", "r").out
+    assert "agreement  of the decisions" in siftlog(tmp_path, "compare", "r").out
 
 
 def test_no_answer_of_a_published_review_is_read_as_a_question() -> None:

@@ -180,11 +180,11 @@ def test_a_line_of_json_is_one_line_and_harmless_to_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     key = "a\u009b31m\u2028b\u202ec\x85d\ud800"
-    print_json({"key": key})
+    print_json("siftlog.form/1", {"key": key})
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 1
     assert out.isascii()
-    assert json.loads(out) == {"key": key}
+    assert json.loads(out) == {"schema": "siftlog.form/1", "key": key}
 
 
 def test_a_recording_with_gaps_answers_what_it_holds_and_fails_the_rest(

@@ -156,7 +156,7 @@ def test_a_retry_begins_with_the_tasks_that_are_looked_at(tmp_path: Path) -> Non
         for keys, expression in (
             (("t", "R"), "state:failed"),
             (("slash", *"PMC", "enter", "R"), "PMC"),
-            (("enter", "R"), "task:T-0000001"),
+            (("enter", "R"), "task:1"),
         ):
             await seat.press(pilot, *keys)
             await seat.reckoned(pilot, "retry", filter=expression)

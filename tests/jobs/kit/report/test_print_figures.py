@@ -26,6 +26,7 @@ from jobs.kit.report.plot_marks import (
     RC,
     series_style,
 )
+from runner.score.render import headlines
 from runner.scorecard import (
     Axis,
     Bars,
@@ -207,7 +208,7 @@ def test_no_label_hides_another_at_any_number_of_models(models: int) -> None:
         for path in paths
     ]
     card = Scorecard(models=dict.fromkeys(names, tuple(metrics)), summary="")
-    headline = headline_figure(card)
+    headline = headline_figure(card, headlines(card))
     assert headline is not None
     for figure in (headline, _compared(models)):
         canvas = canvas_of(figure)

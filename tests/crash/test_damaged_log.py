@@ -19,7 +19,7 @@ VERBS = (
     *("status d", "tasks d", "events d", "verify d", "score d", "explain d PMC8000001"),
     *("export d", "export d --format=csv", "export d --format=parquet"),
     *("retry d --filter=state:completed", "resume d", "models d", "limits d"),
-    *("budget d", "pause d --dry-run", "cancel d --dry-run", "estimate --from d"),
+    *("budget d", "pause d --dry-run", "cancel d --dry-run", "estimate d"),
 )
 SCRATCHES = 200 if "SIFTLOG_PROVE" in os.environ else 6
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")

@@ -198,6 +198,7 @@ def test_pauses_of_the_whole_run_are_breaks_and_others_are_not(path: Path) -> No
         [RunPaused(by="b", paused=True)],
         [RunPaused(by="a", paused=False)],
         [RunPaused(by="a", paused=True, stage="ask")],
+        [RunPaused(by="a", paused=False, stage="ask")],
         [RunPaused(by="a", paused=True)],
     ]
     with open_reader(written(path, *course)) as reader:

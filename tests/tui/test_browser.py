@@ -64,7 +64,7 @@ async def browse(url: str) -> None:
             assert await refused(session, url + path, Origin="null")
         where = f"{url}/ws?width=120&height=40"
         async with session.ws_connect(where, headers={"Origin": url}) as socket:
-            await until(socket, b"stages")
+            await until(socket, b"missing")
             for keys, answer in (
                 (":", b"a filter, a theme"),
                 ("about", b"Versions, terminal"),

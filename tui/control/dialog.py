@@ -1,7 +1,8 @@
 """Asks for confirmation, with a preview, before a command is sent.
 
-The focus is on No, so that an extra key does no harm. A choice, a value and the run's
-name are plain fields; `y` counts only once the preview is shown.
+The focus is on No, so that an extra key does no harm; a value that was typed moves it
+to Yes. A choice, a value and the run's name are plain fields; `y` counts only once the
+preview is shown.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class Dialog(Modal[ConfirmedCommand | None]):
         with VerticalScroll(id="dialog", can_focus=False) as box:
             title = f"{self._action.title}: {self._run_id}, {self._run_state}"
             box.border_title = Content(one_line(title, _CELLS))
-            box.border_subtitle = "j/k choose, tab to the fields, y yes, n no"
+            box.border_subtitle = "j/k choose, enter ends a field, y yes, n no"
             yield OptionList(
                 *(Option(self._choice_line(at)) for at in range(len(self._choices))),
                 id="choices",
@@ -183,10 +184,17 @@ class Dialog(Modal[ConfirmedCommand | None]):
             self._take(at)
 
     @on(OptionList.OptionSelected, "#choices")
-    @on(Input.Submitted, "#value")
     def _go_on(self) -> None:
-        """Focus the answers: a choice or a value alone is none."""
+        """Focus the answers: a choice alone is none."""
         self.set_focus(self.query_one("#no", Button))
+
+    @on(Input.Submitted, "#value")
+    def _take_value(self) -> None:
+        """Focus Yes after a valid value, which is deliberate; else stay here."""
+        if self._typed != self._reckoned:
+            self._reckon()
+        if self._payload is not None:
+            self.set_focus(self.query_one("#yes", Button))
 
     def on_key(self, event: Key) -> None:
         """Start the value with a digit, whatever has the focus."""

@@ -11,7 +11,7 @@ from textual.content import Content
 from store.fold_state import US_PER_S
 from store.read.forecast import StageForecast, rough_duration, time_left_text
 from store.read.history import LatencyCourse, RecentLatencies
-from store.read.live import AT_WORK, Latencies
+from store.read.live import AT_WORK, RECENT, Latencies
 from store.task import TaskState
 from tui.render import pace
 from tui.render.charts import PlotAxis, bar, columns_in, plot
@@ -34,6 +34,7 @@ from tui.sources.run_snapshot import ENDED, RunSnapshot
 BAR = 4
 """Minimum length of a bar."""
 LONGEST = 40
+SECONDS_PER_MINUTE = 60
 ROOMY_STAGES = 80
 """Cells from which columns have a gap of two cells."""
 _NEXT = 9
@@ -195,6 +196,12 @@ def rate_words(snapshot: RunSnapshot) -> str:
     return UNKNOWN if a_second is None else f"{amount(60 * a_second)}/min"
 
 
+def rate_window(snapshot: RunSnapshot) -> str:
+    """Describe the time that current rates cover."""
+    is_young = snapshot.age_s(snapshot.created_us) < SECONDS_PER_MINUTE * RECENT
+    return "so far" if is_young else f"last {RECENT} min"
+
+
 def rate(snapshot: RunSnapshot, room: Room) -> Content:
     """Draw tasks completed per minute over the age of the run; tokens if tall."""
     about = [_rate_line(snapshot)]
@@ -245,7 +252,6 @@ def still(room: Room) -> Room:
 
 
 def _rate_line(snapshot: RunSnapshot) -> str:
-    window = snapshot.recent_minutes
     if snapshot.rate is None:
         words = rate_words(snapshot)
         if words != UNKNOWN:
@@ -253,7 +259,7 @@ def _rate_line(snapshot: RunSnapshot) -> str:
         return _no_rate_reason(snapshot)
     share = "" if snapshot.of_best is None else f", {percent(snapshot.of_best)} of best"
     best = "" if snapshot.facts.best is None else " (line)"
-    return f"{rate_words(snapshot)}, last {window} min{share}{best}"
+    return f"{rate_words(snapshot)}, {rate_window(snapshot)}{share}{best}"
 
 
 def _token_words(snapshot: RunSnapshot) -> str:
@@ -342,7 +348,7 @@ def cost(snapshot: RunSnapshot, room: Room) -> Content:
     budget, spent = status.budget_usd, status.cost_usd
     lines: list[str | Content] = [f"cost {money(spent)}"]
     if hourly is not None:
-        window = f"last {snapshot.recent_minutes} min"
+        window = rate_window(snapshot)
         lines = [f"cost {money(spent)} · {money(hourly)}/h, {window}"]
     projected = snapshot.comes_to_usd
     if projected is not None:

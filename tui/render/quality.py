@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from textual.content import Content
 
-from tui.render.format import UNKNOWN, count, percent, tight
+from tui.render.format import UNKNOWN, count, tight
 from tui.render.layout import MUTED, PanelColumn, Room, lines_of, one_line, table_lines
 from tui.render.models import names_of, term
 from tui.sources.run_snapshot import RunSnapshot
@@ -51,10 +51,14 @@ class FaultShare:
             return Content.styled(UNKNOWN.rjust(_SHARE), MUTED)
         if self.is_few:
             return Content.styled(TOO_FEW.rjust(_SHARE), MUTED)
-        text = percent(self.share, tenths=True)
+        text = _percentage(self.share)
         if self.is_warning:
             return Content.styled(f"{stalled} {text}".rjust(_SHARE), _WARNING)
         return Content(text.rjust(_SHARE))
+
+
+def _percentage(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 _WARNING = "$state-waiting bold"
@@ -130,7 +134,7 @@ def warnings(snapshot: RunSnapshot) -> Iterator[str]:
                 noun = "quotes and values" if fault.fault == "ungrounded" else "replies"
                 noun = "tasks" if fault.fault == "failed" else noun
                 yield (
-                    f"warning: {row.name}: {percent(fault.share, tenths=True)} of "
+                    f"warning: {row.name}: {_percentage(fault.share or 0.0)} of "
                     f"{count(fault.n)} {noun} {fault.fault}"
                 )
 

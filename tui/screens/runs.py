@@ -398,7 +398,8 @@ class RunsScreen(Screen[None]):
         self._draw()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Open the selected run."""
+        """Open the selected run, on which the cursor then stays."""
+        self._is_settled = True
         self.post_message(self.Opened(self._visible_runs[event.option_index].folder))
 
     def action_open(self) -> None:

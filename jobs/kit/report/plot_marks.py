@@ -304,7 +304,8 @@ class PanelPainter:
             markersize=MARKER_PT.get(mark_style.marker, 5.5),
             markeredgecolor="white",
             markeredgewidth=0.6,
-            clip_on=False,
+            # without a point, what is not clipped would leave the panel no room
+            clip_on=not any(map(math.isfinite, x)),
             label=legend_label(mark.label),
             zorder=3,
         )

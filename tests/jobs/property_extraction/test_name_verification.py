@@ -24,7 +24,7 @@ from jobs.property_extraction.name_pairs import (
 from jobs.property_extraction.name_verification import NameVerification
 from jobs.property_extraction.score_name_verification import figures
 from runner.scorecard import Stack
-from tests.commands import Done, command
+from tests.commands import Done, command, summary_of
 from tests.csv_files import rows, write_csv
 
 COLUMNS = ["pred_name", "gt_name", "is_match", "reason", "model", "count", "avg_sim"]
@@ -294,7 +294,9 @@ def test_of_a_longer_list_the_new_pairs_alone_are_asked_about(runs: Path) -> Non
         *("run", "property-extraction", "--mode", "verify", "--candidates", longer),
         *("--verdicts", first, "--runs-dir", runs, "--run-id", "w", "--no-report"),
     )
-    assert "\nNames verified: 4 pairs, 1 equal, 2 verified before\n" in done.out
+    assert done.code == 0, done.err
+    summary = summary_of("w", "--runs-dir", runs)
+    assert "Names verified: 4 pairs, 1 equal, 2 verified before\n" in summary
     assert command("tasks", "w", "--runs-dir", runs).out.count("completed") == 1
 
 

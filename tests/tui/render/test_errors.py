@@ -180,5 +180,5 @@ def test_runs_are_sorted_counted_and_found_by_their_state(live: RunSnapshot) -> 
     lines = about(runs[-1])
     assert lines[0] == "busy · sample-job 1"
     assert lines[1].startswith(
-        "2 tasks done · 6 remaining · failed 1 (12.5 %) · waiting 1"
+        "2 tasks done · 8 remaining · failed 1 (12.5 %) · waiting 1"
     )

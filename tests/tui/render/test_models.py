@@ -118,7 +118,7 @@ def test_before_the_first_whole_minute_nothing_is_known_of_rates(
 def test_money_is_told_with_its_rate_and_its_budget(live: RunSnapshot) -> None:
     seen = with_status(busy(live, rpm=None, tpm=None), budget_usd=2.0)
     text = drawn(progress.cost, seen)
-    assert "$0.7500 · $7.50/h, last 2 min" in text
+    assert "$0.7500 · $7.50/h, so far" in text
     assert "of $2.00" in text
 
 

@@ -112,7 +112,7 @@ COMMANDS = (
     "cancel", "retry", "commands", "limits", "budget", "export", "bundle", "merge",
     "verify", "cache", "cache list", "cache prune", "prompts", "models", "jobs",
     "doctor", "compare", "diff", "history", "report", "run-all", "serve", "watch",
-    "new", "show",
+    "new", "show", "rm", "completion",
 )  # fmt: skip
 
 

@@ -226,6 +226,8 @@ class RunView:
 def line_parts(figures: ProgressFigures) -> list[str]:
     """Return the parts of a progress line, the most important first."""
     parts = [share_text(figures.progress.share), progress_text(figures.progress)]
+    # before the rate, which a pause explains
+    parts += figures.pauses
     if figures.rate:
         parts.append(rate_text(figures.rate))
     if figures.left is not None and figures.left.expected:
@@ -234,7 +236,6 @@ def line_parts(figures: ProgressFigures) -> list[str]:
     if figures.cost_usd or budget is not None:
         of = "" if budget is None else f" of {dollars(budget)}"
         parts.append(f"{dollars(figures.cost_usd)}{of}")
-    parts += figures.pauses
     parts += [f"{count:,} {label}" for label, count in figures.counts.items() if count]
     if figures.billable_usd:
         parts.append(f"{dollars(figures.billable_usd)} may still be billed")

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from jobs.kit.charts import MOST_HEADLINES
+from jobs.kit.report.headline import MOST_HEADLINES
 from runner.table_rendering import format_number
 from store.notable import MOST
 from tests.contract.jobs.jobs import JobCase, SampleRun, SampleRuns

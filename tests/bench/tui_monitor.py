@@ -36,7 +36,7 @@ STARTS = 7
 KEYS = 40
 JUMPS = 400
 #: Of a task that failed and is far below the first page of all tasks.
-FAR_FAILED = b"0000700"
+FAR_FAILED = b" 700 "
 
 
 def measure(quick: bool) -> list[Row]:
@@ -120,7 +120,7 @@ class _Bench:
         seen.until(self._folder.run_id.encode())
         seen.settled()
         seen.type("t")
-        seen.until(b"0000003")
+        seen.until(b"TASKS ")
         seen.settled()
 
     def live(self) -> list[Row]:
@@ -180,7 +180,7 @@ class _Bench:
                 seen.watched(self._seconds)
             looked = seen.rss_mib()
             seen.type("t")
-            seen.until(b"0000003")
+            seen.until(b"TASKS ")
             for _ in range(JUMPS // 2):
                 for key in "Gg":
                     seen.type(key)

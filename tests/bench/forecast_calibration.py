@@ -19,7 +19,8 @@ from statistics import median
 from time import process_time
 
 from tests.bench.row import Row
-from tests.bench.simulated_courses import SimulatedCourse, looks, scenario
+from tests.bench.simulated_courses import SimulatedCourse, looks
+from tests.bench.simulated_scenarios import scenario
 from tests.bench.verdict import most, shown
 
 TARGET = "forecast"

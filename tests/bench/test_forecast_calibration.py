@@ -5,7 +5,8 @@ from __future__ import annotations
 from statistics import median
 
 from tests.bench.forecast_calibration import by_share, calibrate, covered
-from tests.bench.simulated_courses import SimulatedCourse, looks, scenario
+from tests.bench.simulated_courses import SimulatedCourse, looks
+from tests.bench.simulated_scenarios import scenario
 
 SEEDS = range(9_000, 9_030)
 

@@ -117,7 +117,7 @@ class StatedProbabilities:
         # exact sums: the order of records changes no digit
         order = np.argsort(self.review, kind="stable")
         ends = np.searchsorted(self.review[order], np.arange(1, self.reviews))
-        sums = [math.fsum(own) for own in np.split(weights[order], ends)]
+        sums = [math.fsum(part) for part in np.split(weights[order], ends)]
         return np.array(sums[: self.reviews], dtype=np.float64)
 
 

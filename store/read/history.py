@@ -191,7 +191,8 @@ class AnswerTail:
     def __init__(self) -> None:
         self._seq = 0
         self._answers: deque[tuple[int, str, float]] = deque(maxlen=LATENCY_WINDOW)
-        self._failure: RepeatedFailure | None = None
+        self._failed: tuple[int, AttemptFailed] | None = None  # the last one, its time
+        self._times = 0  # that it came without another one in between
         self._course: LatencyCourse | None = None
 
     def read(self, conn: sqlite3.Connection) -> RecentAnswers:
@@ -204,24 +205,31 @@ class AnswerTail:
                 case AttemptAnswered(cached=False, latency_ms=float(latency_ms)):
                     self._answers.append((ts_us, model, latency_ms))
                 case AttemptFailed() as failed:
-                    self._failed(ts_us, failed)
+                    self._count(ts_us, failed)
                 case _:
                     pass
         self._seq = last
         return self._recent_answers()
 
-    def _failed(self, ts_us: int, failed: AttemptFailed) -> None:
-        before = self._failure
-        is_same = before is not None and (before.error, before.message) == (
+    def _count(self, ts_us: int, failed: AttemptFailed) -> None:
+        before = self._failed
+        is_same = before is not None and (before[1].error, before[1].message) == (
             failed.error,
             failed.message,
         )
-        self._failure = RepeatedFailure(
-            n=before.n + 1 if before and is_same else 1,
+        self._times = self._times + 1 if is_same else 1
+        self._failed = ts_us, failed
+
+    def _failure(self) -> RepeatedFailure | None:
+        if self._failed is None:
+            return None
+        at_us, failed = self._failed
+        return RepeatedFailure(
+            n=self._times,
             task=failed.task,
             error=failed.error,
             message=failed.message,
-            at_us=ts_us,
+            at_us=at_us,
         )
 
     def _recent_answers(self) -> RecentAnswers:
@@ -234,7 +242,7 @@ class AnswerTail:
             since_us=self._answers[0][0] if self._answers else None,
             until_us=self._answers[-1][0] if self._answers else None,
             models=tuple(_recent(model, by_model[model]) for model in sorted(by_model)),
-            failure=self._failure,
+            failure=self._failure(),
             course=self._course,
         )
 

@@ -25,7 +25,7 @@ from store.database import SQL, UNION, is_union, read_transaction
 from store.fold_state import US_PER_MINUTE, RunState
 from store.log.interface import Heartbeat
 from store.read.forecast import Forecast, ForecastInterval, Progress
-from store.read.status import Status, liveness, percentile_ms, status
+from store.read.status import Status, liveness, percentiles_ms, status
 from store.read.time_left import ModelLimit, ObservedWork, time_left
 from store.slices import ALL, Slices
 from store.task import TaskState, usd
@@ -126,7 +126,7 @@ def latencies(conn: sqlite3.Connection) -> tuple[Latencies, ...]:
     by_model = []
     for model, group in groupby(rows, itemgetter(0)):
         buckets = [(bucket, n) for _, bucket, n in group]
-        p50, p95, p99 = (percentile_ms(buckets, share) for share in (0.5, 0.95, 0.99))
+        p50, p95, p99 = percentiles_ms(buckets, (0.5, 0.95, 0.99))
         by_model.append(Latencies(model=model, p50_ms=p50, p95_ms=p95, p99_ms=p99))
     return tuple(by_model)
 

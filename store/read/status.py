@@ -6,9 +6,11 @@ Reading it costs the same for ten tasks and ten million.
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from operator import itemgetter
 
 from store.database import SQL
@@ -482,7 +484,7 @@ def status(conn: sqlite3.Connection) -> Status:
             heartbeat_us=None if heartbeat is None else heartbeat.at_us,
             success_us=run.success_us,
             running=states[TaskState.RUNNING],
-            p95_ms=percentile_ms(conn.execute(SQL["latencies"]).fetchall(), 0.95),
+            p95_ms=percentiles_ms(conn.execute(SQL["latencies"]).fetchall(), [0.95])[0],
             batches=batches.count,
         ),
         why=run.phase_why,
@@ -546,21 +548,23 @@ def _queue_counts(rows: Iterable[tuple[str, str, int, int]]) -> tuple[QueueCount
     )
 
 
-def percentile_ms(buckets: Iterable[tuple[int, int]], share: float) -> float | None:
-    """Return the latency below which *share* of the answers are, to the bucket's 2 %.
+def percentiles_ms(
+    buckets: Sequence[tuple[int, int]], shares: Sequence[float]
+) -> list[float | None]:
+    """Return latencies below which *shares* of the answers are, to the bucket's 2 %.
 
     Args:
         buckets: (bucket, count) in ascending order.
-        share: such as 0.95.
+        shares: such as 0.95.
+
+    Returns:
+        One for each share; None: there is no answer.
     """
-    counted = list(buckets)
-    rank = share * sum(n for _, n in counted)
-    seen = 0
-    for bucket, n in counted:
-        seen += n
-        if seen >= rank:
-            return float(BUCKET_RATIO ** (bucket + 1))
-    return None
+    if not buckets:
+        return [None] * len(shares)
+    seen = list(accumulate(n for _, n in buckets))
+    found = (bisect_left(seen, share * seen[-1]) for share in shares)
+    return [float(BUCKET_RATIO ** (buckets[at][0] + 1)) for at in found]
 
 
 UNITS: Mapping[str, str] = {

@@ -528,7 +528,8 @@ ORDER BY e.seq;
 -- name: completions
 SELECT e.ts_us / 1000000 AS second, count(*), coalesce(sum(t.cost_pico), 0)
 FROM task AS t JOIN event AS e ON e.seq = t.updated_seq
-WHERE t.updated_seq > ? AND t.updated_seq <= ? AND t.state = 3
+-- "+": the index by state would find all completed tasks of the run
+WHERE t.updated_seq > ? AND t.updated_seq <= ? AND +t.state = 3
 GROUP BY second ORDER BY second;
 -- name: next_retries
 SELECT stage, model, min(not_before_us) FROM tasks

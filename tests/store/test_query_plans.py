@@ -123,6 +123,13 @@ def test_the_last_minutes_are_read_without_the_earlier_ones(
     assert "USING INDEX minute_t (t>?)" in found
 
 
+def test_new_completions_are_read_without_the_earlier_ones(
+    large: sqlite3.Connection,
+) -> None:
+    found = _plan(large, SQL["completions"], (100, 200))
+    assert "task_updated (updated_seq>? AND updated_seq<?)" in found
+
+
 @pytest.mark.parametrize(
     "expression",
     ["", "state:failed", "err:Timeout", "stage:judge model:m", "item:x", "cost>1"],

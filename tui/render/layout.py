@@ -10,13 +10,13 @@ text, whatever its content.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len, get_character_cell_size
-from textual.content import Content
+from textual.content import Content, Span
 
 from store.printable import printable
 from tui.render.glyphs import Glyphs
@@ -152,14 +152,12 @@ def table_lines(
     lines = [_led(Content.styled(head, MUTED), " ", room)]
     visible_rows = visible(len(rows), room)
     for at in visible_rows:
-        cells: list[Content] = []
-        for text, column in zip(rows[at], columns, strict=True):
-            cells += [Content(gap)] if cells else []
-            cells.append(
-                Content(_cell(text, column)) if isinstance(text, str) else text
-            )
+        cells = [
+            _cell(text, column) if isinstance(text, str) else text
+            for text, column in zip(rows[at], columns, strict=True)
+        ]
         is_current = at == room.cursor
-        line = Content.assemble(*cells)
+        line = _joined(cells, gap)
         sign = room.glyphs.cursor if is_current else " "
         lines.append(_led(line.stylize("bold") if is_current else line, sign, room))
     if len(visible_rows) < len(rows):
@@ -168,6 +166,20 @@ def table_lines(
             more = f"{visible_rows.start + 1} to {visible_rows.stop} of {len(rows)}"
         lines.append(_led(Content.styled(more, MUTED), " ", room))
     return Content("\n").join(lines)
+
+
+def _joined(cells: Iterable[str | Content], gap: str) -> Content:
+    """Join cells, in a fifth of the time of `Content.join`: most have no style."""
+    texts: list[str] = []
+    spans: list[Span] = []
+    at = 0
+    for cell in cells:
+        text = cell if isinstance(cell, str) else cell.plain
+        if isinstance(cell, Content):
+            spans += [Span(s.start + at, s.end + at, s.style) for s in cell.spans]
+        texts.append(text)
+        at += len(text) + len(gap)
+    return Content(gap.join(texts), spans)
 
 
 def visible(rows: int, room: Room) -> range:

@@ -5,7 +5,7 @@ Most refreshes change a few digits of a panel; whole panels are ten times the by
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Generic, TypeAlias, TypeVar
 
@@ -25,30 +25,25 @@ Sign: TypeAlias = tuple[str, tuple[object, ...]]
 """A character, and its styles."""
 
 
-def changes(old: Content, new: Content, width: int) -> list[Region]:
-    """Return the changed parts of a left-aligned drawing of *width* cells.
-
-    Returns none if lines may be wrapped: then everything changed.
-    """
-    pairs = list(zip_longest(_lines(old), _lines(new), fillvalue=Content()))
-    if any(line.cell_length > width for pair in pairs for line in pair):
-        return []
+def changes(old: Sequence[Content], new: Sequence[Content], width: int) -> list[Region]:
+    """Return the changed parts of left-aligned lines in *width* cells."""
     return [
         Region(first, y, end - first, 1)
-        for y, (before, after) in enumerate(pairs)
+        for y, (before, after) in enumerate(zip_longest(old, new, fillvalue=Content()))
         if not after.is_same(before)
         for first, end in (_between(before, after, width),)
         if end > first
     ]
 
 
-def _lines(content: Content) -> list[Content]:
-    return list(content.split("\n", allow_blank=True))
-
-
 def _between(before: Content, after: Content, width: int) -> tuple[int, int]:
     """Return the cells from the first to after the last difference."""
-    old, new = _signs(before), _signs(after)
+    old: Sequence[object]
+    new: Sequence[object]
+    if before.spans == after.spans and len(before.plain) == len(after.plain):
+        old, new = before.plain, after.plain
+    else:
+        old, new = _signs(before), _signs(after)
     same = _shared(old, new)
     first = cell_len(after.plain[:same])
     if before.cell_length != after.cell_length:
@@ -65,7 +60,7 @@ def _signs(line: Content) -> list[Sign]:
     return list(zip(line.plain, styles, strict=True))
 
 
-def _shared(old: list[Sign], new: list[Sign]) -> int:
+def _shared(old: Sequence[object], new: Sequence[object]) -> int:
     """Return the length of the common prefix."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(old), len(new)))
@@ -75,26 +70,62 @@ _T = TypeVar("_T")
 
 
 class TextBlock(Static):
-    """A line or a paragraph of text, with a height set by the style sheet."""
+    """A line or a paragraph of text, with a height set by the style sheet.
+
+    Lines that fit are drawn one at a time: Textual would draw all of them for each
+    change, with the position of every piece of text, which only a selection needs.
+    """
+
+    ALLOW_SELECT = False  # a terminal's own selection works everywhere
 
     def __init__(self, name: str, glyphs: Glyphs) -> None:
         super().__init__(id=name, markup=False)
         self._glyphs = glyphs
         self._content: Content | None = None
+        self._drawn: Sequence[Content] = ()
+        self._longest = 0  # cells of its longest line
 
     def render(self) -> Content:
         """Return the text."""
         return self._content or Content()
 
+    def render_line(self, y: int) -> Strip:
+        """Render a line of the text."""
+        width = self.size.width
+        if not self._fits(width):
+            return super().render_line(y)
+        style = self.visual_style
+        if y >= len(self._drawn):
+            return Strip.blank(width, style.rich_style)
+        line = self._drawn[y]
+        segments = [
+            Segment(text, (style + text_style).rich_style)
+            for text, text_style in line.render(style, end="")
+        ]
+        return Strip(segments, line.cell_length).adjust_cell_length(
+            width, style.rich_style
+        )
+
+    def _fits(self, width: int) -> bool:
+        """Return whether the text is left-aligned, and none of its lines is wrapped."""
+        is_left = self.styles.text_align in {"left", "start"}
+        return is_left and self._longest <= width
+
     def say(self, words: str | Content) -> None:
         """Show *words*; only changes are sent."""
         content = Content(words) if isinstance(words, str) else words
         content = substitute_glyphs(self._glyphs, content)
-        before, self._content = self._content, content
-        if before is None or self.styles.text_align not in {"left", "start"}:
+        if self._content is not None and content.is_same(self._content):
+            return
+        width = self.size.width
+        before, did_fit = self._drawn, self._fits(width)
+        self._content = content
+        self._drawn = content.split("\n", allow_blank=True)
+        self._longest = max(line.cell_length for line in self._drawn)
+        if did_fit and self._fits(width):
+            self.refresh(*changes(before, self._drawn, width))
+        else:
             self.refresh()
-        elif not content.is_same(before):
-            self.refresh(*changes(before, content, self.content_size.width))
 
 
 class TooSmall(TextBlock):

@@ -9,6 +9,8 @@ parsed as markup.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, ClassVar, Generic
 
 from rich.cells import cell_len
@@ -328,14 +330,18 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
             return line.adjust_cell_length(width, self._style("row"))
         row = self._pages.row(position)
         is_cursor = position == self._cursor
-        segments = [self._sign(is_cursor=is_cursor)]
-        segments += self._dots() if row is None else self._cells(row)
+        cells = [(self._sign(is_cursor=is_cursor), "row")]
+        cells += [self._dots()] if row is None else self._cells(row)
         if is_cursor:
             # one style for the whole line: a tone may be illegible on its background
-            style = self._style("cursor")
-            segments = [Segment(segment.text, style) for segment in segments]
+            cells = [(text, "cursor") for text, _ in cells]
+        # cells of a style in one segment: each segment takes time to draw
+        segments = [
+            Segment("".join(text for text, _ in together), self._style(tone))
+            for tone, together in groupby(cells, itemgetter(1))
+        ]
         return Strip(segments).adjust_cell_length(
-            width, self._style("cursor") if is_cursor else self._style("row")
+            width, self._style("cursor" if is_cursor else "row")
         )
 
     def _explained(self, at: int, cells: int) -> str:
@@ -358,27 +364,28 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         line = " " * _MARGIN + (" " * COLUMN_GAP).join(titles)
         return Strip([Segment(line, style)]).adjust_cell_length(width, style)
 
-    def _sign(self, *, is_cursor: bool) -> Segment:
+    def _sign(self, *, is_cursor: bool) -> str:
         sign = self._glyphs.cursor if is_cursor else " "
-        return Segment(f" {sign} ", self._style("row"))
+        return f" {sign} "
 
-    def _dots(self) -> list[Segment]:
-        return [Segment(self._glyphs.loading * 3, self._style("dim"))]
+    def _dots(self) -> tuple[str, str]:
+        return self._glyphs.loading * 3, "dim"
 
-    def _cells(self, row: RowT) -> list[Segment]:
-        segments = []
+    def _cells(self, row: RowT) -> list[tuple[str, str]]:
+        """Return the text of each cell with its gap, and the name of its style."""
+        cells = []
         gap = " " * COLUMN_GAP
         for column in self._fitted:
             tone = column.tone(row) if column.tone else ""
             text = clip(column.text(row), column.width, is_right=column.is_right)
-            text = displayable_text(self._glyphs, text)
-            # cell and gap in one segment: half as many segments to draw
-            segments.append(Segment(text + gap, self._style(tone or "row")))
-        return segments
+            cells.append((displayable_text(self._glyphs, text) + gap, tone or "row"))
+        return cells
 
 
 def _cells(text: str, most: int) -> int:
     """Return the cells of a text, at most *most*, without reading the rest."""
+    if text.isascii():
+        return min(most, len(text))
     return min(most, cell_len(text[: most + 1]))
 
 
@@ -404,10 +411,10 @@ class GroupedTable(PagedTable[RowT]):
         super().__init__(columns, glyphs, id=id)
         self._heading = heading
 
-    def _cells(self, row: RowT) -> list[Segment]:
+    def _cells(self, row: RowT) -> list[tuple[str, str]]:
         heading = self._heading(row)
         if not heading:
             return super()._cells(row)
         width = sum(column.width + COLUMN_GAP for column in self._fitted) - COLUMN_GAP
         text = displayable_text(self._glyphs, clip(heading, max(0, width)))
-        return [Segment(text, self._style("head"))]
+        return [(text, "head")]

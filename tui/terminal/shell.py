@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -284,6 +283,8 @@ def about(
         seen: that run.
         is_read_only: whether commands are disabled.
     """
+    from importlib.metadata import version  # noqa: PLC0415 - slow to import
+
     size = app.size
     facts = {
         "siftlog": version("siftlog"),

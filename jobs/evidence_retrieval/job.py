@@ -11,6 +11,7 @@ from jobs.evidence_retrieval.plan import (
     needed_tasks,
     plan,
     post_of,
+    titles,
 )
 from jobs.evidence_retrieval.prompts import request
 from jobs.evidence_retrieval.settings import EVERYDAY, PROFILES, EvidenceSettings
@@ -37,6 +38,7 @@ class EvidenceRetrieval(Job):
     plan = staticmethod(plan)
     reaches = staticmethod(needed_tasks)
     item = staticmethod(post_of)
+    titles = staticmethod(titles)
     request = staticmethod(request)
     follow_up = staticmethod(follow_up)
     baseline = staticmethod(baseline)

@@ -135,6 +135,12 @@ def plan(dataset: EvidenceDataset) -> Iterator[TaskSpec]:
             yield from (post_tasks.rerank(criterion) for criterion in dataset.criteria)
 
 
+def titles(dataset: EvidenceDataset) -> Iterator[tuple[str, str]]:
+    """The posts with their first sentences: posts have no titles."""
+    for post in dataset.posts:
+        yield post.id, post.sentences[0].text if post.sentences else ""
+
+
 def post_of(dataset: EvidenceDataset, spec: TaskSpec) -> str:
     """The id of the post that a first-stage spec is about."""
     is_whole = spec.stage == "assess" and dataset.settings.batch == "post"

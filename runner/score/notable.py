@@ -7,8 +7,9 @@ read from the log: the end of the prompt, each reply, and its quotes in the pape
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from runner.errors import RunnerError
@@ -22,6 +23,7 @@ from store.notable import NotableRanking, RankedItem, RankedVerdict, UnparsedCou
 from store.read.course import work_times
 from store.tables import reply, tasks_numbered
 from store.task import TaskRow
+from store.titles import read_titles
 
 PROMPT_CHARS: Final = 500
 """Characters of the end of a prompt."""
@@ -59,6 +61,7 @@ class NotableItem:
     """An item that a reader should look at."""
 
     key: str
+    title: str  #: of the item; empty: it has none
     stage: str
     part: str  #: of the item, such as a field; empty: all of it
     reasons: tuple[str, ...]  #: in words, the most telling first
@@ -85,17 +88,23 @@ def run_times(reader: sqlite3.Connection, through_seq: int) -> RunTimes | None:
 
 
 def notable_answers(
-    ranking: NotableRanking, reader: sqlite3.Connection, job: Job, dataset: Dataset
+    ranking: NotableRanking,
+    reader: sqlite3.Connection,
+    titles: Path,
+    job: Job,
+    dataset: Dataset,
 ) -> NotableAnswers:
     """Read the texts of the items of a ranking.
 
     Args:
         ranking: of the scoring.
         reader: of the log as the scoring read it.
+        titles: the database of the run's titles; it may be absent.
         job: of the run.
         dataset: its data.
     """
-    texts = _TextReader(reader, job, dataset)
+    found = read_titles(titles, {item.key for item in ranking.items})
+    texts = _TextReader(reader, found, job, dataset)
     return NotableAnswers(
         items=tuple(texts.item(ranked) for ranked in ranking.items),
         counts=ranking.counts,
@@ -106,8 +115,15 @@ def notable_answers(
 class _TextReader:
     """Reads prompts, replies and quotes of tasks."""
 
-    def __init__(self, reader: sqlite3.Connection, job: Job, dataset: Dataset) -> None:
+    def __init__(
+        self,
+        reader: sqlite3.Connection,
+        titles: Mapping[str, str],
+        job: Job,
+        dataset: Dataset,
+    ) -> None:
         self._reader = reader
+        self._titles = titles
         self._job = job
         self._dataset = dataset
         self._stages = {stage.name: stage for stage in job.stages}
@@ -122,6 +138,7 @@ class _TextReader:
         prompt, is_sent = self._prompt([rows[n] for n in numbers if n in rows])
         return NotableItem(
             key=ranked.key,
+            title=self._titles.get(ranked.key, ""),
             stage=ranked.stage,
             part=ranked.part,
             reasons=ranked.reasons,

@@ -329,6 +329,7 @@ def redraw(
                 settings,
                 repeated,
                 items,
+                titles=folder.titles,
                 figures=figures,
             )
             write_reports(draft, report_source)

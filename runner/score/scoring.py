@@ -280,7 +280,13 @@ async def score_run(
             write_files(draft, result.scorecard, result.content, operations, items)
             if items is not None:
                 report_source = reported(
-                    job, reader, settings, result, items, figures=figures
+                    job,
+                    reader,
+                    settings,
+                    result,
+                    items,
+                    titles=folder.titles,
+                    figures=figures,
                 )
                 result = replace(result, findings=write_reports(draft, report_source))
             async with await SqliteLog.open(
@@ -402,6 +408,7 @@ def reported(
     scoring: Scoring,
     items: NotableItems,
     *,
+    titles: Path,
     figures: Sequence[FigureFormat],
 ) -> ReportSource:
     """Return the input of reports on a scoring.
@@ -412,6 +419,7 @@ def reported(
         settings: the settings of the scoring.
         scoring: the scoring.
         items: which have watched its verdicts.
+        titles: the database of the run's titles; it may be absent.
         figures: formats of the files of figures; empty: `FIGURE_FORMATS`.
     """
     first = run_started(reader)
@@ -432,7 +440,7 @@ def reported(
         settings=settings,
         description=tuple(filter(None, description)),
         times=run_times(reader, scoring.seq),
-        notable=notable_answers(items.ranking(), reader, job, scoring.dataset),
+        notable=notable_answers(items.ranking(), reader, titles, job, scoring.dataset),
         has_explain=type(job).explain is not Job.explain,
     )
 

@@ -45,6 +45,7 @@ def _item(number: int, item: NotableItem, reported: ReportSource) -> Element:
     part = f", {item.part}" if item.part else ""
     summary = (
         element("span", f"{number}. {item.key}{part}", class_="name"),
+        element("span", item.title, class_="title") if item.title else "",
         element("span", "; ".join(item.reasons), class_="why"),
         element("span", _answers(item), class_="why"),
     )

@@ -12,6 +12,8 @@ import pytest
 from jobs.kit.report.headline import MOST_HEADLINES
 from runner.table_rendering import format_number
 from store.notable import MOST
+from store.runs import RunFolder
+from store.titles import read_titles
 from tests.contract.jobs.jobs import JobCase, SampleRun, SampleRuns
 from tests.jobs.kit.report.reported import Page
 
@@ -147,3 +149,20 @@ def test_a_report_drawn_again_is_the_same_bytes(made: SampleRun, text: str) -> N
     done = made.command("report", "--rebuild", "--scoring", 1)
     assert done.code == 0, done.err
     assert (made.scoring() / "report.html").read_text("utf-8") == text
+
+
+def test_items_have_the_titles_that_the_run_knows(made: SampleRun, text: str) -> None:
+    shown = re.findall(r'<span class="title">(.*?)</span>', text)
+    folder = RunFolder(made.runs / made.name)
+    keys = _keys(text)
+    known = read_titles(folder.titles, keys)
+    assert known or not folder.titles.exists()
+    assert len(shown) == sum(key in known for key in keys)
+    assert {Page(f"<p>{title}</p>").text for title in shown} <= {
+        " ".join(title.split()) for title in known.values()
+    }
+
+
+def _keys(text: str) -> list[str]:
+    commands = re.findall(r"In full: <code>siftlog (.*?)</code>", text)
+    return [shlex.split(html.unescape(command))[2] for command in commands]

@@ -167,7 +167,7 @@ def _show_scoring(
 ) -> None:
     """Print the tables for print; or all of the summary, the files, next commands."""
     from runner.cli.run_steps import CLOCK
-    from runner.cli.status_page import closing_facts, next_commands
+    from runner.cli.status_page import closing_facts
     from runner.score.render import (
         overview,
         print_tables,
@@ -178,6 +178,7 @@ def _show_scoring(
     from runner.table_rendering import typeset
     from store.database import open_reader
     from store.read.live import live_status
+    from store.read.next_steps import next_commands
 
     card = run_scoring.scorecard
     if output.form != "text":
@@ -193,7 +194,7 @@ def _show_scoring(
         *severe_findings(card, card.summary),
         *map(severe_line, run_scoring.findings),
     )
-    commands = next_commands(seen, result_of(card), folder.run_id)
+    commands = next_commands(seen, folder.run_id, result_of(card).explain)
     print_text(as_text(closing_facts(findings, run_scoring.folder, commands)))
 
 

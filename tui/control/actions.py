@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from store.control import CommandRecord, Payload
+from store.document import plural
 from store.read.status import ObservedLimits, Pause
 from tui.render.format import amount
 from tui.sources.run_snapshot import ENDED, RunSnapshot
@@ -227,7 +228,7 @@ def _scoring(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
     if seen.is_alive or not answers:
         return ()  # a live run is scored in part, and nothing is recorded
     effect = (
-        f"{answers:,} answers would be scored again with the installed "
+        f"{plural(answers, 'answer')} would be scored again with the installed "
         "versions of siftlog and the job, and the scoring added to the "
         "earlier ones. Leaving the monitor stops it."
     )

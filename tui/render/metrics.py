@@ -269,6 +269,17 @@ def headline(headline_state: HeadlineState, room: Room) -> Content:
     return Content("\n").join(lines)
 
 
+def headline_by_model(headline_state: HeadlineState, room: Room) -> Content:
+    """Draw a line about the source, and the metrics with the models side by side."""
+    inner = replace(room, width=room.width - 1, height=room.height - 1)
+    source_line = _aside(provenance(headline_state), inner)
+    scores = headline_state.reckoning.headline
+    if scores is None or not scores.metrics:
+        return source_line
+    lines = headline_table(scores, inner)
+    return Content("\n").join([source_line, *(Content(" ") + line for line in lines)])
+
+
 def _aside(words: str, room: Room) -> Content:
     return Content.styled(f" {one_line(words, room.width)}", MUTED)
 

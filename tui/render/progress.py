@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from textual.content import Content
 
+from store.document import plural
 from store.fold_state import US_PER_S
 from store.read.forecast import StageForecast, rough_duration, time_left_text
 from store.read.history import LatencyCourse, RecentLatencies
@@ -301,7 +302,9 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
     window = "of all answers"
     if answers is not None and answers.n and snapshot.state not in ENDED:
         model_latencies = answers.models
-        window = f"of the last {count(answers.n)} answers ({duration(answers.seconds)})"
+        window = (
+            f"of the last {plural(answers.n, 'answer')} ({duration(answers.seconds)})"
+        )
     if not model_latencies:
         return lines_of(["No answer has arrived yet."], room)
     width = 8 if room.width >= ROOMY_LATENCY else 6

@@ -78,7 +78,12 @@ def task_columns(
             grows=True,
         ),
         TableColumn(
-            title="item", width=13, most=40, text=lambda line: line.row.key, grows=True
+            title="item",
+            width=13,
+            most=40,
+            text=lambda line: line.row.key,
+            grows=True,
+            is_middle_cut=True,
         ),
         TableColumn(
             title="title",
@@ -204,7 +209,7 @@ def attempt_columns() -> tuple[TableColumn[AttemptLine], ...]:
         TableColumn(title="finish", width=7, text=_finish, drops=3),
         TableColumn(title="outcome", width=15, text=_outcome, tone=_outcome_tone),
         TableColumn(title="cost", width=8, text=_cost, is_right=True, drops=1),
-        TableColumn(title="why next", width=16, text=next_reason, grows=True),
+        TableColumn(title="what followed", width=16, text=next_reason, grows=True),
     )
 
 

@@ -82,20 +82,27 @@ def complaint(attempt: AttemptRow) -> str:
     return f"{problem} ({attempt.fault})" if attempt.fault else problem
 
 
+_AROUND = "the whole response"
+"""Heading of what the endpoint sent around the model's text."""
+
+
 def _reply(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
+    """Return a reply: what the model wrote, then everything around it."""
     about = complaint(attempt)
-    text = readable(body)
-    if not about:
-        return AttemptText(text=text)
-    words = reply_text(body)
-    fault_position = _locate_fault(words.text, attempt.fault, find_json(words.text))
-    if fault_position is None:
-        return AttemptText(text=text, about=about)
-    at, reason = fault_position
-    marked = words.marked(at, f"{sign}[{reason}]{sign}")
-    is_plain = isinstance(marked, str)
-    display_text = marked if is_plain else readable(json.dumps(marked).encode())
-    return AttemptText(text=text, about=about, display_text=display_text)
+    text, words = readable(body), reply_text(body)
+    content = words.text
+    position = (
+        _locate_fault(content, attempt.fault, find_json(content)) if about else None
+    )
+    if position is not None:
+        at, reason = position
+        content = f"{content[:at]}{sign}[{reason}]{sign}{content[at:]}"
+    if not words.path:  # no JSON, or without any text
+        shown = None if position is None else content
+        return AttemptText(text=text, about=about, display_text=shown)
+    return AttemptText(
+        text=text, about=about, display_text=f"{content}\n\n{_AROUND}\n{text}"
+    )
 
 
 _POSITION = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)

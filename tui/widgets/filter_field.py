@@ -167,7 +167,8 @@ class FilterField(Input):
             id=id,
             placeholder=language.example,
             compact=True,
-            select_on_focus=False,
+            # typing replaces the filter that is there; an arrow key goes on with it
+            select_on_focus=True,
             suggester=self._completion,
         )
         self._memory = memory

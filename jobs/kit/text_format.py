@@ -13,7 +13,10 @@ from hashlib import sha256
 from runner import table_rendering
 from runner.scorecard import Metric
 from runner.table_rendering import format_number
-from store.document import NONE, plural  # noqa: F401 - a format like the others
+from store import document
+from store.document import NONE
+
+plural = document.plural
 
 
 def joined_words(values: Iterable[object]) -> str:

@@ -13,6 +13,7 @@ from store.read.history import BucketRow
 from tui.render.charts import PlotAxis, plot
 from tui.render.format import UNKNOWN, amount, count, duration, money
 from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, one_line, table_lines
+from tui.render.result import headline_table
 from tui.render.sentences import utc
 from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
 from tui.sources.history import US_PER_MINUTE, HistoryColumn, RunHistory, RunMark

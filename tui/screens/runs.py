@@ -293,9 +293,8 @@ class RunsScreen(Screen[None]):
         return None if at is None else self._visible_runs[at].folder
 
     def go_to(self, folder: RunFolder) -> None:
-        """Move the cursor to a run, as soon as it is listed."""
+        """Move the cursor to a run at the next poll, or as soon as it is listed."""
         self._wanted = folder.run_id
-        self.poll()
 
     def on_resize(self) -> None:
         """Redraw lines for the new width."""
@@ -419,7 +418,7 @@ class RunsScreen(Screen[None]):
 
     def action_move(self, direction: str) -> None:
         """Move the cursor."""
-        self._is_settled = True
+        self._is_settled, self._wanted = True, ""
         options = self._options
         moves = {
             "down": options.action_cursor_down,

@@ -127,6 +127,8 @@ def score(
                 figures=output.figures,
             )
         )
+    if run_scoring.is_partial:
+        print_note(_partial_sentence(folder, is_past=moment_name is not None))
     for sentence in _remarks(run_scoring):
         print_note(sentence)
     card = run_scoring.scorecard
@@ -222,12 +224,32 @@ def _scored_back(
     return run_scoring, moment_json(moment)
 
 
+def _partial_sentence(folder: RunFolder, *, is_past: bool) -> str:
+    """Say that a run goes on or has stopped, what of it is scored, and what to do."""
+    from runner.cli.run_steps import CLOCK
+    from store.database import open_reader
+    from store.read.forecast import progress_text
+    from store.read.live import live_status
+
+    run = folder.run_id
+    if is_past:
+        return f"partial: {run} was unfinished then; only its answers are scored."
+    is_held = folder.is_alive()
+    with open_reader(folder.log) as reader:
+        present = live_status(reader, CLOCK.now_us(), is_held=is_held)
+    done = f"{progress_text(present.progress)}, and only these tasks are scored"
+    if is_held:
+        return (
+            f"partial: {run} is still running: {done}. Nothing is recorded; the run is "
+            f"scored at its end. To follow it: siftlog watch {run}"
+        )
+    return f"partial: {run} is unfinished: {done}. To continue: siftlog resume {run}"
+
+
 def _remarks(run_scoring: Scoring) -> Iterator[str]:
     """Yield notes on the inputs of a scoring."""
     for setting in run_scoring.changed_settings:
         yield f"note: {setting} is not the file that the run was started with."
-    if run_scoring.is_partial:
-        yield "partial: the run is unfinished."
     for fault in run_scoring.parser_faults:
         yield (
             f"note: a parser raised {fault}; such replies count as "

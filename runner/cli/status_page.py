@@ -405,16 +405,33 @@ def shares_of(replies: ReplyShares) -> dict[str, float]:
 def replies_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
     """Yield one line per model with a nonzero share."""
     for model_replies in replies:
-        shares = shares_of(model_replies)
+        shares = _shown_shares(model_replies)
         if shares:
             shares_text = ", ".join(
-                f"{getattr(model_replies, kind):,} {kind} ({_percent(share)})"
-                for kind, share in shares.items()
+                f"{n:,} {kind} ({_percent(share)})"
+                for kind, (n, share) in shares.items()
             )
+            overlap = "; one reply may have several faults" if len(shares) > 1 else ""
             yield (
                 f"{model_replies.model}: of {model_replies.replies:,} replies "
-                f"{shares_text}"
+                f"{shares_text}{overlap}"
             )
+
+
+def _shown_shares(replies: ReplyShares) -> dict[str, tuple[int, float]]:
+    """Return counts and shares under the names for readers.
+
+    What the model and what its provider refused has one name.
+    """
+    shares = shares_of(replies)
+    shown = {}
+    for kind in ("truncated", "refused", "empty", "unparsed"):
+        n, share = getattr(replies, kind), shares.get(kind, 0.0)
+        if kind == "refused":
+            n, share = n + replies.filtered, share + shares.get("filtered", 0.0)
+        if n:
+            shown[kind] = n, min(1.0, share)
+    return shown
 
 
 def reply_findings(replies: Sequence[ReplyShares]) -> Iterator[str]:

@@ -127,9 +127,7 @@ def score(
                 figures=output.figures,
             )
         )
-    if run_scoring.is_partial:
-        print_note(_partial_sentence(folder, is_past=moment_name is not None))
-    for sentence in _remarks(run_scoring):
+    for sentence in _remarks(run_scoring, folder, is_past=moment_name is not None):
         print_note(sentence)
     card = run_scoring.scorecard
     if output.as_json:
@@ -246,8 +244,12 @@ def _partial_sentence(folder: RunFolder, *, is_past: bool) -> str:
     return f"partial: {run} is unfinished: {done}. To continue: siftlog resume {run}"
 
 
-def _remarks(run_scoring: Scoring) -> Iterator[str]:
-    """Yield notes on the inputs of a scoring."""
+def _remarks(
+    run_scoring: Scoring, folder: RunFolder, *, is_past: bool
+) -> Iterator[str]:
+    """Yield notes on a scoring: of an unfinished run, and on its inputs."""
+    if run_scoring.is_partial:
+        yield _partial_sentence(folder, is_past=is_past)
     for setting in run_scoring.changed_settings:
         yield f"note: {setting} is not the file that the run was started with."
     for fault in run_scoring.parser_faults:

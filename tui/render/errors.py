@@ -14,6 +14,7 @@ from store.document import plural
 from store.fold_state import US_PER_S, FailureOutcome
 from tui.render.format import UNKNOWN, duration, tight
 from tui.render.layout import (
+    MUTED,
     PANEL_GAP,
     PanelColumn,
     Room,
@@ -165,7 +166,8 @@ def errors(snapshot: RunSnapshot, room: Room) -> Content:
     texts += below
     if not texts:
         return _failures(rows, snapshot, room)
-    tail = wrapped_lines(texts, room, max(len(texts), room.height - 1 - len(rows)))
+    most = max(len(texts), room.height - 1 - len(rows))
+    tail = wrapped_lines(texts, room, most).stylize(MUTED)
     above = room.height - len(tail.split("\n"))
     table = _failures(rows, snapshot, replace(room, height=above))
     return Content.assemble(table, "\n", tail)

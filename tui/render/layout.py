@@ -206,7 +206,7 @@ def _led(line: Content, sign: str, room: Room) -> Content:
 
 
 def wrapped_lines(texts: Sequence[str], room: Room, most: int) -> Content:
-    """Draw texts of one line each, wrapped into at most *most* lines; muted.
+    """Draw texts of one line each, wrapped into at most *most* lines.
 
     The last line of a text that does not fit is cut.
     """
@@ -219,7 +219,7 @@ def wrapped_lines(texts: Sequence[str], room: Room, most: int) -> Content:
         rest = "".join(piece.text for piece in pieces[spare - 1 :])
         lines += [piece.text for piece in pieces[: spare - 1]]
         lines.append(one_line(rest, room.width))
-    return lines_of(lines[:most], replace(room, height=most), MUTED)
+    return lines_of(lines[:most], replace(room, height=most))
 
 
 def lines_of(lines: Sequence[str | Content], room: Room, style: str = "") -> Content:

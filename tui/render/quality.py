@@ -130,8 +130,16 @@ def warnings(snapshot: RunSnapshot) -> Iterator[str]:
                 noun = "tasks" if fault.fault == "failed" else noun
                 yield (
                     f"warning: {row.name}: {_percentage(fault.share or 0.0)} of "
-                    f"{count(fault.n)} {noun} {fault.fault}"
+                    f"{count(fault.n)} {noun} {fault.fault}{_overlap(row, fault)}"
                 )
+
+
+def _overlap(row: QualityRow, fault: FaultShare) -> str:
+    """Say that a share may hold another: most refused replies cannot be parsed."""
+    has_refused = any(of.fault == "refused" and of.share for of in row.faults)
+    if not has_refused or fault.fault != "unparsed":
+        return ""
+    return ", refused ones among them"
 
 
 def quality_height(snapshot: RunSnapshot) -> int:

@@ -20,7 +20,7 @@ from tui.render.charts import bar
 from tui.render.errors import error_rows, last_words
 from tui.render.format import UNKNOWN, duration, money, percent, task_name
 from tui.render.glyphs import Glyphs
-from tui.render.layout import MUTED, Room, lines_of, one_line
+from tui.render.layout import MUTED, Room, lines_of, one_line, wrapped_lines
 from tui.render.models import limited_by, names_of
 from tui.render.progress import rate_words, stage_rows
 from tui.render.quality import warnings
@@ -38,12 +38,13 @@ def overview(snapshot: RunSnapshot, room: Room) -> Content:
     """Draw stages and models, then lines about the rest; then the rate."""
     if not stage_rows(snapshot):
         return lines_of(["Nothing is planned yet."], room)
-    tail = [
-        *_quality(snapshot, room),
-        *_replies(snapshot),
-        *_errors(snapshot),
-        *_oldest(snapshot),
-    ]
+    alerts = _quality(snapshot, room)
+    texts = [*_replies(snapshot), *_errors(snapshot), *_oldest(snapshot)]
+    rows = models.models_height(snapshot) + progress.stages_height(snapshot)
+    # a long message takes a second line if one is free
+    spare = max(0, min(2, room.height - rows - len(alerts) - len(texts)))
+    words = wrapped_lines(texts, room, len(texts) + spare)
+    tail = [*alerts, *words.split("\n")]
     space = max(4, room.height - len(tail))
     of_models = min(models.models_height(snapshot), space // 2)
     of_stages = min(progress.stages_height(snapshot), space - of_models)

@@ -159,7 +159,7 @@ class RowPanel(TitledPanel[RunSnapshot]):
 LEFT_COLUMN = (*ENDINGS, *LEFT)
 ROOMY = 160
 """Width from which the metrics so far have room."""
-_MOST_METRICS = 16
+_MOST_METRICS = 20
 """Maximum lines of the metrics so far, with their border."""
 _FIRST_KEYS = ("pause", "limits", "next-panel", "tasks", "events")
 """Keys that a narrow line shows, too: control, and what leads further."""

@@ -147,7 +147,7 @@ def reader_notes(runs: Sequence[RescoredRun]) -> Iterator[str]:
 def _of_run(run: RescoredRun) -> Iterator[str]:
     card = run.scoring.scorecard
     if run.scoring.is_partial:
-        yield f"{run.name}: partial: the run is unfinished; only what is done is compared."
+        yield f"{run.name}: partial: the run is unfinished."
     if run.digest and run.digest != run.scoring.digest:
         yield (
             f"{run.name}: today's code makes another scorecard of it than was "

@@ -17,8 +17,8 @@ from store.events import Blob, Entry, Event
 from store.query import Query, parse_query
 from store.read.tasks import AttemptRow, TaskOrder, attempts
 from store.runs import RunFolder
-from store.scoring import Score, StoredVerdict, write_verdicts
 from store.task import TaskState
+from store.verdicts import Score, StoredVerdict, write_verdicts
 from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan_first, started

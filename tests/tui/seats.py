@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from store.runs import RunFolder
 from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents
+from tests.tui.fake_history import FakeHeadline
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.app import Monitor
@@ -24,7 +25,7 @@ from tui.sources.run_list import ListedRun
 from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem
 from tui.terminal.shell import RefreshingScreen
 
-LAST_DRAWN = ("Detach", "make this one larger")
+LAST_DRAWN = ("q Quit", "make this one larger")
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def _sources(listing: FakeListing, source: FakeSource) -> MonitorSources:
         events=lambda _: FakeEvents(),
         config=lambda _: FakeConfig(),
         clock=FakeClock(),
+        headline=lambda *_: FakeHeadline(),
     )
 
 

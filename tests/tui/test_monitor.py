@@ -41,7 +41,7 @@ def test_every_size_answers_the_five_questions(
         assert answer in text
     lines = text.split("\n")
     assert len(lines) == size[1]
-    assert "q Detach" in lines[-1]
+    assert "q Quit" in lines[-1]
 
 
 def test_every_state_has_its_word_and_its_sentence(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_help_lists_the_keys_of_the_screen(tmp_path: Path) -> None:
         assert isinstance(seat.app.screen, HelpScreen)
 
     text, _ = watched(snapshot(tmp_path / "r1"), press)
-    for words in ("Freeze", "Detach", "Panel", "Commands", "Look more often"):
+    for words in ("Freeze", "Quit", "Panel", "Commands", "Look more often"):
         assert words in text
 
 
@@ -176,7 +176,7 @@ def test_leaving_closes_the_log_and_says_that_the_run_goes_on(tmp_path: Path) ->
         said.append(seat.app.return_value)
 
     _, source = watched(snapshot(tmp_path / "r1"), press)
-    assert said == ["Detached; r1 continues."]
+    assert said == ["The monitor has quit; r1 continues."]
     assert source.is_closed
 
 

@@ -274,7 +274,7 @@ ACTIONS = (
         name="limits",
         key="L",
         title="Limits",
-        about="Set ceilings of a model, or add to the budget",
+        about="Set a model's limits, or add to the budget",
         choices=_limiting,
     ),
     Action(

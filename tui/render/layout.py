@@ -216,9 +216,9 @@ def wrapped_lines(texts: Sequence[str], room: Room, most: int) -> Content:
         spare = max(1, most - len(lines) - (len(texts) - at - 1))
         line = text[:MAX_TEXT_CHARS].replace("\r\n", "\n").replace("\n", _NEWLINE)
         pieces = list(islice(wrapped(line, room.width), spare + 1))
+        whole = [piece.text.rstrip() for piece in pieces[: spare - 1]]
         rest = "".join(piece.text for piece in pieces[spare - 1 :])
-        lines += [piece.text for piece in pieces[: spare - 1]]
-        lines.append(one_line(rest, room.width))
+        lines += [*whole, *([one_line(rest, room.width)] if rest else [])]
     return lines_of(lines[:most], replace(room, height=most))
 
 

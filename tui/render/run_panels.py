@@ -42,8 +42,9 @@ def overview(snapshot: RunSnapshot, room: Room) -> Content:
     texts = [*_replies(snapshot), *_errors(snapshot), *_oldest(snapshot)]
     rows = models.models_height(snapshot) + progress.stages_height(snapshot)
     # a long message takes a second line if one is free
-    spare = max(0, min(2, room.height - rows - len(alerts) - len(texts)))
-    words = wrapped_lines(texts, room, len(texts) + spare)
+    free = max(0, room.height - rows - len(alerts) - len(texts))
+    spare = min(2, free - _CHART if free >= _CHART else free)
+    words = wrapped_lines(texts, replace(room, has_lead=False), len(texts) + spare)
     tail = [*alerts, *words.split("\n")]
     space = max(4, room.height - len(tail))
     of_models = min(models.models_height(snapshot), space // 2)
@@ -251,7 +252,7 @@ _STYLES = {
 _NEXT = {
     "quiet": "1 lists the other runs",
     "stalled": "t lists the tasks, e the events",
-    "draining": "q quits, and the run goes on",
+    "draining": "q quits, and the run continues",
     "cancelled": "t lists the tasks",
     "finished": "t lists the tasks",
 }

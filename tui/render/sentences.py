@@ -53,7 +53,7 @@ def farewell(snapshot: RunSnapshot | None) -> str:
     """Describe that the run continues when the user leaves."""
     if snapshot is None or snapshot.is_ended:
         return ""
-    return f"The monitor has quit; {printable(snapshot.status.run_id)} goes on."
+    return f"The monitor has quit; {printable(snapshot.status.run_id)} continues."
 
 
 def eta(snapshot: RunSnapshot, to: str = " to ") -> str:

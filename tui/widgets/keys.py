@@ -103,7 +103,9 @@ def help_lines(keys: Iterable[Key]) -> list[str]:
     groups: dict[str, list[str]] = {name: [] for name in _GROUPS}
     for key in keys:
         not_now = "" if key.is_enabled else " (not now)"
-        more = f": {key.more[:1].lower()}{key.more[1:]}" if key.more else ""
+        # where a slip would matter, what the key does
+        is_told = key.more and (key.group == _CONTROL or key.id == "detach")
+        more = f": {key.more[:1].lower()}{key.more[1:]}" if is_told else ""
         line = f"  {' '.join(key.names):<16} {key.about}{more}{not_now}"
         groups[key.group].append(line)
     return [

@@ -59,7 +59,7 @@ class Seat:
         async def main() -> None:
             async with self.app.run_test(size=(120, 40)) as pilot:
                 await pilot.pause()
-                await self.until(pilot, lambda: "Detach" in self.shown())
+                await self.until(pilot, lambda: "q Quit" in self.shown())
                 await act(self, pilot)
 
         asyncio.run(main())

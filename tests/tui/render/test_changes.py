@@ -165,7 +165,7 @@ def active(
 def test_help_has_a_line_for_each_action_under_its_group() -> None:
     keys = keys_of(
         [
-            active(APP, key="q", action="detach", description="Detach", id="detach"),
+            active(APP, key="q", action="detach", description="Quit", id="detach"),
             active(WIDGET, key="j", action="move", description="Down", id="move.down"),
             active(
                 WIDGET, key="down", action="move", description="Down", id="move.down"
@@ -193,7 +193,7 @@ def test_help_has_a_line_for_each_action_under_its_group() -> None:
         "  j down           Down",
         "",
         "everywhere",
-        "  q                Detach",
+        "  q                Quit",
         "",
         "control; each asks for confirmation",
         "  P                Pause… (not now)",

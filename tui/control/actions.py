@@ -34,6 +34,7 @@ class Field:
     read: Callable[[str], Value]  #: raises `NotAValue`
     value: str = ""  #: initial value
     is_number: bool = True  #: a digit typed anywhere in the dialog goes to this field
+    example: str = "N"  #: stands for the value in the command line until it is typed
 
 
 def as_typed(typed: str) -> Value:
@@ -87,6 +88,13 @@ class CommandChoice:
     payload: Payload = field(default_factory=dict)
     field: Field | None = None
     effect: str | None = None  #: its effect, if that needs no figures
+
+    @property
+    def example(self) -> Payload:
+        """The payload with a word in place of the value."""
+        if self.field is None:
+            return self.payload
+        return {**self.payload, self.field.key: self.field.example}
 
     def payload_with(self, typed: str) -> Payload:
         """Return the payload of the command.
@@ -173,7 +181,7 @@ def _limiting(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
         for key, unit, read in _CEILINGS
     ]
     if seen.status.budget_usd is not None:
-        add = Field(key="add_usd", label="dollars to add", read=positive)
+        add = Field(key="add_usd", label="dollars to add", read=positive, example="USD")
         choices.append(
             CommandChoice(words="budget: add dollars", kind="budget", field=add)
         )

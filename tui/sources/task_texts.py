@@ -69,10 +69,10 @@ def read_text(
 
 
 def complaint(attempt: AttemptRow) -> str:
-    """Return why a reply was refused, from its events; empty if it was not."""
+    """Return what was wrong with a reply, from its events; empty: nothing."""
     match attempt.outcome:
         case AttemptAnswered(reask=str() as reason):
-            problem = f"refused: {reason}"
+            problem = f"asked again: {reason}"
         case AttemptFailed(error=error, message=message):
             return f"{error}: {message}"
         case _ if attempt.unparsed is not None:
@@ -82,8 +82,8 @@ def complaint(attempt: AttemptRow) -> str:
     return f"{problem} ({attempt.fault})" if attempt.fault else problem
 
 
-_AROUND = "the whole response"
-"""Heading of what the endpoint sent around the model's text."""
+_AROUND = "the rest of the response"
+"""Heading of what the endpoint sent beside the model's text."""
 
 
 def _reply(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
@@ -100,9 +100,9 @@ def _reply(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
     if not words.path:  # no JSON, or without any text
         shown = None if position is None else content
         return AttemptText(text=text, about=about, display_text=shown)
-    return AttemptText(
-        text=text, about=about, display_text=f"{content}\n\n{_AROUND}\n{text}"
-    )
+    rest = [_AROUND, words.around] if words.around else []
+    shown = "\n".join([content, *([""] if rest else []), *rest])
+    return AttemptText(text=text, about=about, display_text=shown)
 
 
 _POSITION = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)

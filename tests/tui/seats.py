@@ -81,7 +81,9 @@ class Seat:
 Act = Callable[[Seat], Awaitable[None]]
 
 
-def _sources(listing: FakeListing, source: FakeSource) -> MonitorSources:
+def _sources(
+    listing: FakeListing, source: FakeSource, headline: FakeHeadline | None = None
+) -> MonitorSources:
     """What a monitor reads; the tasks are those of a small log."""
     return MonitorSources(
         listing=listing,
@@ -90,7 +92,7 @@ def _sources(listing: FakeListing, source: FakeSource) -> MonitorSources:
         events=lambda _: FakeEvents(),
         config=lambda _: FakeConfig(),
         clock=FakeClock(),
-        headline=lambda *_: FakeHeadline(),
+        headline=lambda *_: headline or FakeHeadline(),
     )
 
 
@@ -100,13 +102,16 @@ def watched(
     size: tuple[int, int] = (120, 40),
     glyphs: Glyphs = UNICODE,
     theme: str = COLOUR_THEMES[0].name,
+    *,
+    fake: FakeListing | None = None,
+    headline: FakeHeadline | None = None,
 ) -> tuple[str, FakeSource]:
     """What a monitor of one run shows in the end."""
     source = FakeSource([sight])
 
     async def watch() -> str:
         app = Monitor(
-            _sources(FakeListing(), source),
+            _sources(fake or FakeListing(), source, headline),
             glyphs=glyphs,
             run=RunFolder(Path("runs/r1")),
             theme=theme,

@@ -278,7 +278,6 @@ class RunScreen(Screen[None]):
     def _show(self, snapshot: RunSnapshot) -> None:
         with self.app.batch_update():
             self._arrange(self._frozen_snapshot or snapshot)
-            self._poll_headline(snapshot)
             self._share_lines()
             for panel in (self._header, *self._panels.values()):
                 panel.show(self._frozen_snapshot or snapshot)
@@ -306,7 +305,8 @@ class RunScreen(Screen[None]):
             return
         is_small = self.has_class("-small")
         height = self._body.size.height
-        for column, taken in ((LEFT_COLUMN, 0), (RIGHT, self._headline_lines())):
+        of_headline = self._headline_lines(snapshot)
+        for column, taken in ((LEFT_COLUMN, 0), (RIGHT, of_headline)):
             panels = [self._panels[p.name] for p in column if p in self._parts]
             # one at a time is as high as all together
             lines = [height] * len(panels)
@@ -318,22 +318,21 @@ class RunScreen(Screen[None]):
             for panel, n in zip(panels, lines, strict=True):
                 panel.take_lines(n)
 
-    def _poll_headline(self, snapshot: RunSnapshot) -> None:
-        """Compute the metrics of a live run now and then; an ended one has a result."""
-        if self._headline is None:
-            return
-        tasks = snapshot.status.tasks
-        has_room = self.size.width >= ROOMY and self._frozen_snapshot is None
-        is_shown = has_room and not snapshot.is_ended and bool(tasks.completed)
-        self._headline.set_class(not is_shown, "-absent")
-        if is_shown:
-            self._headline.poll(snapshot.status.last_seq)
+    def _headline_lines(self, snapshot: RunSnapshot) -> int:
+        """Return the height of the metrics so far; 0: they are not shown.
 
-    def _headline_lines(self) -> int:
-        """Set and return the height of the metrics so far; 0: they are not shown."""
+        They are computed now and then while a run is live; an ended one has a result.
+        """
         panel = self._headline
-        if panel is None or panel.has_class("-absent"):
+        if panel is None:
             return 0
+        is_live = not snapshot.is_ended and bool(snapshot.status.tasks.completed)
+        is_shown = is_live and self.size.width >= ROOMY
+        panel.set_class(not is_shown, "-absent")
+        if not is_shown:
+            return 0
+        if self._frozen_snapshot is None:
+            panel.poll(snapshot.status.last_seq)
         seen = panel.headline
         # the source and its line, the columns' titles, and a note
         lines = _BORDER + 1 + (2 + len(seen.metrics) if seen is not None else 0)

@@ -23,6 +23,7 @@ from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan_first, started
 from tests.store.samples import reply as answer
+from tui.render.tasks import outcome
 from tui.sources.task_texts import NO_TEXT, TextKind, complaint, read_text
 from tui.sources.tasks import LogTasks, attempt_lines
 
@@ -115,6 +116,23 @@ async def test_the_verdicts_of_the_latest_scoring(
     assert lines[1].score is None
     assert lines[2].score == Score(verdicts=2, judged=2, right=1, value="a", rule="r")
     assert lines[3].score == Score(verdicts=1, judged=0, right=0, value="a", rule="r")
+    unfounded = replace(unjudged, task=1, is_grounded=False)
+    (folder / "verdicts.db").unlink()
+    write_verdicts(folder / "verdicts.db", [verdict, other, unjudged, unfounded])
+    lines = await tasks.lines([1, 2, 3])
+    assert [outcome(lines[task]) for task in (1, 2)] == ["ungrounded", "Overloaded"]
+    for expression, numbers in (
+        ("outcome:ungrounded", [1]),
+        ("outcome:wrong", [2]),
+        ("outcome:right", []),
+        ("outcome:unparsed", [3]),
+        ("outcome:failed", [2]),
+        ("-outcome:ungrounded state:completed", [3]),
+    ):
+        step = await tasks.list_tasks(
+            parse_query(expression), TaskOrder.NUMBER, None, 9
+        )
+        assert list(step.numbers) == numbers, expression
     (folder / "verdicts.db").write_bytes(b"no database, and longer than a header" * 9)
     assert (await tasks.lines([2]))[2].score is None
     spoiled = await tasks.detail(2)

@@ -59,7 +59,7 @@ class Monitor(TerminalControlApp):
             "q",
             "detach",
             "Quit",
-            tooltip="Leave the monitor; the run continues",
+            tooltip="The run continues",
             id="detach",
         ),
         Binding("colon,ctrl+p", "command_palette", "Commands", id="commands"),

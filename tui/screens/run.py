@@ -161,7 +161,7 @@ ROOMY = 160
 """Width from which the metrics so far have room."""
 _MOST_METRICS = 20
 """Maximum lines of the metrics so far, with their border."""
-_FIRST_KEYS = ("pause", "limits", "next-panel", "tasks", "events")
+_FIRST_KEYS = ("pause", "limits", "next-panel", "tasks", "events", "retry")
 """Keys that a narrow line shows, too: control, and what leads further."""
 
 

@@ -139,7 +139,7 @@ def _overlap(row: QualityRow, fault: FaultShare) -> str:
     has_refused = any(of.fault == "refused" and of.share for of in row.faults)
     if not has_refused or fault.fault != "unparsed":
         return ""
-    return ", refused ones among them"
+    return ", with refused ones"
 
 
 def quality_height(snapshot: RunSnapshot) -> int:

@@ -30,7 +30,9 @@ from tui.widgets.panel import TextBlock, TooSmall
 
 _CELLS = (19, 18, 9, 8)
 """Widths of all columns but the last, which takes the rest."""
-_HEADERS = ("sent, UTC", "by", "answer", "after", "what")
+_NARROW, _NARROW_CELLS = 100, (8, 14, 9, 8)
+"""Width below which times have no date, and the columns there."""
+_HEADERS = ("UTC", "by", "answer", "after", "what")
 _TIMESTAMP = slice(0, 19)
 """The part of a UTC time without the Z, which the heading has."""
 
@@ -43,7 +45,7 @@ def header_line(width: int) -> str:
 def row(request: CommandRecord, width: int, glyphs: Glyphs, *, is_current: bool) -> str:
     """Format a command on one line."""
     cells = (
-        _timestamp(request.asked_us),
+        _timestamp(request.asked_us)[-_CELLS[0] if width >= _NARROW else -8 :],
         _author(request),
         request.answer.value,
         _after(request, request.answered_us or request.accepted_us),
@@ -83,7 +85,8 @@ def summary(requests: Sequence[CommandRecord], *, is_alive: bool) -> str:
 
 
 def _line(mark: str, cells: Sequence[str], width: int) -> str:
-    fitted = (clip(cell, size) for cell, size in zip(cells[:-1], _CELLS, strict=True))
+    sizes = _CELLS if width >= _NARROW else _NARROW_CELLS
+    fitted = (clip(cell, size) for cell, size in zip(cells[:-1], sizes, strict=True))
     return one_line(f"{mark}{'  '.join(fitted)}  {cells[-1]}", width)
 
 

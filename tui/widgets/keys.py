@@ -100,7 +100,8 @@ def keys_of(
 
 def help_lines(keys: Iterable[Key]) -> list[str]:
     """Return a line for each action, grouped by heading."""
-    groups: dict[str, list[str]] = {name: [] for name in _GROUPS}
+    order = (_SCREEN, _CONTROL, _EVERYWHERE)
+    groups: dict[str, list[str]] = {name: [] for name in order}
     for key in keys:
         not_now = "" if key.is_enabled else " (not now)"
         # where a slip would matter, what the key does

@@ -178,22 +178,22 @@ _OUTCOMES: Mapping[CommandOutcome, str] = {
     CommandOutcome.WAITING: "Sent: {words}",
     CommandOutcome.WITHDRAWN: "Withdrawn: {words}",
     CommandOutcome.ACCEPTED: "Accepted: {words}",
-    CommandOutcome.APPLIED: "Applied: {said}",
-    CommandOutcome.REJECTED: "Refused: {words}: {said}",
+    CommandOutcome.APPLIED: "Applied: {reply}",
+    CommandOutcome.REJECTED: "Refused: {words}: {reply}",
 }
 
 
 def outcome_sentence(
-    answer: CommandOutcome, words: str, said: str | None = None
+    answer: CommandOutcome, words: str, reply: str | None = None
 ) -> str:
     """Say what has become of a command, the same on every display; no full stop.
 
     Args:
         answer: its state.
         words: the command in a few words.
-        said: its effect, which names what it is about, or why it was refused.
+        reply: its effect, which names what it is about, or why it was refused.
     """
-    return _OUTCOMES[answer].format(words=words, said=said or words)
+    return _OUTCOMES[answer].format(words=words, reply=reply or words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

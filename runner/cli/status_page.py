@@ -405,7 +405,7 @@ def shares_of(replies: ReplyShares) -> dict[str, float]:
 def replies_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
     """Yield one line per model with a nonzero share."""
     for model_replies in replies:
-        shares = _shown_shares(model_replies)
+        shares = _visible_shares(model_replies)
         if shares:
             shares_text = ", ".join(
                 f"{n:,} {kind} ({_percent(share)})"
@@ -418,20 +418,20 @@ def replies_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
             )
 
 
-def _shown_shares(replies: ReplyShares) -> dict[str, tuple[int, float]]:
+def _visible_shares(replies: ReplyShares) -> dict[str, tuple[int, float]]:
     """Return counts and shares under the names for readers.
 
     What the model and what its provider refused has one name.
     """
     shares = shares_of(replies)
-    shown = {}
+    visible = {}
     for kind in ("truncated", "refused", "empty", "unparsed"):
         n, share = getattr(replies, kind), shares.get(kind, 0.0)
         if kind == "refused":
             n, share = n + replies.filtered, share + shares.get("filtered", 0.0)
         if n:
-            shown[kind] = n, min(1.0, share)
-    return shown
+            visible[kind] = n, min(1.0, share)
+    return visible
 
 
 def reply_findings(replies: Sequence[ReplyShares]) -> Iterator[str]:

@@ -94,7 +94,7 @@ def _result(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
         else _fact("files", _path(seen.folder)),
         *_next(snapshot, room),
     ]
-    above = room.height - len(tail) - 3
+    above = room.height - len(tail) - 4  # the summary, and two blank lines
     if seen.headline is not None:
         table = headline_table(seen.headline, replace(room, height=max(2, above)))
         yield from table
@@ -186,8 +186,9 @@ def headline_table(headline: Headline, room: Room) -> list[Content]:
     }
     longest = max(len("metric"), *map(cell_len, labels.values()))
     fits = max(1, (room.width - min(longest, _LABEL_CELLS) - 9) // (_VALUE + 2))
-    if fits < len(names) and len(headline.metrics) < room.height:
-        return _with_notes(headline, _rows_by_model(headline, labels, names, room))
+    few = _notes(headline)
+    if fits < len(names) and len(headline.metrics) + len(few) < room.height:
+        return [*_rows_by_model(headline, labels, names, room), *few]
     sides = [_Side(model, name) for model, name in names.items()][:fits]
     space = room.width - (_VALUE + 2) * len(sides) - 9
     level = _level(headline)
@@ -202,13 +203,11 @@ def headline_table(headline: Headline, room: Room) -> list[Content]:
             _value(row[side.model]) if side.model in row else UNKNOWN for side in sides
         ]
         rows.append([labels[path], *cells, _counts(list(row.values()))])
-    flat = replace(room, has_lead=False, cursor=None)
-    lines = list(table_lines(columns, rows, flat).split("\n"))
-    lines = _with_notes(headline, lines)
-    if len(sides) < len(names):
-        more = f"and {plural(len(names) - len(sides), 'more model')}: see the report"
-        lines.append(Content.styled(more, MUTED))
-    return lines
+    notes = [*few, *_left_out(len(names) - len(sides))]
+    flat = replace(
+        room, has_lead=False, cursor=None, height=max(2, room.height - len(notes))
+    )
+    return [*table_lines(columns, rows, flat).split("\n"), *notes]
 
 
 def _rows_by_model(
@@ -240,13 +239,19 @@ def _level(headline: Headline) -> str:
     return f" [{headline.level:.0%}]".replace("%", " %")
 
 
-def _with_notes(headline: Headline, lines: list[Content]) -> list[Content]:
-    """Add that there are too few items, if so."""
+def _notes(headline: Headline) -> list[Content]:
+    """Say that there are too few items, if so."""
     few = min((metric.n for metric in headline.metrics), default=0)
     if few >= _LEAST_ITEMS:
-        return lines
-    note = f"too few for conclusions: n from {few}"
-    return [*lines, Content.styled(note, MUTED)]
+        return []
+    return [Content.styled(f"too few for conclusions: n from {few}", MUTED)]
+
+
+def _left_out(models: int) -> list[Content]:
+    if not models:
+        return []
+    more = f"and {plural(models, 'more model')}: see the report"
+    return [Content.styled(more, MUTED)]
 
 
 def _value(metric: HeadlineMetric) -> str:

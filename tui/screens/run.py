@@ -327,9 +327,9 @@ class RunScreen(Screen[None]):
         if panel is None:
             return 0
         is_live = not snapshot.is_ended and bool(snapshot.status.tasks.completed)
-        is_shown = is_live and self.size.width >= ROOMY
-        panel.set_class(not is_shown, "-absent")
-        if not is_shown:
+        is_visible = is_live and self.size.width >= ROOMY
+        panel.set_class(not is_visible, "-absent")
+        if not is_visible:
             return 0
         if self._frozen_snapshot is None:
             panel.poll(snapshot.status.last_seq)

@@ -98,11 +98,11 @@ def _reply(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
         at, reason = position
         content = f"{content[:at]}{sign}[{reason}]{sign}{content[at:]}"
     if not words.path:  # no JSON, or without any text
-        shown = None if position is None else content
-        return AttemptText(text=text, about=about, display_text=shown)
+        displayed = None if position is None else content
+        return AttemptText(text=text, about=about, display_text=displayed)
     rest = [_AROUND, words.around] if words.around else []
-    shown = "\n".join([content, *([""] if rest else []), *rest])
-    return AttemptText(text=text, about=about, display_text=shown)
+    displayed = "\n".join([content, *([""] if rest else []), *rest])
+    return AttemptText(text=text, about=about, display_text=displayed)
 
 
 _POSITION = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)

@@ -105,8 +105,8 @@ def help_lines(keys: Iterable[Key]) -> list[str]:
     for key in keys:
         not_now = "" if key.is_enabled else " (not now)"
         # where a slip would matter, what the key does
-        is_told = key.more and (key.group == _CONTROL or key.id == "detach")
-        more = f": {key.more[:1].lower()}{key.more[1:]}" if is_told else ""
+        is_explained = key.more and (key.group == _CONTROL or key.id == "detach")
+        more = f": {key.more[:1].lower()}{key.more[1:]}" if is_explained else ""
         line = f"  {' '.join(key.names):<16} {key.about}{more}{not_now}"
         groups[key.group].append(line)
     return [

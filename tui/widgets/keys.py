@@ -100,8 +100,7 @@ def keys_of(
 
 def help_lines(keys: Iterable[Key]) -> list[str]:
     """Return a line for each action, grouped by heading."""
-    order = (_SCREEN, _CONTROL, _EVERYWHERE)
-    groups: dict[str, list[str]] = {name: [] for name in order}
+    groups: dict[str, list[str]] = {name: [] for name in _GROUPS}
     for key in keys:
         not_now = "" if key.is_enabled else " (not now)"
         # where a slip would matter, what the key does

@@ -192,11 +192,11 @@ def test_help_has_a_line_for_each_action_under_its_group() -> None:
         "this screen",
         "  j down           Down",
         "",
-        "control; each asks for confirmation",
-        "  P                Pause… (not now)",
-        "",
         "everywhere",
         "  q                Quit",
+        "",
+        "control; each asks for confirmation",
+        "  P                Pause… (not now)",
     ]
 
 

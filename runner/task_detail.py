@@ -32,9 +32,9 @@ from store.log.interface import StoredReply
 from store.read.status import scorings
 from store.read.tasks import AttemptRow, attempts
 from store.runs import RunFolder
-from store.scoring import StoredVerdict, read_verdicts
 from store.tables import payload, reply
 from store.task import TaskRow
+from store.verdicts import StoredVerdict, read_verdicts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from store.document import plural
 from store.errors import NoSuchName
 from store.events import CommandAccepted, CommandApplied, CommandRejected, RecordedEvent
 from store.nearest import did_you_mean
@@ -173,6 +174,26 @@ OPEN = frozenset({CommandOutcome.WAITING, CommandOutcome.ACCEPTED})
 """Answers that are not final."""
 _IRREVOCABLE = frozenset({CommandOutcome.ACCEPTED, CommandOutcome.APPLIED})
 """Answers of one shard that no other's refusal takes back."""
+_OUTCOMES: Mapping[CommandOutcome, str] = {
+    CommandOutcome.WAITING: "Sent: {words}",
+    CommandOutcome.WITHDRAWN: "Withdrawn: {words}",
+    CommandOutcome.ACCEPTED: "Accepted: {words}",
+    CommandOutcome.APPLIED: "Applied: {reply}",
+    CommandOutcome.REJECTED: "Refused: {words}: {reply}",
+}
+
+
+def outcome_sentence(
+    answer: CommandOutcome, words: str, reply: str | None = None
+) -> str:
+    """Say what has become of a command, the same on every display; no full stop.
+
+    Args:
+        answer: its state.
+        words: the command in a few words.
+        reply: its effect, which names what it is about, or why it was refused.
+    """
+    return _OUTCOMES[answer].format(words=words, reply=reply or words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -419,7 +440,7 @@ def preview_sentence(
 
 
 def _tasks(n: int, kind: str = "") -> str:
-    return f"{n:,} {kind}task{'' if n == 1 else 's'}"
+    return plural(n, f"{kind}task")
 
 
 def _calls(
@@ -428,15 +449,13 @@ def _calls(
     """Describe calls in flight that would *end* and batches that would be *left*."""
     alone, batched = preview.in_flight - preview.batched, preview.batched
     clauses = (
-        [f"{_call(alone)} in flight{of} would {end}"] if alone or not batched else []
+        [f"{plural(alone, 'call')} in flight{of} would {end}"]
+        if alone or not batched
+        else []
     )
     if batched:
-        clauses.append(f"{_call(batched)} in batches{of} would {left}")
+        clauses.append(f"{plural(batched, 'call')} in batches{of} would {left}")
     return " and ".join(clauses)
-
-
-def _call(n: int) -> str:
-    return f"{n:,} call{'' if n == 1 else 's'}"
 
 
 def _pause(payload: Payload, preview: CommandPreview, run_id: str) -> str:

@@ -16,6 +16,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -24,6 +25,7 @@ from typing import Final, Literal, TypeAlias
 from store.errors import CorruptLog, LogBusy, NewerLog, NoSuchRun, NotALog, StoreError
 from store.filesystem import network_problem
 from store.statements import script, statements_by_name, text
+from store.verdicts import outcome_tasks
 
 SQL: Final[Mapping[str, str]] = statements_by_name(text("queries"))
 """Every statement of the log's writer and readers."""
@@ -172,6 +174,10 @@ def open_reader(path: Path) -> LogReader:
         _add_missing_views(conn, path)
         for pragma in ("query_only", "reader_timeout", "reader_cache"):
             conn.execute(SQL[pragma])
+        # the verdicts that a filter names are in another file
+        conn.create_function(
+            "outcome_tasks", 1, partial(outcome_tasks, path), deterministic=True
+        )
     except BaseException:
         conn.close()
         raise

@@ -363,6 +363,11 @@ _TEN = 9.95
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
+def plural(n: int, noun: str, many: str = "") -> str:
+    """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
 def duration(seconds: float) -> str:
     """Formats a duration in the two largest suitable units.
 

@@ -74,8 +74,23 @@ def facts_of(event: Event) -> bytes:
     return _ENCODER.encode(event)
 
 
+def is_known(kind: str, version: int) -> bool:
+    """Return whether rows of a kind and version can be read as events."""
+    event_class = KINDS.get(kind)
+    return event_class is not None and (
+        version == event_class.VERSION
+        or (
+            version < event_class.VERSION
+            and all((kind, v) in UPCASTERS for v in range(version, event_class.VERSION))
+        )
+    )
+
+
 def event_of(kind: str, version: int, facts: bytes) -> Event | UnknownEvent:
-    """The event in a row: brought up to date if old, `UnknownEvent` if too new.
+    """The event in a row, brought up to date; `UnknownEvent` if this code cannot.
+
+    Such a row is of a later version, or of an old one without a step; it is kept and
+    shown as it was stored, so that its log opens all the same.
 
     Raises:
         msgspec.DecodeError: the facts are not those of the kind.
@@ -84,7 +99,7 @@ def event_of(kind: str, version: int, facts: bytes) -> Event | UnknownEvent:
     if decoder is not None:
         return decoder.decode(facts)
     event_class = KINDS.get(kind)
-    if event_class is None or version > event_class.VERSION:
+    if event_class is None or not is_known(kind, version):
         return UnknownEvent(kind=kind, version=version, facts=facts)
     fields = upcast(
         kind, version, event_class.VERSION, msgspec.json.decode(facts), UPCASTERS

@@ -214,9 +214,12 @@ class ReplyText:
     path: Path
     text: str
 
-    def marked(self, at: int, mark: str) -> Any:  # noqa: ANN401 - any JSON
-        """Return the reply with *mark* inserted before character *at* of the text."""
-        return _put(self.reply, self.path, self.text[:at] + mark + self.text[at:])
+    @property
+    def around(self) -> str:
+        """What surrounds the text, in readable form; empty if there is nothing else."""
+        if not self.path or (len(self.path) == 1 and len(self.reply) == 1):
+            return ""
+        return readable(json.dumps(_put(self.reply, self.path, "…")).encode())
 
 
 def reply_text(body: bytes) -> ReplyText:

@@ -6,6 +6,7 @@ Terms are separated by blanks and must all match; a leading minus negates a term
 with blanks go in double quotes. A term without a key is searched in the item's key and
 compared with the task's number, 12 or T-0000012. `state:done` selects the completed and
 the failed tasks, `state:unparsed` the completed ones whose reply could not be parsed.
+`outcome:wrong`, `outcome:right` and `outcome:ungrounded` are by the newest scoring.
 User input becomes parameters and never SQL: the conditions themselves are the fragments
 `where_*` of `queries.sql`.
 
@@ -31,6 +32,7 @@ from store.errors import QueryError
 from store.events import KINDS
 from store.nearest import did_you_mean
 from store.task import PICO_PER_USD, TaskState
+from store.verdicts import OUTCOMES
 
 Parameter: TypeAlias = str | int | float
 
@@ -253,6 +255,20 @@ def _task(operator: str, value: str, at: int) -> Term:
     return Term(fragment="task", parameters=(number,))
 
 
+def _outcome(operator: str, value: str, at: int) -> Term:
+    only_colon("outcome", operator, at)
+    word = value.lower()
+    if word in OUTCOMES:
+        return Term(fragment="outcome", parameters=(word,))
+    if word in _OTHER_OUTCOMES:
+        return _state(operator, word, at)
+    known = [*OUTCOMES, *_OTHER_OUTCOMES]
+    hint = did_you_mean(value, known, f"use {', '.join(known)}")
+    raise QueryError(f"there is no outcome {value!r}: {hint}", at)
+
+
+_OTHER_OUTCOMES = ("unparsed", "failed")
+"""Outcomes that no scoring has to tell."""
 _ATTEMPTS = {":": "attempts", ">": "attempts_above", "<": "attempts_below"}
 
 
@@ -270,6 +286,7 @@ KEYS: Mapping[str, TermReader] = {
     "err": partial(_name, "err"),
     "parse": partial(_name, "parse"),
     "reason": partial(_name, "reason", times=2),
+    "outcome": _outcome,
     "latency": _latency,
     "cost": _cost,
     "attempts": _attempts,

@@ -1,31 +1,22 @@
-"""Reads a run's answers in a fixed order for scoring, and stores verdicts.
+"""Reads a run's answers in a fixed order for scoring.
 
 Families are ordered by the number of their first-stage task; in each, that task comes
 first and its descendants follow by number. The order depends on the plan only, not on
 when answers arrived, so the same answers always give the same result.
-
-Verdicts are stored in a small separate database, written once and replaced as a whole;
-the log itself never holds a verdict, because a better scorer changes them all. A task
-may have several verdicts: one of a batch call per question.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
-from typing import Final
 
 from store.database import SQL, UNION, has_plan_positions
 from store.errors import CorruptLog
 from store.log.interface import StoredReply
-from store.statements import statements_by_name, text
 from store.tables import (
     last_planned_task,
     reply_of,
@@ -133,108 +124,3 @@ def _with_replies(
                 "'siftlog verify', then restore a copy of the run's folder"
             )
         yield row, stored
-
-
-BATCH = 10_000
-
-_SQL: Final = statements_by_name(text("verdicts"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredVerdict:
-    """One verdict of one task in one scoring."""
-
-    task: int
-    value: str  #: the parsed reply
-    expected: str
-    correct: bool | None  #: None where there is no right or wrong
-    rule: str  #: the parsing rule that fired, or the reason of the failure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
-    """Verdict counts of one task in one scoring."""
-
-    verdicts: int  #: at least one
-    judged: int  #: of them, those that are right or wrong
-    right: int
-    value: str = ""  #: the parsed reply, of the first verdict
-    rule: str = ""  #: its parsing rule, or the reason of the failure
-
-
-def write_verdicts(path: Path, verdicts: Iterable[object]) -> None:
-    """Write *verdicts* to a new database at *path*, in flat memory.
-
-    They have the fields of a `StoredVerdict`, and maybe others.
-    """
-    columns = attrgetter("task", "value", "expected", "correct", "rule")
-    rows = map(columns, verdicts)
-    with closing(sqlite3.connect(path)) as db:
-        db.execute(_SQL["create"])
-        while batch := list(islice(rows, BATCH)):
-            db.executemany(_SQL["insert"], batch)
-        db.execute(_SQL["create_index"])
-        db.commit()
-
-
-def read_verdicts(path: Path, task: int) -> list[StoredVerdict]:
-    """The verdicts of one task, in the order they were given.
-
-    Raises:
-        sqlite3.Error: the file is not there, or is no database of verdicts.
-    """
-    with closing(_reader(path)) as db:
-        return [_verdict(row) for row in db.execute(_SQL["of_task"], (task,))]
-
-
-def all_verdicts(path: Path) -> Iterator[StoredVerdict]:
-    """Every verdict by its task's number, those of a task in the order given.
-
-    Raises:
-        sqlite3.Error: the file is not there, or is no database of verdicts.
-    """
-    with closing(_reader(path)) as db:
-        yield from map(_verdict, db.execute(_SQL["all"]))
-
-
-def _verdict(row: tuple[int, str, str, int | None, str]) -> StoredVerdict:
-    task, value, expected, correct, rule = row
-    return StoredVerdict(
-        task=task,
-        value=value,
-        expected=expected,
-        correct=None if correct is None else bool(correct),
-        rule=rule,
-    )
-
-
-def read_scores(path: Path, tasks: Iterable[int]) -> dict[int, Score]:
-    """Return the scores of some tasks; omit those without a verdict.
-
-    Raises:
-        sqlite3.Error: the file is missing or is not a database of verdicts.
-    """
-    tasks_json = json.dumps(list(tasks))
-    with closing(_reader(path)) as db:
-        return {
-            task: Score(
-                verdicts=verdicts, judged=judged, right=right, value=value, rule=rule
-            )
-            for task, verdicts, judged, right, value, rule, _ in db.execute(
-                _SQL["scores"], (tasks_json,)
-            ).fetchall()
-        }
-
-
-def read_wrong(path: Path) -> Sequence[int]:
-    """Return the tasks with a wrong verdict, ascending.
-
-    Raises:
-        sqlite3.Error: the file is missing or is not a database of verdicts.
-    """
-    with closing(_reader(path)) as db:
-        return array("q", (task for (task,) in db.execute(_SQL["wrong"])))
-
-
-def _reader(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)

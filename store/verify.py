@@ -25,7 +25,7 @@ from pathlib import Path
 from store.database import DERIVED, SQL, UNION, is_union, read_only, unreadable
 from store.encoding import event_of, unpack
 from store.errors import CorruptLog, IllegalMove, ignore_progress
-from store.events import TasksPlanned, UnknownEvent
+from store.events import KINDS, TasksPlanned, UnknownEvent
 from store.log.integrity import EventRow, genesis, link_of_stored
 from store.log.projections import fold_between, refold
 from store.printable import one_line
@@ -185,7 +185,13 @@ class _Check:
                 planned_tasks(body)
         except (ValueError, KeyError, TypeError) as error:
             raise _Fault("event", f"event {row.seq}", str(error)) from error
-        self.unknown += isinstance(event, UnknownEvent)
+        if not isinstance(event, UnknownEvent):
+            return
+        known = KINDS.get(row.kind)
+        if known is not None and row.ver < known.VERSION:
+            lost = f"version {row.ver} of {row.kind} cannot be read any more"
+            raise _Fault("event", f"event {row.seq}", lost)
+        self.unknown += 1
 
     def blobs(self) -> None:
         """Every message part against its hash."""

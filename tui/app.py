@@ -21,6 +21,7 @@ from store.runs import RunFolder, list_runs
 from tui.control.key_bindings import TerminalControlApp
 from tui.render.colours import COLOUR_THEMES
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
+from tui.render.metrics import headline_by_model
 from tui.render.sentences import farewell
 from tui.run_screens import (
     RUN_SCREENS,
@@ -36,6 +37,7 @@ from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.terminal.export import copied, file_name, picture_of, save_text, text_of
 from tui.terminal.shell import FilteringScreen, RefreshRate, about
+from tui.widgets.headline import HeadlinePanel
 from tui.widgets.keys import keys_of
 
 
@@ -53,7 +55,13 @@ class Monitor(TerminalControlApp):
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (24, "-low")]  # noqa: RUF012 - likewise
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "detach", "Detach", id="detach"),
+        Binding(
+            "q",
+            "detach",
+            "Quit",
+            tooltip="The run continues",
+            id="detach",
+        ),
         Binding("colon,ctrl+p", "command_palette", "Commands", id="commands"),
         Binding("question_mark", "help", "Help", id="help"),
         Binding("1", "runs", "Runs", show=False, id="runs"),
@@ -108,6 +116,9 @@ class Monitor(TerminalControlApp):
             yield from palette.task_commands(self.seen, self._list_tasks)
             yield SystemCommand(
                 "Export answers", "How to write them as a file", self.action_export
+            )
+            yield SystemCommand(
+                "Copy the report's path", "A page for a browser", self.action_report
             )
         yield from palette.run_commands(self.runs_offered(), self._show)
         if self._watched is not None:
@@ -165,9 +176,22 @@ class Monitor(TerminalControlApp):
         self._push_run(self._watched)
 
     def _push_run(self, watched: WatchedRun) -> None:
-        source = self._sources.run(watched.folder)
-        is_read_only = watched.control is None
-        self.push_screen(RunScreen(source, self._glyphs, is_read_only=is_read_only))
+        sources, folder = watched.sources, watched.folder
+        headline = HeadlinePanel(
+            sources.headline(folder, sources.child(), sources.answers),
+            sources.clock,
+            self._glyphs,
+            "so-far",
+            headline_by_model,
+        )
+        self.push_screen(
+            RunScreen(
+                sources.run(folder),
+                self._glyphs,
+                is_read_only=watched.control is None,
+                headline=headline,
+            )
+        )
 
     def _uninstall_run_screens(self) -> None:
         for entry in RUN_SCREENS:
@@ -222,12 +246,17 @@ class Monitor(TerminalControlApp):
 
     def action_runs(self) -> None:
         """Go back to the list of runs, creating it on first use."""
+        if isinstance(self.screen, RunsScreen):
+            return
         self._leave()
         if not isinstance(self.screen, RunsScreen):
             listing, is_read_only = self._sources.listing, self._sources.is_read_only
             self.push_screen(
                 RunsScreen(listing, self._glyphs, is_read_only=is_read_only)
             )
+        screen: object = self.screen
+        if self._watched is not None and isinstance(screen, RunsScreen):
+            screen.go_to(self._watched.folder)
 
     def _leave(self) -> None:
         """Pop screens above the list of runs, or all but the first."""
@@ -270,6 +299,25 @@ class Monitor(TerminalControlApp):
             self.copy_to_clipboard(command)
             message = f"{command}\nwrites the answers as a file · {copied('line')}"
             self.notify(printable(message), title="Export", markup=False)
+
+    def action_report(self) -> None:
+        """Copy the path of the newest report, or say how to make one."""
+        seen = self.seen
+        if seen is None:
+            return
+        report = None if seen.result is None else seen.result.report
+        run = shlex.quote(seen.status.run_id)
+        if report is not None:
+            path = str(report.absolute())
+            self.copy_to_clipboard(path)
+            self.notify(
+                printable(f"{path}\n{copied('path')}"), title="Report", markup=False
+            )
+        elif seen.is_ended:
+            self.notify(f"There is no report yet: siftlog report {run}", markup=False)
+        else:
+            words = f"The run goes on: a report of what is done: siftlog score {run}"
+            self.notify(words, markup=False)
 
     def action_capture(self) -> None:
         """Capture the screen as a picture and as text, after the next redraw."""

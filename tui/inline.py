@@ -99,7 +99,7 @@ class InlineMonitor(TerminalApp):
     """Watches one run without using the whole terminal."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,escape", "detach", "Detach", id="inline.detach")
+        Binding("q,escape", "detach", "Quit", id="inline.detach")
     ]
     ENABLE_COMMAND_PALETTE = False
 

@@ -47,7 +47,7 @@ def report(
     """
     import shutil
 
-    from runner.cli.console import DONE, print_json, print_text
+    from runner.cli.console import DONE, print_json, print_note, print_text
     from runner.score.render import REPORT
     from runner.score.repeat import chosen
     from store.database import open_reader
@@ -56,7 +56,9 @@ def report(
 
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
-        recorded = chosen(folder.run_id, scorings(reader), scoring)
+        recorded = chosen(
+            folder.run_id, scorings(reader), scoring, is_alive=folder.is_alive()
+        )
     path = folder.scores / str(recorded.number) / REPORT
     is_drawn = rebuild or bool(figures) or not path.exists()
     if is_drawn:
@@ -65,6 +67,12 @@ def report(
         redraw(folder, recorded, figures)
     if out is not None:
         shutil.copyfile(path, out)
+    if folder.is_alive():
+        print_note(
+            f"Run {folder.run_id} is still running: this report is of its scoring "
+            f"{recorded.number}, up to event {recorded.seq:,}; the next one is written "
+            "at the end of the run."
+        )
     if as_json:
         print_json(
             "siftlog.report/1",

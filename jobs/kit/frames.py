@@ -77,7 +77,9 @@ def scores(
 
     folder = resolve(Path(runs_dir), str(run))
     with open_reader(folder.log) as reader:
-        recorded = chosen(folder.run_id, scorings(reader), scoring)
+        recorded = chosen(
+            folder.run_id, scorings(reader), scoring, is_alive=folder.is_alive()
+        )
     before = f"scores/{recorded.number}/"
     with scored(folder, recorded) as tables:
         return {table.name.removeprefix(before): frame(table) for table in tables}

@@ -13,7 +13,10 @@ from hashlib import sha256
 from runner import table_rendering
 from runner.scorecard import Metric
 from runner.table_rendering import format_number
+from store import document
 from store.document import NONE
+
+plural = document.plural
 
 
 def joined_words(values: Iterable[object]) -> str:
@@ -30,11 +33,6 @@ def listed(texts: Iterable[str], most: int = 6) -> str:
     every = [text.strip().rstrip(".") for text in texts]
     more = len(every) - most
     return "; ".join([*every[:most], *([f"and {more:,} more"] if more > 0 else [])])
-
-
-def plural(n: int, noun: str, many: str = "") -> str:
-    """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
-    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
 
 
 _UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")

@@ -230,7 +230,7 @@ def make_bundle(
                 f"Run {folder.run_id} is still running and has no scoring "
                 "yet: bundle it when it has ended."
             )
-        recorded = chosen(folder.run_id, scored, number)
+        recorded = chosen(folder.run_id, scored, number, is_alive=folder.is_alive())
         first = run_started(reader)
     by_member = {
         **input_members(first, recorded),

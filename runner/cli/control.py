@@ -22,13 +22,17 @@ from runner.errors import RunnerError, UsageError
 from store.clock import SystemClock
 from store.control import (
     Command,
+    CommandOutcome,
     CommandPreview,
     Payload,
+    outcome_sentence,
     preview_sentence,
     recorded_outcomes,
     send_command,
+    words_of,
 )
 from store.database import open_reader
+from store.document import plural
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.read.status import STATES, status
 from store.runs import RunFolder, places_in, resolve
@@ -176,7 +180,7 @@ def commands(*, name: str | None, **shared: Any) -> int:
     next siftlog resume. ID may be a prefix.
     """
     from runner.errors import UsageError
-    from store.control import CommandOutcome, CommandTail, command_log
+    from store.control import CommandTail, command_log
     from store.database import open_reader
 
     manner = control_request(**shared)
@@ -300,7 +304,7 @@ def ask_live(manner: ControlRequest, kind: str, payload: Payload) -> int:
     return ask(manner, kind, payload)
 
 
-def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) -> int:
+def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: int) -> int:
     """Send a command and, unless `--no-wait` is set, wait for its outcome."""
     folder = manner.folder
     _check_state(manner)
@@ -321,7 +325,7 @@ def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) 
             )
         print_note(f"{here}: `siftlog resume {folder.run_id}` applies the command.")
     elif manner.waits:
-        answer, detail = _wait(folder, command.id, before)
+        answer, detail = _wait(folder, command, before)
     if manner.as_json:
         fields = {"run": folder.run_id, "command": command.id, "kind": kind}
         print_json(
@@ -336,8 +340,8 @@ def _is_elsewhere(folder: RunFolder) -> bool:
     return bool(places_in(folder.places))
 
 
-def _counted(figures: Mapping[str, object]) -> str:
-    return f" of {figures['tasks']} tasks" if "tasks" in figures else ""
+def _counted(figures: Mapping[str, int]) -> str:
+    return f" of {plural(figures['tasks'], 'task')}" if "tasks" in figures else ""
 
 
 def _check_state(manner: ControlRequest) -> None:
@@ -353,9 +357,10 @@ def _check_state(manner: ControlRequest) -> None:
         )
 
 
-def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None]:
+def _wait(folder: RunFolder, sent: Command, before: int) -> tuple[str, str | None]:
     """Return the outcome within the timeout and its message, printing each answer."""
-    answer = "queued"
+    answer, command = "queued", sent.id
+    words = words_of(sent.kind, sent.payload)
     until = CLOCK.monotonic() + TIMEOUT_S
     while CLOCK.monotonic() < until:
         is_alive = folder.is_alive()
@@ -365,14 +370,17 @@ def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None
         for event in (row.event for row in rows):
             match event:
                 case CommandRejected(command=of, reason=reason) if of == command:
-                    print_note(f"siftlog: Refused: {reason}.")
+                    sentence = outcome_sentence(CommandOutcome.REJECTED, words, reason)
+                    print_note(f"siftlog: {sentence}.")
                     return "rejected", reason
                 case CommandApplied(command=of, effect=effect) if of == command:
-                    print_note(f"Applied: {effect}.")
+                    sentence = outcome_sentence(CommandOutcome.APPLIED, words, effect)
+                    print_note(f"{sentence}.")
                     return "applied", effect
                 case CommandAccepted(command=of) if of == command:
                     if answer == "queued":
-                        print_note("Accepted.")
+                        sentence = outcome_sentence(CommandOutcome.ACCEPTED, words)
+                        print_note(f"{sentence}.")
                     answer = "accepted"
                 case _:
                     pass

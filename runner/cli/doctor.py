@@ -18,7 +18,7 @@ import click
 from runner.cli import arguments
 from runner.cli.console import DONE, ERROR, print_json, print_note, print_text
 from runner.errors import UsageError
-from store.document import as_text, wide_table
+from store.document import as_text, plural, wide_table
 
 if TYPE_CHECKING:
     from runner.clients.client import ClientOptions
@@ -346,7 +346,7 @@ def _lines(report: ProbeReport, price: Price | None) -> Iterator[tuple[str, str]
 def _spent(report: ProbeReport, price: Price | None) -> str:
     usd = _usd(report, price)
     cost = "cost unknown" if usd is None else f"${usd:.6f}"
-    calls = f"{report.calls} calls" if report.calls != 1 else "1 call"
+    calls = plural(report.calls, "call")
     counted = f"{report.tokens_in:,} tokens in, {report.tokens_out:,} out, {cost}"
     without = f"; {report.uncounted} without usage" if report.uncounted else ""
     return f"{calls}, {counted}{without}"

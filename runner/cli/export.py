@@ -133,7 +133,9 @@ def _write(
         through_seq = visible_seq(reader)
         recorded = None
         if "scores" in subjects:
-            recorded = chosen(folder.run_id, scorings(reader), scoring)
+            recorded = chosen(
+                folder.run_id, scorings(reader), scoring, is_alive=folder.is_alive()
+            )
         progress = stack.enter_context(paced_progress(SystemClock()))
         tables = (
             replace(table, rows=_rows_with_progress(table, progress))

@@ -36,7 +36,7 @@ from runner.cli.request import (
     TypedOptions,
 )
 from runner.cli.status import status_json
-from runner.cli.status_page import next_commands, reply_findings, result_blocks
+from runner.cli.status_page import reply_findings, result_blocks
 from runner.clients.client import HTTP
 from runner.clients.fallbacks import IGNORED
 from runner.errors import RunnerError, UsageError
@@ -66,6 +66,7 @@ from store.errors import StoreError
 from store.nearest import did_you_mean
 from store.read.course import Course, course
 from store.read.live import LiveStatus, live_status
+from store.read.next_steps import next_commands
 from store.read.status import UNITS, Status, refused_parameters
 from store.runs import RunFolder
 from store.slices import Shard
@@ -395,7 +396,8 @@ def _show_end(
     scores = None if scoring is None else scoring.folder
     # a sentence says how to resume, and the shards of a run are scored together
     has_next = seen.state == "finished" and not folder.part
-    commands = next_commands(seen, result, folder.run_id) if has_next else ()
+    explain = "" if result is None else result.explain
+    commands = next_commands(seen, folder.run_id, explain) if has_next else ()
     page = result_blocks(
         seen, past, result, scores, findings=findings, commands=commands
     )

@@ -127,7 +127,7 @@ def score(
                 figures=output.figures,
             )
         )
-    for sentence in _remarks(run_scoring):
+    for sentence in _remarks(run_scoring, folder, is_past=moment_name is not None):
         print_note(sentence)
     card = run_scoring.scorecard
     if output.as_json:
@@ -167,7 +167,7 @@ def _show_scoring(
 ) -> None:
     """Print the tables for print; or all of the summary, the files, next commands."""
     from runner.cli.run_steps import CLOCK
-    from runner.cli.status_page import closing_facts, next_commands
+    from runner.cli.status_page import closing_facts
     from runner.score.render import (
         overview,
         print_tables,
@@ -178,6 +178,7 @@ def _show_scoring(
     from runner.table_rendering import typeset
     from store.database import open_reader
     from store.read.live import live_status
+    from store.read.next_steps import next_commands
 
     card = run_scoring.scorecard
     if output.form != "text":
@@ -193,7 +194,7 @@ def _show_scoring(
         *severe_findings(card, card.summary),
         *map(severe_line, run_scoring.findings),
     )
-    commands = next_commands(seen, result_of(card), folder.run_id)
+    commands = next_commands(seen, folder.run_id, result_of(card).explain)
     print_text(as_text(closing_facts(findings, run_scoring.folder, commands)))
 
 
@@ -221,12 +222,36 @@ def _scored_back(
     return run_scoring, moment_json(moment)
 
 
-def _remarks(run_scoring: Scoring) -> Iterator[str]:
-    """Yield notes on the inputs of a scoring."""
+def _partial_sentence(folder: RunFolder, *, is_past: bool) -> str:
+    """Say that a run goes on or has stopped, what of it is scored, and what to do."""
+    from runner.cli.run_steps import CLOCK
+    from store.database import open_reader
+    from store.read.forecast import progress_text
+    from store.read.live import live_status
+
+    run = folder.run_id
+    if is_past:
+        return f"partial: {run} was unfinished then; only its answers are scored."
+    is_held = folder.is_alive()
+    with open_reader(folder.log) as reader:
+        present = live_status(reader, CLOCK.now_us(), is_held=is_held)
+    done = f"{progress_text(present.progress)}, and only these tasks are scored"
+    if is_held:
+        return (
+            f"partial: {run} is still running: {done}. Nothing is recorded; the run is "
+            f"scored at its end. To follow it: siftlog watch {run}"
+        )
+    return f"partial: {run} is unfinished: {done}. To continue: siftlog resume {run}"
+
+
+def _remarks(
+    run_scoring: Scoring, folder: RunFolder, *, is_past: bool
+) -> Iterator[str]:
+    """Yield notes on a scoring: of an unfinished run, and on its inputs."""
+    if run_scoring.is_partial:
+        yield _partial_sentence(folder, is_past=is_past)
     for setting in run_scoring.changed_settings:
         yield f"note: {setting} is not the file that the run was started with."
-    if run_scoring.is_partial:
-        yield "partial: the run is unfinished."
     for fault in run_scoring.parser_faults:
         yield (
             f"note: a parser raised {fault}; such replies count as "

@@ -5,7 +5,6 @@ The end of a run and `siftlog status` show the same lines.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -23,6 +22,7 @@ from store.document import (
     Words,
     as_text,
     blocks_of,
+    plural,
 )
 from store.read.course import Course
 from store.read.forecast import (
@@ -35,6 +35,7 @@ from store.read.forecast import (
     time_left_text,
 )
 from store.read.live import LiveStatus, UnionProgress
+from store.read.next_steps import NextCommand, next_commands
 from store.read.status import UNITS, ObservedLimits, Status, limits_in_words
 from store.read.usage import OpenBatches, ReplyShares, dollars
 from store.task import TaskState
@@ -91,7 +92,11 @@ def status_page(
                 course,
                 result if is_finished else None,
                 scores if is_finished else None,
-                commands=next_commands(present, result, run or present.status.run_id),
+                commands=next_commands(
+                    present,
+                    run or present.status.run_id,
+                    "" if result is None else result.explain,
+                ),
             ),
             "",
             *_details(present),
@@ -122,7 +127,7 @@ def result_blocks(
     scores: Path | None,
     *,
     findings: Sequence[str] = (),
-    commands: Sequence[str] = (),
+    commands: Sequence[NextCommand] = (),
 ) -> Iterator[Block]:
     """Yield the result of a run, its course, findings, files and next commands.
 
@@ -147,7 +152,7 @@ def result_blocks(
 
 
 def closing_facts(
-    findings: Sequence[str], scores: Path | None, commands: Sequence[str]
+    findings: Sequence[str], scores: Path | None, commands: Sequence[NextCommand]
 ) -> Iterator[Fact]:
     """Yield findings, the files of a scoring, and next commands."""
     for finding in findings[:MOST_FINDINGS]:
@@ -161,7 +166,7 @@ def closing_facts(
         if (scores / REPORT).exists():
             yield _fact("report", str(scores / REPORT))
     for at, command in enumerate(commands[:MOST_COMMANDS]):
-        yield _fact("" if at else "next", command)
+        yield _fact("" if at else "next", str(command))
 
 
 def done_text(status: Status, course: Course) -> str:
@@ -253,53 +258,6 @@ def _state_names(present: LiveStatus) -> Mapping[TaskState, str]:
     lost = "in batches" if present.status.batches.count else "lost in flight"
     names = {state: state.name.lower() for state in TaskState}
     return names if present.is_alive else {**names, TaskState.RUNNING: lost}
-
-
-def next_commands(present: LiveStatus, result: RunResult | None, run: str) -> list[str]:
-    """Return the commands that make sense now, the most useful one first.
-
-    Each says in a shell's comment what it is for.
-
-    Args:
-        present: the run.
-        result: of its newest scoring; None: it has none.
-        run: the name of its folder, which commands take.
-    """
-    if present.state == "finished":
-        return list(_commands_at_end(present.status, result, run))
-    resume = f"siftlog resume {run}  # continue; stored answers are not paid again"
-    score = f"siftlog score {run}  # the answers so far"
-    watch = f"siftlog watch {run}  # the monitor"
-    retry = f"siftlog retry {run} --reason cancelled  # reopen its tasks"
-    unparsed = f"siftlog tasks {run} --filter state:unparsed"
-    stopped = [resume, score, *([unparsed] if present.status.tasks.unparsed else [])]
-    by_state = {
-        "lost": stopped,
-        "drained": stopped,
-        "budget_stop": [f"siftlog resume {run} --budget USD  # raise it", score],
-        "cancelled": [score, retry],
-        "paused": [f"siftlog resume {run}  # lift the pause", watch],
-    }
-    return by_state.get(present.state, [watch])
-
-
-def _commands_at_end(
-    status: Status, result: RunResult | None, run: str
-) -> Iterator[str]:
-    tasks = status.tasks
-    if not status.scorings:
-        yield f"siftlog score {run}"
-    if tasks.failed and not status.imported:
-        yield f"siftlog retry {run} && siftlog resume {run}  # the failed tasks"
-    if tasks.unparsed:
-        yield f"siftlog tasks {run} --filter state:unparsed"
-    if result is not None and result.explain:
-        # an item's name comes from the data
-        item = shlex.quote(result.explain)
-        yield f"siftlog explain {run} {item}  # how an item was judged"
-    if len(status.models.get("subject", ())) > 1:
-        yield f"siftlog compare {run}  # which model is better?"
-    yield f"siftlog watch {run}  # every task, prompt and reply"
 
 
 def _fact(label: str, text: str) -> Fact:
@@ -447,16 +405,33 @@ def shares_of(replies: ReplyShares) -> dict[str, float]:
 def replies_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
     """Yield one line per model with a nonzero share."""
     for model_replies in replies:
-        shares = shares_of(model_replies)
+        shares = _visible_shares(model_replies)
         if shares:
             shares_text = ", ".join(
-                f"{getattr(model_replies, kind):,} {kind} ({_percent(share)})"
-                for kind, share in shares.items()
+                f"{n:,} {kind} ({_percent(share)})"
+                for kind, (n, share) in shares.items()
             )
+            overlap = "; one reply may have several faults" if len(shares) > 1 else ""
             yield (
                 f"{model_replies.model}: of {model_replies.replies:,} replies "
-                f"{shares_text}"
+                f"{shares_text}{overlap}"
             )
+
+
+def _visible_shares(replies: ReplyShares) -> dict[str, tuple[int, float]]:
+    """Return counts and shares under the names for readers.
+
+    What the model and what its provider refused has one name.
+    """
+    shares = shares_of(replies)
+    visible = {}
+    for kind in ("truncated", "refused", "empty", "unparsed"):
+        n, share = getattr(replies, kind), shares.get(kind, 0.0)
+        if kind == "refused":
+            n, share = n + replies.filtered, share + shares.get("filtered", 0.0)
+        if n:
+            visible[kind] = n, min(1.0, share)
+    return visible
 
 
 def reply_findings(replies: Sequence[ReplyShares]) -> Iterator[str]:
@@ -511,7 +486,7 @@ def logs_text(count: int, ended: int, *, has_all: bool) -> str:
         ended: number of ended logs.
         has_all: every slice has ended in some log, though not every log has.
     """
-    text = f"{count:,} log{'' if count == 1 else 's'}"
+    text = plural(count, "log")
     return f"{text}, all slices ended" if has_all else f"{text}, {ended:,} ended"
 
 

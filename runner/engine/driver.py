@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -104,6 +103,7 @@ class Driver:
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
+        self._observed: tuple[LimitObserved, ...] = ()  #: the last ones recorded
         #: the task that the budget had no room for when the loop ended
         self._unaffordable: QueuedTask | None = None
 
@@ -327,19 +327,21 @@ class Driver:
 
     async def _send_heartbeats(self) -> None:
         """Record a heartbeat and the current limits once a second."""
-        recorded: tuple[LimitObserved, ...] = ()
         while True:
             await self._log.heartbeat()
-            observed = self._observe()
-            if observed != recorded:
-                # not fatal: it is recorded a second later
-                with suppress(LogBehind):
-                    self._log.append_nowait(*observed)
-                    recorded = observed
+            before = self._observed
+            if self.observe_limits() != before:
+                try:
+                    self._log.append_nowait(*self._observed)
+                except LogBehind:  # not fatal: it is recorded a second later
+                    self._observed = before
             await self._clock.sleep_until(self._clock.monotonic() + HEARTBEAT_S)
 
-    def _observe(self) -> tuple[LimitObserved, ...]:
-        """Return pauses and ceilings; not calls in flight, which change constantly."""
+    def observe_limits(self) -> tuple[LimitObserved, ...]:
+        """Return pauses and ceilings for the log, which the caller appends.
+
+        Calls in flight change constantly and are left out.
+        """
         now = self._clock.monotonic()
         observed = []
         for model_queue in self._scheduler.statistics():
@@ -357,7 +359,8 @@ class Driver:
                     else None,
                 )
             )
-        return tuple(observed)
+        self._observed = tuple(observed)
+        return self._observed
 
     def _in_tenths(self, seconds: float) -> int:
         """Return the wall clock in *seconds* from now, in us, to a tenth of a second.

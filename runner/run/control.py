@@ -33,6 +33,7 @@ from store.control import (
     withdrawals,
 )
 from store.database import open_reader
+from store.document import plural
 from store.errors import StoreError
 from store.events import (
     CommandAccepted,
@@ -184,12 +185,15 @@ def _pause(command: Command, run: LiveRun) -> Act:
         run.driver.pause(pause)
         event = RunPaused(by=pause.by, paused=True, stage=stage, model=model)
         return CommandResult(
-            effect=f"paused: {pause}; {run.driver.statistics().in_flight} calls in "
-            "flight finish",
+            effect=f"paused: {pause}; {_finishing(run.driver.statistics().in_flight)}",
             events=(event,),
         )
 
     return act
+
+
+def _finishing(calls: int) -> str:
+    return f"{plural(calls, 'call')} in flight {'finishes' if calls == 1 else 'finish'}"
 
 
 def _resume(command: Command, run: LiveRun) -> Act:
@@ -259,7 +263,7 @@ def _retry(command: Command, run: LiveRun) -> Act:
             run.driver.reopened()
             await run.log.heartbeat()
             count, after = count + len(page), page[-1]
-        return CommandResult(effect=f"{count:,} tasks reopened")
+        return CommandResult(effect=f"{plural(count, 'task')} reopened")
 
     return act
 
@@ -286,7 +290,11 @@ def _limits(command: Command, run: LiveRun) -> Act:
     async def act() -> CommandResult:
         for model in filter(change.concerns, run.models):
             run.driver.set_limits(model, change.applied_to(run.driver.limits(model)))
-        return CommandResult(effect=str(change))
+        return CommandResult(
+            # at once, so that no display shows the old limits after "applied"
+            effect=str(change),
+            events=run.driver.observe_limits(),
+        )
 
     return act
 

@@ -16,6 +16,7 @@ from runner.run.early_stopping import BY, sentence
 from store.clock import Clock
 from store.control import Command
 from store.database import open_reader
+from store.document import plural
 from store.events import (
     AttemptFailed,
     CommandApplied,
@@ -68,7 +69,7 @@ async def cancel_rest(
             await log.heartbeat()
             after = rows[-1].task
             skipped += len(rows)
-    effect = f"{skipped:,} open tasks were skipped"
+    effect = f"{plural(skipped, 'open task')} skipped"
     await log.append(
         RunCancelled(by=commands[-1].author),
         *(CommandApplied(command=command.id, effect=effect) for command in commands),

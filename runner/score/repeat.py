@@ -45,13 +45,29 @@ from store.time_travel import LogPrefix, moment_of
 
 
 def chosen(
-    run_id: str, recorded_scorings: Sequence[ScoringRecorded], number: int | None
+    run_id: str,
+    recorded_scorings: Sequence[ScoringRecorded],
+    number: int | None,
+    *,
+    is_alive: bool = False,
 ) -> ScoringRecorded:
     """Return a scoring by number, or the newest.
+
+    Args:
+        run_id: the run.
+        recorded_scorings: of the run, oldest first.
+        number: of the scoring; None: the newest.
+        is_alive: whether the run goes on, so that none can be recorded now.
 
     Raises:
         UsageError: there is none.
     """
+    if not recorded_scorings and is_alive:
+        raise UsageError(
+            f"Run {run_id} is still running and has no scoring yet: it is scored at "
+            f"its end. siftlog score {run_id} prints the metrics so far, and siftlog "
+            f"status {run_id} how far it is."
+        )
     if not recorded_scorings:
         raise UsageError(
             f"Run {run_id} has no scoring; make one with: siftlog score {run_id}"
@@ -128,7 +144,9 @@ class Rescorer:
         Raises:
             UsageError: there is none.
         """
-        return chosen(self.folder.run_id, self.scorings(), number)
+        return chosen(
+            self.folder.run_id, self.scorings(), number, is_alive=self.folder.is_alive()
+        )
 
     def repeated(self, recorded: ScoringRecorded) -> Scoring:
         """Repeat a recorded scoring with the current code.

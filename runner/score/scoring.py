@@ -66,8 +66,8 @@ from store.read.tasks import events, parts
 from store.read.usage import usage_counts
 from store.results import Milestone, parts_payload
 from store.runs import RunFolder
-from store.scoring import write_verdicts
 from store.tables import visible_seq
+from store.verdicts import write_verdicts
 
 LIMIT = 8 << 20
 """Maximum bytes of a stored input: gold labels, rubrics and aliases are smaller, a

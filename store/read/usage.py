@@ -292,6 +292,11 @@ class ReplyShares:
     unparsed: int  #: the job's parser could not read them
     failed: int  #: tasks that ended without a reply
 
+    @property
+    def withheld(self) -> int:
+        """The refused ones: by the model, or by the provider's filter."""
+        return min(self.replies, self.refused + self.filtered)
+
 
 def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
     """Return the tokens by stage and model."""

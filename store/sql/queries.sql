@@ -386,6 +386,8 @@ attempts > ?
 attempts < ?
 -- name: where_task
 task = ?
+-- name: where_outcome
+task IN (SELECT value FROM json_each(outcome_tasks(?)))
 -- name: where_text
 key LIKE ? ESCAPE '\' OR task = ?
 

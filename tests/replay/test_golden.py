@@ -123,6 +123,16 @@ def test_without_its_upcaster_an_old_event_is_named_by_verify(
     with open_reader(path) as reader:
         (fault, *_) = verify(reader).faults
     assert (fault.what, fault.where) == ("event", f"event {len(entries) + 2}")
+    assert fault.message == "version 0 of attempt_failed cannot be read any more"
+
+
+def test_without_its_upcaster_an_old_event_is_shown_as_it_was_stored(
+    path: Path,
+) -> None:
+    with open_reader(path) as reader:
+        row = events(reader)[-1]
+    assert row.kind == "attempt_failed"
+    assert row.event == UnknownEvent(kind=row.kind, version=0, facts=OLD_FACTS)
 
 
 def test_old_and_new_facts_mean_the_same() -> None:

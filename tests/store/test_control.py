@@ -23,6 +23,7 @@ from store.control import (
     Payload,
     command_log,
     forward_command,
+    outcome_sentence,
     preview_open_tasks,
     preview_retry,
     preview_sentence,
@@ -418,3 +419,18 @@ def test_answers_of_the_response_cache_do_not_make_a_retry_cheap(
         assert preview_retry(reader, "state:completed").usd == 3 * 0.5
     with open_reader(written(tmp_path / "b.db", *COURSE[:-1], only)) as reader:
         assert preview_retry(reader, "model:m-small").usd is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (CommandOutcome.WAITING, "Sent: pause"),
+        (CommandOutcome.ACCEPTED, "Accepted: pause"),
+        (CommandOutcome.APPLIED, "Applied: paused: the run"),
+        (CommandOutcome.REJECTED, "Refused: pause: paused: the run"),
+        (CommandOutcome.WITHDRAWN, "Withdrawn: pause"),
+    ],
+)
+def test_each_outcome_has_one_sentence(answer: CommandOutcome, sentence: str) -> None:
+    assert outcome_sentence(answer, "pause", "paused: the run") == sentence
+    assert outcome_sentence(CommandOutcome.APPLIED, "drain") == "Applied: drain"

@@ -176,7 +176,9 @@ def test_the_words_of_a_model_are_found_in_any_reply(body: bytes, said: str) -> 
     assert reply_text(body).text == said
 
 
-def test_a_mark_is_put_into_the_words_and_nowhere_else() -> None:
+def test_what_surrounds_the_words_is_apart_from_them() -> None:
     reply = reply_text(b'{"a": "content", "b": [{"content": "abc"}]}')
-    assert reply.marked(1, "|") == {"a": "content", "b": [{"content": "a|bc"}]}
-    assert reply_text(b"abc").marked(2, "|") == "ab|c"
+    assert "…" in reply.around
+    assert "abc" not in reply.around
+    assert reply_text(b'{"content": "abc"}').around == ""
+    assert reply_text(b"abc").around == ""

@@ -17,8 +17,8 @@ from store.events import AttemptAnswered, AttemptFailed
 from store.query import Query
 from store.read.tasks import AttemptRow, TaskListStep, TaskOrder
 from store.runs import RunFolder
-from store.scoring import Score, StoredVerdict
 from store.task import TaskRow, TaskState
+from store.verdicts import Score, StoredVerdict
 from tests.replacing import replace
 from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from store.runs import RunFolder
 from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents
+from tests.tui.fake_history import FakeHeadline
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.app import Monitor
@@ -24,7 +25,7 @@ from tui.sources.run_list import ListedRun
 from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem
 from tui.terminal.shell import RefreshingScreen
 
-LAST_DRAWN = ("Detach", "make this one larger")
+LAST_DRAWN = ("q Quit", "make this one larger")
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ class Seat:
 Act = Callable[[Seat], Awaitable[None]]
 
 
-def _sources(listing: FakeListing, source: FakeSource) -> MonitorSources:
+def _sources(
+    listing: FakeListing, source: FakeSource, headline: FakeHeadline | None = None
+) -> MonitorSources:
     """What a monitor reads; the tasks are those of a small log."""
     return MonitorSources(
         listing=listing,
@@ -89,6 +92,7 @@ def _sources(listing: FakeListing, source: FakeSource) -> MonitorSources:
         events=lambda _: FakeEvents(),
         config=lambda _: FakeConfig(),
         clock=FakeClock(),
+        headline=lambda *_: headline or FakeHeadline(),
     )
 
 
@@ -98,13 +102,16 @@ def watched(
     size: tuple[int, int] = (120, 40),
     glyphs: Glyphs = UNICODE,
     theme: str = COLOUR_THEMES[0].name,
+    *,
+    fake: FakeListing | None = None,
+    headline: FakeHeadline | None = None,
 ) -> tuple[str, FakeSource]:
     """What a monitor of one run shows in the end."""
     source = FakeSource([sight])
 
     async def watch() -> str:
         app = Monitor(
-            _sources(FakeListing(), source),
+            _sources(fake or FakeListing(), source, headline),
             glyphs=glyphs,
             run=RunFolder(Path("runs/r1")),
             theme=theme,

@@ -23,7 +23,7 @@ from tui.render.glyphs import UNICODE
 from tui.run_screens import MonitorSources
 from tui.screens.runs import RunsScreen
 
-ENDS = ("Detach", "Suspend", "Theme ")
+ENDS = ("Quit", "Suspend", "Theme ")
 """How the commands begin that end the monitor, put it aside, or are all the same."""
 NO_RUN = ("Help", "Look ", "Run ", "Runs", "Screenshot", "Signs", "About")
 """Those that are about no run: once is enough."""

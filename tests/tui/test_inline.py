@@ -41,7 +41,7 @@ def test_q_leaves_and_the_run_goes_on(tmp_path: Path) -> None:
     app, shown = inline(snapshot(tmp_path / "r1"), keys=("q",))
     assert "▶ live" in shown
     assert "q quits, the run continues" in shown
-    assert app.return_value == "Detached; r1 continues."
+    assert app.return_value == "The monitor has quit; r1 continues."
 
 
 def test_it_leaves_when_the_run_has_ended(tmp_path: Path) -> None:

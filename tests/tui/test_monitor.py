@@ -9,6 +9,7 @@ import pytest
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.widgets import Input, OptionList
 
+from tests.tui.fake_history import FakeHeadline
 from tests.tui.seats import Seat, listed, listing, watched
 from tests.tui.sights import (
     HOSTILE,
@@ -26,6 +27,8 @@ from tui.screens.palette import HelpScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.tasks import TasksScreen
+from tui.sources.headline import Headline, HeadlineMetric
+from tui.sources.result import ScoringResult
 from tui.sources.run_snapshot import ReadProblem
 
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 50))
@@ -41,7 +44,7 @@ def test_every_size_answers_the_five_questions(
         assert answer in text
     lines = text.split("\n")
     assert len(lines) == size[1]
-    assert "q Detach" in lines[-1]
+    assert "q Quit" in lines[-1]
 
 
 def test_every_state_has_its_word_and_its_sentence(tmp_path: Path) -> None:
@@ -163,7 +166,7 @@ def test_help_lists_the_keys_of_the_screen(tmp_path: Path) -> None:
         assert isinstance(seat.app.screen, HelpScreen)
 
     text, _ = watched(snapshot(tmp_path / "r1"), press)
-    for words in ("Freeze", "Detach", "Panel", "Commands", "Look more often"):
+    for words in ("Freeze", "Quit", "Panel", "Commands", "Look more often"):
         assert words in text
 
 
@@ -176,7 +179,7 @@ def test_leaving_closes_the_log_and_says_that_the_run_goes_on(tmp_path: Path) ->
         said.append(seat.app.return_value)
 
     _, source = watched(snapshot(tmp_path / "r1"), press)
-    assert said == ["Detached; r1 continues."]
+    assert said == ["The monitor has quit; r1 continues."]
     assert source.is_closed
 
 
@@ -311,3 +314,95 @@ def test_the_palette_offers_the_filters_that_the_run_calls_for(tmp_path: Path) -
 
     text, _ = watched(snapshot(tmp_path / "r1"), press)
     assert "err:Overloaded" in text
+
+
+def test_typing_replaces_a_filter_and_escape_drops_the_one_of_a_row(
+    tmp_path: Path,
+) -> None:
+    async def press(seat: Seat) -> None:
+        await seat.press("tab", "enter")
+        field = seat.app.screen.query_one(Input)
+        assert field.value.startswith("stage:")
+        await seat.press("slash", *"PMC", "enter")
+        assert field.value == "PMC"
+        await seat.press("slash", "end", *" x", "enter")
+        assert field.value == "PMC x"
+        await seat.press("escape", "t")
+        assert field.value == "PMC x", "a filter that was typed stays"
+        await seat.press("2", "enter")
+        assert field.value.startswith("stage:")
+        await seat.press("escape", "t")
+        assert field.value == ""
+
+    watched(snapshot(tmp_path / "r1"), press, (80, 24))
+
+
+def test_escape_from_a_run_lands_on_its_row(tmp_path: Path) -> None:
+    live = snapshot(tmp_path / "r1")
+    fake = FakeListing([listed("r2", live), listed("r1", live), listed("r0", live)])
+
+    async def press(seat: Seat) -> None:
+        await seat.press("escape")
+        assert "▸ ▶ live         r1" in seat.shown()
+        fake.listed = [listed("r3", live), *fake.listed]
+        await seat.look()
+        assert "▸ ▶ live         r1" in seat.shown()
+        await seat.press("j")
+        await seat.look()
+        assert "▸ ▶ live         r0" in seat.shown()
+
+    watched(live, press, fake=fake)
+
+
+def test_the_palette_copies_the_path_of_the_report(tmp_path: Path) -> None:
+    live = snapshot(tmp_path / "r1")
+    folder = tmp_path / "scores" / "1"
+    result = ScoringResult(number=1, folder=folder, headline=None, has_report=True)
+    over = replace(with_signs(live, phase="run_finished"), result=result)
+    copied: list[str] = []
+
+    async def press(seat: Seat) -> None:
+        await seat.burst(":report's path\r")
+        copied.append(seat.app.clipboard)
+
+    watched(over, press)
+    assert copied == [str(folder / "report.html")]
+
+    async def live_press(seat: Seat) -> None:
+        await seat.burst(":report's path\r")
+        said = [each.message for each in seat.app._notifications]
+        assert "siftlog score r1" in said[-1]
+
+    watched(live, live_press)
+
+
+def test_a_wide_run_screen_shows_the_metrics_so_far(tmp_path: Path) -> None:
+    live = snapshot(tmp_path / "r1")
+    headline = FakeHeadline(answers=[few_headline(n) for n in (8, 812)])
+    headline.may_answer.set()
+
+    async def press(seat: Seat) -> None:
+        await seat.until(lambda: "Recall" in seat.shown())
+        text = seat.shown()
+        assert "metrics so far" in text
+        assert "too few for conclusions: n from 8" in text
+        assert "m-large" in text
+        assert "m-small" in text
+        await seat.pilot.resize_terminal(150, 50)
+        await seat.look()
+        assert "metrics so far" not in seat.shown()
+
+    watched(live, press, (160, 50), headline=headline)
+    over = with_signs(live, phase="run_finished")
+    text, _ = watched(over, size=(160, 50), headline=headline)
+    assert "metrics so far" not in text
+
+
+def few_headline(n: int) -> Headline:
+    metrics = tuple(
+        HeadlineMetric(
+            path="recall", model=model, value=0.5, n=n, lo=0.4, hi=0.6, name="Recall"
+        )
+        for model in ("x/m-large", "x/m-small")
+    )
+    return Headline(metrics=metrics, level=0.95, seq=1, ended=n, is_partial=True)

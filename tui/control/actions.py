@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from store.control import CommandRecord, Payload
+from store.document import plural
 from store.read.status import ObservedLimits, Pause
 from tui.render.format import amount
 from tui.sources.run_snapshot import ENDED, RunSnapshot
@@ -33,6 +34,7 @@ class Field:
     read: Callable[[str], Value]  #: raises `NotAValue`
     value: str = ""  #: initial value
     is_number: bool = True  #: a digit typed anywhere in the dialog goes to this field
+    example: str = "N"  #: stands for the value in the command line until it is typed
 
 
 def as_typed(typed: str) -> Value:
@@ -86,6 +88,13 @@ class CommandChoice:
     payload: Payload = field(default_factory=dict)
     field: Field | None = None
     effect: str | None = None  #: its effect, if that needs no figures
+
+    @property
+    def example(self) -> Payload:
+        """The payload with a word in place of the value."""
+        if self.field is None:
+            return self.payload
+        return {**self.payload, self.field.key: self.field.example}
 
     def payload_with(self, typed: str) -> Payload:
         """Return the payload of the command.
@@ -172,7 +181,7 @@ def _limiting(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
         for key, unit, read in _CEILINGS
     ]
     if seen.status.budget_usd is not None:
-        add = Field(key="add_usd", label="dollars to add", read=positive)
+        add = Field(key="add_usd", label="dollars to add", read=positive, example="USD")
         choices.append(
             CommandChoice(words="budget: add dollars", kind="budget", field=add)
         )
@@ -227,7 +236,7 @@ def _scoring(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
     if seen.is_alive or not answers:
         return ()  # a live run is scored in part, and nothing is recorded
     effect = (
-        f"{answers:,} answers would be scored again with the installed "
+        f"{plural(answers, 'answer')} would be scored again with the installed "
         "versions of siftlog and the job, and the scoring added to the "
         "earlier ones. Leaving the monitor stops it."
     )
@@ -273,7 +282,7 @@ ACTIONS = (
         name="limits",
         key="L",
         title="Limits",
-        about="Set ceilings of a model, or add to the budget",
+        about="Set a model's limits, or add to the budget",
         choices=_limiting,
     ),
     Action(

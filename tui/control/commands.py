@@ -23,6 +23,7 @@ from store.control import (
     CommandPreview,
     CommandRecord,
     Payload,
+    outcome_sentence,
     send_command,
 )
 from store.fold_state import US_PER_S
@@ -171,7 +172,7 @@ TIMEOUT_S = 5.0
 class CommandNotice:
     """A notice about a command."""
 
-    sentence: str
+    sentence: str  #: without a full stop
     is_bad: bool = False
     is_passing: bool = False  #: another notice follows soon
 
@@ -209,9 +210,8 @@ class FollowedCommand:
     def _missing(self, requests: CommandRequests, now_us: int) -> CommandNotice | None:
         if not requests.is_alive:
             return CommandNotice(
-                sentence=f"{self.words}: queued, because no process works on "
-                f"{self.run_id}; `siftlog resume {self.run_id}` applies the "
-                "command"
+                sentence=f"Waiting: {self.words}: no process works on {self.run_id}; "
+                f"'siftlog resume {self.run_id}' applies it"
             )
         if now_us - self.requested_us < TIMEOUT_S * US_PER_S:
             return None
@@ -222,25 +222,15 @@ class FollowedCommand:
             else max(0.0, (now_us - heartbeat_us) / US_PER_S)
         )
         return CommandNotice(
-            sentence=f"{self.words}: the run has not answered (heartbeat "
-            f"{duration(age)} ago); the command stays queued: a opens the commands "
-            "log, W withdraws it there",
+            sentence=f"Waiting: {self.words}: the run has not answered (heartbeat "
+            f"{duration(age)} ago); a opens the commands log, W withdraws it there",
             is_bad=True,
         )
 
 
 def _outcome_notice(followed: FollowedCommand, request: CommandRecord) -> CommandNotice:
-    words, reply = followed.words, request.said
-    match request.answer:
-        case CommandOutcome.APPLIED:
-            return CommandNotice(
-                sentence=f"{words}: requested, accepted, applied: {reply}"
-            )
-        case CommandOutcome.REJECTED:
-            return CommandNotice(sentence=f"{words}: refused: {reply}", is_bad=True)
-        case CommandOutcome.ACCEPTED:
-            return CommandNotice(
-                sentence=f"{words}: requested, accepted", is_passing=True
-            )
-        case _:
-            return CommandNotice(sentence=f"{words}: withdrawn before it was answered")
+    return CommandNotice(
+        sentence=outcome_sentence(request.answer, followed.words, request.said),
+        is_bad=request.answer is CommandOutcome.REJECTED,
+        is_passing=request.answer in OPEN,
+    )

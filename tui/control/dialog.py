@@ -227,7 +227,8 @@ class Dialog(Modal[ConfirmedCommand | None]):
             self._payload = choice.payload_with(self._reckoned)
         except NotAValue as error:
             self.workers.cancel_group(self, "stakes")
-            self._say(f"{error}.".capitalize(), "")
+            line = command_line(choice.kind, choice.example, self._run_id)
+            self._say(f"{error}.".capitalize(), line)
             return
         line = command_line(choice.kind, self._payload, self._run_id)
         if choice.effect is not None:

@@ -17,6 +17,7 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.worker import Worker
 
+from store.control import CommandOutcome, outcome_sentence
 from store.errors import StoreError
 from store.printable import printable
 from tui.control.actions import ACTIONS, SCORE, Action, withdrawing
@@ -103,11 +104,14 @@ class CommandController:
             expected = None if command.kind == "withdraw" else state
             name = self._control.ask(command.kind, command.payload, expected)
         except OSError as error:
-            problem = f"no command was sent: {error.strerror}; check the run's folder"
+            problem = f"Not sent: {command.words}: {error.strerror}; check the folder"
             self._notify(CommandNotice(sentence=problem, is_bad=True))
             return
         self._notify(
-            CommandNotice(sentence=f"{command.words}: requested", is_passing=True)
+            CommandNotice(
+                sentence=outcome_sentence(CommandOutcome.WAITING, command.words),
+                is_passing=True,
+            )
         )
         followed = FollowedCommand(
             id=name,
@@ -124,16 +128,16 @@ class CommandController:
 
     async def _score(self, command: ConfirmedCommand) -> None:
         self._notify(
-            CommandNotice(sentence=f"{command.words}: started", is_passing=True)
+            CommandNotice(sentence=f"Started: {command.words}", is_passing=True)
         )
         try:
             report = await self._control.score()
         except CommandFailed as error:
             self._notify(
-                CommandNotice(sentence=f"{command.words}: {error}", is_bad=True)
+                CommandNotice(sentence=f"Failed: {command.words}: {error}", is_bad=True)
             )
         else:
-            self._notify(CommandNotice(sentence=f"{command.words}: {report}"))
+            self._notify(CommandNotice(sentence=f"Done: {command.words}: {report}"))
 
     async def _follow(self, followed: FollowedCommand) -> None:
         while not (followed.is_over or self._is_closed):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from store.document import plural
 from tui.render.format import UNKNOWN, amount, count, duration, money
 from tui.render.layout import TableColumn, one_line
 from tui.sources.comparison import (
@@ -285,9 +286,8 @@ def about_items(row: ComparisonRow, n: int) -> str:
         row: the metric in which they differ.
         n: number of items.
     """
-    return (
-        f"{row.name} · {_pair(row.pair)} · {count(n)} items differ · enter: its tasks"
-    )
+    differ = "item differs" if n == 1 else "items differ"
+    return f"{row.name} · {_pair(row.pair)} · {count(n)} {differ} · enter: its tasks"
 
 
 ITEM_COLUMNS: tuple[TableColumn[ItemPair], ...] = (
@@ -389,7 +389,7 @@ def as_of(compared: ComparisonResult, now: Mapping[str, int]) -> str:
     sides = {"A": first.a} | ({"B": first.b} if first.b.run != first.a.run else {})
     positions = " and ".join(f"{count(s.seq)} of {name}" for name, s in sides.items())
     since = sum(max(0, now.get(s.run, 0) - s.seq) for s in sides.values())
-    news = f" · {count(since)} events since: r" if since else ""
+    news = f" · {plural(since, 'event')} since: r" if since else ""
     return f"as of event {positions}{news}"
 
 

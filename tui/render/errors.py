@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from rich.cells import cell_len
 from textual.content import Content
 
+from store.document import plural
 from store.fold_state import US_PER_S, FailureOutcome
 from tui.render.format import UNKNOWN, duration, tight
 from tui.render.layout import (
@@ -19,6 +21,8 @@ from tui.render.layout import (
     clip,
     lines_of,
     table_lines,
+    wrapped,
+    wrapped_lines,
 )
 from tui.render.models import names_of, term
 from tui.sources.run_snapshot import LATELY, RunSnapshot
@@ -30,6 +34,8 @@ _WORDS = {
     FailureOutcome.UNPARSED: "kept",
 }
 """Outcomes of a failure; an unparsed reply is kept unchanged."""
+_MEASURE, _MOST_WRAPPED = 70, 4
+"""Width for the height of a panel, and lines of a message that it asks for."""
 LEAST = 5
 """Minimum lines for failures if there are findings too."""
 _KEYS = {FailureOutcome.UNPARSED: "parse", FailureOutcome.REASKED: "reason"}
@@ -130,12 +136,18 @@ def errors_height(snapshot: RunSnapshot) -> int:
     classes = {error.error for error in snapshot.facts.errors}
     classes.update(snapshot.status.reasked, snapshot.status.parse_failures)
     classes.update(row.error for row in snapshot.lately or ())
-    has_last = snapshot.facts.last_failure is not None
-    return 1 + max(1, len(classes)) + has_last + len(snapshot.status.findings)
+    last = [last_words(snapshot)] if snapshot.facts.last_failure is not None else []
+    texts = [*last, *snapshot.status.findings]
+    lines = sum(
+        len(list(islice(wrapped(text, _MEASURE), _MOST_WRAPPED))) for text in texts
+    )
+    return 1 + max(1, len(classes)) + lines
 
 
 def errors(snapshot: RunSnapshot, room: Room) -> Content:
-    """Draw a row for each class, the last failure's message, and findings.
+    """Draw a row for each class, then the last failure's message, and findings.
+
+    Messages are wrapped into the lines that the classes leave.
 
     Findings are about received replies: their server and possible cost.
     """
@@ -143,20 +155,28 @@ def errors(snapshot: RunSnapshot, room: Room) -> Content:
     rows = error_rows(snapshot)
     if not rows:
         return lines_of(["No attempt has failed.", *findings], room)
+    last = last_words(snapshot)
+    # a head, a row and the words
+    texts = [last] if last and room.height >= 4 else []  # noqa: PLR2004
     below = findings[: max(0, room.height - LEAST)]
-    above = replace(room, height=room.height - len(below))
-    table = _failures(rows, snapshot, above)
-    if not below:
-        return table
-    if len(below) < len(findings):
-        below[-1] = f"{below[-1]}; and {len(findings) - len(below):,} more findings"
-    return Content.assemble(table, "\n", lines_of(below, room))
+    if below and len(below) < len(findings):
+        below[-1] = (
+            f"{below[-1]}; and {plural(len(findings) - len(below), 'more finding')}"
+        )
+    texts += below
+    if not texts:
+        return _failures(rows, snapshot, room)
+    most = max(len(texts), room.height - 1 - len(rows))
+    tail = wrapped_lines(texts, room, most).stylize(MUTED)
+    above = room.height - len(tail.split("\n"))
+    table = _failures(rows, snapshot, replace(room, height=above))
+    return Content.assemble(table, "\n", tail)
 
 
 def _failures(
     failures: Sequence[ErrorRow], snapshot: RunSnapshot, room: Room
 ) -> Content:
-    """Draw a row for each class, and the last failure's message."""
+    """Draw a row for each class."""
     figures = [PanelColumn("10 min", 6), PanelColumn("/min", 5), PanelColumn("all", 7)]
     used = sum(column.width + 2 for column in figures) + 2 + 9
     space = room.width - used - 2
@@ -188,12 +208,7 @@ def _failures(
         ]
         for row, words in zip(failures, by_model, strict=True)
     ]
-    last = last_words(snapshot)
-    if not last or room.height < 4:  # noqa: PLR2004 - a head, a row and the words
-        return table_lines(columns, rows, room)
-    above = replace(room, height=room.height - 1)
-    table = table_lines(columns, rows, above)
-    return Content.assemble(table, "\n", lines_of([last], room, MUTED))
+    return table_lines(columns, rows, room)
 
 
 def last_words(snapshot: RunSnapshot) -> str:

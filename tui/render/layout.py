@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len, get_character_cell_size
@@ -36,7 +37,7 @@ def one_line(text: str, cells: int) -> str:
     if cells <= 0:
         return ""
     bound = _DENSITY * (cells + 1)
-    safe = printable(text[:bound].replace("\r\n", "\n").replace("\n", _NEWLINE))
+    safe = _safe_line(text[:bound])
     if len(text) <= bound and cell_len(safe) <= cells:
         return safe
     return fitting(safe, cells - 1) + ELLIPSIS
@@ -50,6 +51,25 @@ def fitting(safe: str, cells: int) -> str:
         if used > cells:
             return safe[:position]
     return safe
+
+
+def middle_cut(text: str, cells: int) -> str:
+    """Return *text* as one safe line of exactly *cells* cells, cut in its middle.
+
+    Keys of items that belong together differ at their end, which gets two thirds of the
+    cells. Only the two ends of *text* are read.
+    """
+    bound = _DENSITY * (cells + 1)
+    if cells <= 0 or (len(text) <= bound and cell_len(_safe_line(text)) <= cells):
+        return clip(text, cells)
+    begin = fitting(_safe_line(text[:bound]), (cells - 1) // 3)
+    # of the reversed end, the first cells are its last ones
+    end = fitting(_safe_line(text[-bound:])[::-1], cells - 1 - cell_len(begin))[::-1]
+    return clip(f"{begin}{ELLIPSIS}{end}", cells)
+
+
+def _safe_line(text: str) -> str:
+    return printable(text.replace("\r\n", "\n").replace("\n", _NEWLINE))
 
 
 def clip(text: str, cells: int, *, is_right: bool = False) -> str:
@@ -197,6 +217,23 @@ def _led(line: Content, sign: str, room: Room) -> Content:
     return Content.assemble(sign, truncated) if room.has_lead else truncated
 
 
+def wrapped_lines(texts: Sequence[str], room: Room, most: int) -> Content:
+    """Draw texts of one line each, wrapped into at most *most* lines.
+
+    The last line of a text that does not fit is cut.
+    """
+    lines: list[str] = []
+    for at, text in enumerate(texts):
+        # later texts get a line each
+        spare = max(1, most - len(lines) - (len(texts) - at - 1))
+        line = text[:MAX_TEXT_CHARS].replace("\r\n", "\n").replace("\n", _NEWLINE)
+        pieces = list(islice(wrapped(line, room.width), spare + 1))
+        whole = [piece.text.rstrip() for piece in pieces[: spare - 1]]
+        rest = "".join(piece.text for piece in pieces[spare - 1 :])
+        lines += [*whole, *([one_line(rest, room.width)] if rest else [])]
+    return lines_of(lines[:most], replace(room, height=most))
+
+
 def lines_of(lines: Sequence[str | Content], room: Room, style: str = "") -> Content:
     """Draw lines of untrusted text, or rendered content, cut to the room."""
     contents = [
@@ -282,6 +319,7 @@ class TableColumn(Generic[RowT]):
     is_right: bool = False  #: right-aligned, for figures
     grows: bool = False  #: takes the remaining width
     most: int | None = None  #: maximum width of a column that grows; None: any
+    is_middle_cut: bool = False  #: if too long, its end stays visible
     hides: bool = False  #: is not shown while all its texts are empty
     drops: int = 0  #: if space is scarce the highest are dropped first; 0 stays
 

@@ -13,6 +13,7 @@ from store.read.history import BucketRow
 from tui.render.charts import PlotAxis, plot
 from tui.render.format import UNKNOWN, amount, count, duration, money
 from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, one_line, table_lines
+from tui.render.result import headline_table
 from tui.render.sentences import utc
 from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
 from tui.sources.history import US_PER_MINUTE, HistoryColumn, RunHistory, RunMark
@@ -269,6 +270,18 @@ def headline(headline_state: HeadlineState, room: Room) -> Content:
     return Content("\n").join(lines)
 
 
+def headline_by_model(headline_state: HeadlineState, room: Room) -> Content:
+    """Draw a line about the source, and the metrics with the models side by side."""
+    inner = replace(room, width=room.width - 1, height=room.height - 1)
+    source = provenance(headline_state, "m, then r").removeprefix("so far, ")
+    source_line = _aside(source, inner)
+    scores = headline_state.reckoning.headline
+    if scores is None or not scores.metrics:
+        return source_line
+    lines = headline_table(scores, inner)
+    return Content("\n").join([source_line, *(Content(" ") + line for line in lines)])
+
+
 def _aside(words: str, room: Room) -> Content:
     return Content.styled(f" {one_line(words, room.width)}", MUTED)
 
@@ -304,8 +317,13 @@ def _columns(scores: Headline, width: int) -> list[PanelColumn]:
     return columns
 
 
-def provenance(headline_state: HeadlineState) -> str:
-    """Describe tasks, last event and age; or what prevents the computation."""
+def provenance(headline_state: HeadlineState, key: str = "r") -> str:
+    """Describe tasks, last event and age; or what prevents the computation.
+
+    Args:
+        headline_state: the metrics.
+        key: computes them now.
+    """
     reckoning, parts = headline_state.reckoning, []
     scores = reckoning.headline
     if scores is not None and reckoning.received_s is not None:
@@ -321,9 +339,9 @@ def provenance(headline_state: HeadlineState) -> str:
         )
     elif reckoning.failure:
         # first, because it matters most if space is scarce
-        parts.insert(0, f"not computed: {reckoning.failure}; r tries again")
+        parts.insert(0, f"not computed: {reckoning.failure}; {key} tries again")
     elif scores is None:
-        parts.append("not computed yet: r does")
+        parts.append(f"not computed yet: {key} does")
     return " · ".join(parts)
 
 

@@ -41,6 +41,7 @@ NARROW = 52
 _WIDTHS = {"in flight": 9, "req/min": 9, "tok/min": 7, "429/m": 5, "next in": 7}
 _MORE = {"p50": 6, "p95": 6, "cost": 9}
 """Columns that are added while there is room, each with its width."""
+_PAUSED = "$state-waiting bold"
 REFUSED = "RateLimited"
 """Error class of status 429 in `runner.errors`."""
 
@@ -83,6 +84,7 @@ class ModelRow:
     tokens: LimitUse  #: per minute
     refused: int | None  #: in the last complete minute; None: unknown
     wait_s: float | None  #: remaining pause requested by its endpoint
+    is_paused: bool  #: by a user, in all stages
     p50_ms: float | None  #: of its latest answers
     p95_ms: float | None
     cost_usd: float | None  #: of its recorded answers; None: a price is unknown
@@ -119,6 +121,10 @@ def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
                 ),
                 refused=None if refused is None else refused.get(model, 0),
                 wait_s=_wait_s(snapshot, seen),
+                is_paused=any(
+                    pause.stage is None and pause.model in {None, model}
+                    for pause in snapshot.status.pauses
+                ),
                 p50_ms=latest[model].p50_ms if model in latest else None,
                 p95_ms=latest[model].p95_ms if model in latest else None,
                 cost_usd=None
@@ -178,7 +184,10 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
             cells.append(_barred(use, usage.rjust(widths[head]), bars, room))
         if "429/m" in widths:
             cells.append(tight(row.refused))
-        cells.append(duration(row.wait_s) if row.wait_s else UNKNOWN)
+        wait = duration(row.wait_s) if row.wait_s else UNKNOWN
+        is_held = row.is_paused and not snapshot.is_ended
+        paused = Content.styled("paused".rjust(widths["next in"]), _PAUSED)
+        cells.append(paused if is_held else wait)
         further = {
             "p50": latency(row.p50_ms),
             "p95": latency(row.p95_ms),

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from textual.content import Content
 
+from store.document import plural
 from store.fold_state import US_PER_S
 from store.read.forecast import StageForecast, rough_duration, time_left_text
 from store.read.history import LatencyCourse, RecentLatencies
-from store.read.live import AT_WORK, RECENT, Latencies
+from store.read.live import AT_WORK, RECENT, InFlight, Latencies
 from store.task import TaskState
 from tui.render import pace
 from tui.render.charts import PlotAxis, bar, columns_in, plot
@@ -25,7 +26,15 @@ from tui.render.format import (
     percent,
     tight,
 )
-from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, lines_of, table_lines
+from tui.render.layout import (
+    MUTED,
+    PANEL_GAP,
+    PanelColumn,
+    Room,
+    lines_of,
+    middle_cut,
+    table_lines,
+)
 from tui.render.models import names_of, short_names, term
 from tui.render.pace import TimeSeries, by_minute, completed, known, per_second
 from tui.render.sentences import may_be_billed, span
@@ -301,7 +310,9 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
     window = "of all answers"
     if answers is not None and answers.n and snapshot.state not in ENDED:
         model_latencies = answers.models
-        window = f"of the last {count(answers.n)} answers ({duration(answers.seconds)})"
+        window = (
+            f"of the last {plural(answers.n, 'answer')} ({duration(answers.seconds)})"
+        )
     if not model_latencies:
         return lines_of(["No answer has arrived yet."], room)
     width = 8 if room.width >= ROOMY_LATENCY else 6
@@ -390,15 +401,22 @@ def oldest(snapshot: RunSnapshot, room: Room) -> Content:
     model = max(len(names.get(call.model, "")) for call in snapshot.facts.oldest)
     # the model explains a slow call better than the stage
     is_narrow = columns[-1].width < min(MAX_NAMES_WIDTH, stage + model + 1)
+    has_key = columns[-1].width > 2 * (stage + model)
+
+    def where(call: InFlight) -> str:
+        words = "" if is_narrow else f"{call.stage} "
+        words += names.get(call.model, call.model)
+        after = f" after {call.error}" if call.error else ""
+        space = columns[-1].width - len(words) - len(after) - 1
+        key = f" {middle_cut(call.key, space).rstrip()}" if has_key else ""
+        return f"{words}{key}{after}"
+
     rows = [
         [
             str(call.task),
             duration(snapshot.age_s(call.since_us)),
             str(call.attempt),
-            ("" if is_narrow else f"{call.stage} ")
-            + names.get(call.model, call.model)
-            + (f" {call.key}" if columns[-1].width > 2 * (stage + model) else "")
-            + (f" after {call.error}" if call.error else ""),
+            where(call),
         ]
         for call in snapshot.facts.oldest
     ]

@@ -17,11 +17,7 @@ WARN_FROM = 0.05
 LEAST_REPLIES = 30
 """Replies below which a share says too little: one more reply changes it by 3 % and
 more."""
-TITLE = (
-    f"replies by model; ! from {WARN_FROM:.0%}, too few below {LEAST_REPLIES}".replace(
-        "%", " %"
-    )
-)
+TITLE = f"replies by model, faults may overlap; ! from {100 * WARN_FROM:.0f} %"
 TOO_FEW = "too few"
 _SHARE = 10
 _OPTIONAL = ("empty", "failed")
@@ -86,8 +82,7 @@ def quality_rows(snapshot: RunSnapshot) -> list[QualityRow]:
         counted = {
             "unparsed": seen.unparsed,
             "truncated": seen.truncated,
-            # by the model or the provider; an error status is no reply
-            "refused": min(seen.replies, seen.refused + seen.filtered),
+            "refused": seen.withheld,
             "empty": seen.empty,
         }
         faults = [
@@ -135,8 +130,16 @@ def warnings(snapshot: RunSnapshot) -> Iterator[str]:
                 noun = "tasks" if fault.fault == "failed" else noun
                 yield (
                     f"warning: {row.name}: {_percentage(fault.share or 0.0)} of "
-                    f"{count(fault.n)} {noun} {fault.fault}"
+                    f"{count(fault.n)} {noun} {fault.fault}{_overlap(row, fault)}"
                 )
+
+
+def _overlap(row: QualityRow, fault: FaultShare) -> str:
+    """Say that a share may hold another: most refused replies cannot be parsed."""
+    has_refused = any(of.fault == "refused" and of.share for of in row.faults)
+    if not has_refused or fault.fault != "unparsed":
+        return ""
+    return ", with refused ones"
 
 
 def quality_height(snapshot: RunSnapshot) -> int:

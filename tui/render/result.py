@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.cells import cell_len
 from textual.content import Content
 
+from store.document import plural
 from store.fold_state import US_PER_S
 from store.read.forecast import time_left_text
+from store.read.next_steps import next_commands
 from store.task import TaskState
 from tui.render.format import UNKNOWN, count, duration, money, percent
 from tui.render.glyphs import UNICODE
@@ -35,9 +37,12 @@ _LABEL = 10
 """Cells of a label at the left."""
 _LONGEST = 300
 """Maximum cells of a text, which its room cuts again."""
-_METRIC, _VALUE = 12, 22
-"""Minimum width of a metric's name, and width of a value with its interval."""
+_METRIC, _VALUE, _LABEL_CELLS = 12, 22, 20
+"""Minimum width of a metric's name, width of a value with its interval, and cells of a
+name that more models side by side may leave."""
 _SIGNS = {"error": "$state-failed bold", "warn": "$state-waiting bold"}
+_MONITOR = "siftlog watch "
+"""The command that the reader has typed."""
 _LEAST_ITEMS = 30
 """Items below which a metric says too little about another sample."""
 
@@ -79,25 +84,17 @@ def _result(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
             yield "The scoring is being read, or its files are missing."
         else:
             yield f"The run is not scored yet: siftlog score {run}"
-        yield from _next([f"siftlog score {run}", *_retry(snapshot)], room)
+        yield from _next(snapshot, room)
         return
     yield ""
     tail = [
         *_findings(seen.findings, seen.notable, room),
-        _fact("report", _path(seen.folder / "report.html"))
-        if seen.has_report
+        _fact("report", _path(seen.report))
+        if seen.report is not None
         else _fact("files", _path(seen.folder)),
-        *_next(
-            [
-                f"siftlog explain {run} ITEM",
-                f"siftlog compare {run} OTHER",
-                f"siftlog export {run}",
-                *_retry(snapshot),
-            ],
-            room,
-        ),
+        *_next(snapshot, room),
     ]
-    above = room.height - len(tail) - 3
+    above = room.height - len(tail) - 4  # the summary, and two blank lines
     if seen.headline is not None:
         table = headline_table(seen.headline, replace(room, height=max(2, above)))
         yield from table
@@ -131,15 +128,12 @@ def _summary(snapshot: RunSnapshot) -> Iterator[Content]:
     yield _fact("took", f"{duration(took)}  ·  cost {' · '.join(money_parts)}")
 
 
-def _retry(snapshot: RunSnapshot) -> list[str]:
-    run = shlex.quote(snapshot.status.run_id)
-    return [f"siftlog retry {run}"] if snapshot.status.tasks.failed else []
-
-
-def _next(commands: Sequence[str], room: Room) -> Iterator[Content]:
-    """Yield the commands, as many on a line as fit."""
+def _next(snapshot: RunSnapshot, room: Room) -> Iterator[Content]:
+    """Yield the commands that the command line names too, as many on a line as fit."""
+    explain = "" if snapshot.result is None else snapshot.result.explain
+    commands = next_commands(snapshot.present, snapshot.status.run_id, explain)
     label, line = "next", ""
-    for command in commands:
+    for command in (c.line for c in commands if not c.line.startswith(_MONITOR)):
         joined = f"{line}  ·  {command}" if line else command
         if line and cell_len(joined) > room.width - _LABEL:
             yield _fact(label, line)
@@ -166,7 +160,9 @@ def _findings(
         )
     rest = len(findings) - min(most, len(notable))
     if not notable:
-        yield _fact("findings", f"no warning; {rest} notes" if rest else "none")
+        yield _fact(
+            "findings", f"no warning; {plural(rest, 'note')}" if rest else "none"
+        )
     elif rest:
         yield _fact("", f"and {rest} more in the report")
 
@@ -189,12 +185,13 @@ def headline_table(headline: Headline, room: Room) -> list[Content]:
         path: next(iter(row.values())).name or path for path, row in by_path.items()
     }
     longest = max(len("metric"), *map(cell_len, labels.values()))
-    fits = max(1, (room.width - min(longest, 30) - 9) // (_VALUE + 2))
+    fits = max(1, (room.width - min(longest, _LABEL_CELLS) - 9) // (_VALUE + 2))
+    few = _notes(headline)
+    if fits < len(names) and len(headline.metrics) + len(few) < room.height:
+        return [*_rows_by_model(headline, labels, names, room), *few]
     sides = [_Side(model, name) for model, name in names.items()][:fits]
     space = room.width - (_VALUE + 2) * len(sides) - 9
-    level = (
-        "" if headline.level is None else f" [{headline.level:.0%}]".replace("%", " %")
-    )
+    level = _level(headline)
     columns = [
         PanelColumn("metric", max(_METRIC, min(longest, space)), is_right=False),
         *(PanelColumn(side.name + level, _VALUE) for side in sides),
@@ -206,15 +203,55 @@ def headline_table(headline: Headline, room: Room) -> list[Content]:
             _value(row[side.model]) if side.model in row else UNKNOWN for side in sides
         ]
         rows.append([labels[path], *cells, _counts(list(row.values()))])
+    notes = [*few, *_left_out(len(names) - len(sides))]
+    flat = replace(
+        room, has_lead=False, cursor=None, height=max(2, room.height - len(notes))
+    )
+    return [*table_lines(columns, rows, flat).split("\n"), *notes]
+
+
+def _rows_by_model(
+    headline: Headline, labels: Mapping[str, str], names: Mapping[str, str], room: Room
+) -> list[Content]:
+    """Draw a row for each metric and model, where columns for all do not fit."""
+    longest = max(len("metric"), *map(cell_len, labels.values()))
+    model = max(len("model"), *map(cell_len, names.values()))
+    space = room.width - _VALUE - 7 - 6
+    label = max(_METRIC, min(longest, space - min(model, space // 3)))
+    columns = [
+        PanelColumn("metric", label, is_right=False),
+        PanelColumn("model", max(5, min(model, space - label)), is_right=False),
+        PanelColumn("value" + _level(headline), _VALUE),
+        PanelColumn("n", 7),
+    ]
+    rows, before = [], ""
+    for metric in headline.metrics:
+        name = "" if metric.path == before else labels[metric.path]
+        before = metric.path
+        rows.append([name, names[metric.model], _value(metric), count(metric.n)])
     flat = replace(room, has_lead=False, cursor=None)
-    lines = list(table_lines(columns, rows, flat).split("\n"))
+    return list(table_lines(columns, rows, flat).split("\n"))
+
+
+def _level(headline: Headline) -> str:
+    if headline.level is None:
+        return ""
+    return f" [{headline.level:.0%}]".replace("%", " %")
+
+
+def _notes(headline: Headline) -> list[Content]:
+    """Say that there are too few items, if so."""
     few = min((metric.n for metric in headline.metrics), default=0)
-    if few < _LEAST_ITEMS:
-        lines.append(Content.styled(f"too few for conclusions: n from {few}", MUTED))
-    if len(sides) < len(names):
-        more = f"and {len(names) - len(sides)} more models: see the report"
-        lines.append(Content.styled(more, MUTED))
-    return lines
+    if few >= _LEAST_ITEMS:
+        return []
+    return [Content.styled(f"too few for conclusions: n from {few}", MUTED)]
+
+
+def _left_out(models: int) -> list[Content]:
+    if not models:
+        return []
+    more = f"and {plural(models, 'more model')}: see the report"
+    return [Content.styled(more, MUTED)]
 
 
 def _value(metric: HeadlineMetric) -> str:
@@ -267,8 +304,8 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     status = snapshot.status
     done, remaining = snapshot.progress.done, snapshot.progress.remaining
     share = percent(snapshot.share, tenths=True)
-    yield _fact("done", f"{count(done)} tasks ({share})")
-    missing = f"{round(remaining.expected):,} tasks remaining"
+    yield _fact("done", f"{plural(done, 'task')} ({share})")
+    missing = f"{plural(round(remaining.expected), 'task')} remaining"
     if not status.planning_exhausted:
         missing += "; not all is planned yet"
     yield _fact("missing", missing)
@@ -313,7 +350,6 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
 
 def _how_to_go_on(snapshot: RunSnapshot, room: Room) -> Iterator[Content]:
     """Yield the cost, the work that is left, and commands."""
-    run = shlex.quote(snapshot.status.run_id)
     parts = [spent(snapshot), *filter(None, [may_be_billed(snapshot)])]
     yield _fact("cost", "  ·  ".join(parts))
     forecast, projected = snapshot.forecast, snapshot.comes_to_usd
@@ -322,10 +358,4 @@ def _how_to_go_on(snapshot: RunSnapshot, room: Room) -> Iterator[Content]:
         if projected is not None:
             words += f"  ·  projected cost {span(projected, money)}"
         yield _fact("left", words)
-    resume = f"siftlog resume {run}"
-    if snapshot.state == "budget_stop":
-        resume = f"siftlog budget {run} --add USD, then {resume}"
-    yield from _next(
-        [resume, f"siftlog score {run}", *_retry(snapshot), f"siftlog cancel {run}"],
-        room,
-    )
+    yield from _next(snapshot, room)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from textual.content import Content
 
+from store.document import plural
 from store.fold_state import US_PER_S
 from store.task import TaskState
 from tui.render import errors, models, progress, quality, result
@@ -19,13 +20,14 @@ from tui.render.charts import bar
 from tui.render.errors import error_rows, last_words
 from tui.render.format import UNKNOWN, duration, money, percent, task_name
 from tui.render.glyphs import Glyphs
-from tui.render.layout import MUTED, Room, lines_of, one_line
+from tui.render.layout import MUTED, Room, lines_of, one_line, wrapped_lines
 from tui.render.models import limited_by, names_of
 from tui.render.progress import rate_words, stage_rows
 from tui.render.quality import warnings
-from tui.render.sentences import eta, may_be_billed, sentence, span, spent
+from tui.render.sentences import eta, may_be_billed, pause_words, sentence, span, spent
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
+DOT = " · "
 _CHART = 6
 """Minimum lines for the rate; with fewer, it is omitted."""
 _LEAST_BAR = 8
@@ -36,7 +38,14 @@ def overview(snapshot: RunSnapshot, room: Room) -> Content:
     """Draw stages and models, then lines about the rest; then the rate."""
     if not stage_rows(snapshot):
         return lines_of(["Nothing is planned yet."], room)
-    tail = [*_quality(snapshot, room), *_errors(snapshot), *_oldest(snapshot)]
+    alerts = _quality(snapshot, room)
+    texts = [*_replies(snapshot), *_errors(snapshot), *_oldest(snapshot)]
+    rows = models.models_height(snapshot) + progress.stages_height(snapshot)
+    # a long message takes a second line if one is free
+    free = max(0, room.height - rows - len(alerts) - len(texts))
+    spare = min(2, free - _CHART if free >= _CHART else free)
+    words = wrapped_lines(texts, replace(room, has_lead=False), len(texts) + spare)
+    tail = [*alerts, *words.split("\n")]
     space = max(4, room.height - len(tail))
     of_models = min(models.models_height(snapshot), space // 2)
     of_stages = min(progress.stages_height(snapshot), space - of_models)
@@ -64,6 +73,22 @@ def _quality(snapshot: RunSnapshot, room: Room) -> list[str | Content]:
         Content.styled(one_line(f"{sign} {text}", room.width), "$state-waiting bold")
         for text in [texts[0], *(text + more for text in texts[1:2])]
     ]
+
+
+def _replies(snapshot: RunSnapshot) -> list[str]:
+    """Return the faults of all replies; a reply may have several."""
+    replies = snapshot.status.replies
+    n = sum(of.replies for of in replies)
+    if not n:
+        return []
+    faults = {
+        "unparsed": sum(of.unparsed for of in replies),
+        "truncated": sum(of.truncated for of in replies),
+        "refused": sum(of.withheld for of in replies),
+        "empty": sum(of.empty for of in replies),
+    }
+    counts = [f"{word} {k:,}" for word, k in faults.items() if k or word == "unparsed"]
+    return [f"replies: {n:,}{DOT}{DOT.join(counts)}"]
 
 
 def _errors(snapshot: RunSnapshot) -> list[str]:
@@ -211,7 +236,6 @@ def panels_of(snapshot: RunSnapshot) -> list[RunPanel]:
     return [first, *rest]
 
 
-DOT = " · "
 #: Style of a state's word; others look like running.
 _STYLES = {
     "finished": "$state-done",
@@ -228,7 +252,7 @@ _STYLES = {
 _NEXT = {
     "quiet": "1 lists the other runs",
     "stalled": "t lists the tasks, e the events",
-    "draining": "q leaves it to end",
+    "draining": "q quits, and the run continues",
     "cancelled": "t lists the tasks",
     "finished": "t lists the tasks",
 }
@@ -251,10 +275,11 @@ def state_of(snapshot: RunSnapshot, glyphs: Glyphs) -> Content:
     return Content.styled(word, _STYLES.get(state, "$state-running bold"))
 
 
-def header(snapshot: RunSnapshot, room: Room) -> Content:
+def header(snapshot: RunSnapshot, room: Room, *, is_read_only: bool = False) -> Content:
     """Draw three lines: the run and its state, its progress, what may need the user."""
+    third = _third(snapshot, room, is_read_only=is_read_only)
     return Content("\n").join(
-        [_first(snapshot, room), progress_line(snapshot, room), _third(snapshot, room)]
+        [_first(snapshot, room), progress_line(snapshot, room), third]
     )
 
 
@@ -305,18 +330,30 @@ def progress_line(snapshot: RunSnapshot, room: Room) -> Content:
     return Content.assemble((drawn, "$state-done"), " ", (text, "bold"))
 
 
-def _third(snapshot: RunSnapshot, room: Room) -> Content:
+_PAUSABLE = frozenset({"paused", "live"})
+
+
+def _notice(snapshot: RunSnapshot, room: Room, *, is_read_only: bool) -> str:
+    """Explain the state, with a key for the next step; empty if all is well."""
     notice = sentence(snapshot)
+    if notice and snapshot.status.pauses and snapshot.state in _PAUSABLE:
+        # the key comes first: it is never cut
+        return notice if is_read_only else f"P lifts it{DOT}{pause_words(snapshot)}"
+    key = _NEXT.get(snapshot.state, "")
+    if notice and key and len(notice) + len(key) + len(DOT) <= room.width:
+        return f"{notice}{DOT}{key}"
+    return notice
+
+
+def _third(snapshot: RunSnapshot, room: Room, *, is_read_only: bool) -> Content:
+    notice = _notice(snapshot, room, is_read_only=is_read_only)
     if notice:
-        key = _NEXT.get(snapshot.state, "")
-        if key and len(notice) + len(key) + len(DOT) <= room.width:
-            notice = f"{notice}{DOT}{key}"
         is_well = snapshot.state == "finished" and not snapshot.status.tasks.failed
         style = "" if is_well else "$state-waiting"
         return Content.styled(one_line(notice, room.width), style)
     remaining = snapshot.progress.remaining
     few = round(remaining.low)
-    about = f"{round(remaining.expected):,} tasks remaining"
+    about = f"{plural(round(remaining.expected), 'task')} remaining"
     if remaining.high is None:
         about += f" (at least {few:,})"
     elif few != (many := round(remaining.high)):

@@ -5,9 +5,11 @@ Every state that may need the user's action has a sentence with the next step.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
+from store.document import plural
 from store.fold_state import US_PER_S
 from store.printable import printable
 from store.read.forecast import ForecastInterval, time_left_text
@@ -37,7 +39,9 @@ def age(snapshot: RunSnapshot, frozen: RunSnapshot | None) -> str:
         return f"{seen} · as of {utc(snapshot.now_us)[11:19]} UTC"
     seconds = (snapshot.now_us - frozen.now_us) / US_PER_S
     missed = snapshot.status.last_seq - frozen.status.last_seq
-    return f"FROZEN {duration(seconds)}, {missed:,} events since: space continues"
+    return (
+        f"FROZEN {duration(seconds)}, {plural(missed, 'event')} since: space continues"
+    )
 
 
 def sentence(snapshot: RunSnapshot) -> str:
@@ -49,7 +53,7 @@ def farewell(snapshot: RunSnapshot | None) -> str:
     """Describe that the run continues when the user leaves."""
     if snapshot is None or snapshot.is_ended:
         return ""
-    return f"Detached; {printable(snapshot.status.run_id)} continues."
+    return f"The monitor has quit; {printable(snapshot.status.run_id)} continues."
 
 
 def eta(snapshot: RunSnapshot, to: str = " to ") -> str:
@@ -150,9 +154,21 @@ def _live(snapshot: RunSnapshot) -> str:
     """Describe a healthy live run."""
     if not snapshot.status.tasks.planned:
         return "no tasks planned yet"
-    pauses = " and ".join(map(str, snapshot.status.pauses))
-    lift = f"'siftlog resume {snapshot.status.run_id}' lifts it"
-    return f"paused in part: {pauses}; {lift}" if pauses else ""
+    if not snapshot.status.pauses:
+        return ""
+    return f"{pause_words(snapshot)} · 'siftlog resume {_run(snapshot)}' lifts it"
+
+
+def _run(snapshot: RunSnapshot) -> str:
+    return shlex.quote(snapshot.status.run_id)
+
+
+def pause_words(snapshot: RunSnapshot) -> str:
+    """Say what is paused, and by whom."""
+    by = snapshot.status.signs.paused_by
+    scope = " and ".join(map(str, snapshot.status.pauses)) or f"the run (by {by})"
+    part = "" if snapshot.state == "paused" else " in part"
+    return f"paused{part}: {scope}"
 
 
 def _quiet(snapshot: RunSnapshot) -> str:
@@ -188,10 +204,8 @@ def _lost(snapshot: RunSnapshot) -> str:
 
 
 def _paused(snapshot: RunSnapshot) -> str:
-    by, run = snapshot.status.signs.paused_by, snapshot.status.run_id
-    pauses = snapshot.status.pauses
-    scope = " and ".join(map(str, pauses)) or f"the run (by {by})"
-    return f"no calls start: continue with 'siftlog resume {run}' · paused: {scope}"
+    lift = f"continue with 'siftlog resume {_run(snapshot)}'"
+    return f"no calls start: {lift} · {pause_words(snapshot)}"
 
 
 def _draining(snapshot: RunSnapshot) -> str:
@@ -207,8 +221,8 @@ def _drained(snapshot: RunSnapshot) -> str:
 def _budget_stop(snapshot: RunSnapshot) -> str:
     run = snapshot.status.run_id
     return (
-        f"the budget is reached: raise it with 'siftlog budget {run} --add USD', then "
-        f"'siftlog resume {run}'"
+        f"the budget is reached: continue with a larger one: "
+        f"'siftlog resume {run} --budget USD'"
     )
 
 
@@ -218,7 +232,7 @@ def _cancelled(snapshot: RunSnapshot) -> str:
 
 def _finished(snapshot: RunSnapshot) -> str:
     n, run = snapshot.status.tasks.failed, snapshot.status.run_id
-    failed = f"{n:,} task{'s' if n != 1 else ''} failed"
+    failed = f"{plural(n, 'task')} failed"
     if snapshot.status.imported:
         return f"imported: the answers were made elsewhere, {failed} there"
     if not n:

@@ -8,8 +8,8 @@ from store.clock import Clock
 from store.events import AttemptAnswered, AttemptFailed
 from store.fold_state import US_PER_S
 from store.read.tasks import TaskOrder
-from store.scoring import Score, StoredVerdict
 from store.task import TaskState
+from store.verdicts import Score, StoredVerdict
 from tui.render.format import UNKNOWN, count, duration, latency, money
 from tui.render.glyphs import STATE_WORDS, Glyphs
 from tui.render.layout import TableColumn
@@ -78,7 +78,12 @@ def task_columns(
             grows=True,
         ),
         TableColumn(
-            title="item", width=13, most=40, text=lambda line: line.row.key, grows=True
+            title="item",
+            width=13,
+            most=40,
+            text=lambda line: line.row.key,
+            grows=True,
+            is_middle_cut=True,
         ),
         TableColumn(
             title="title",
@@ -161,11 +166,13 @@ def outcome(line: TaskLine) -> str:
         return row.error or row.reason or UNKNOWN
     match line.score:
         case Score(judged=1, right=right):
-            return "right" if right else "wrong"
+            verdict = "right" if right else "wrong"
         case Score(judged=judged, right=right) if judged:
-            return f"{right}/{judged} right"
+            verdict = f"{right}/{judged} right"
         case _:
-            return UNKNOWN
+            verdict = ""
+    ungrounded = "ungrounded" if line.score and line.score.ungrounded else ""
+    return ", ".join(filter(None, (verdict, ungrounded))) or UNKNOWN
 
 
 def _outcome_of_task_tone(line: TaskLine) -> str:
@@ -175,6 +182,8 @@ def _outcome_of_task_tone(line: TaskLine) -> str:
     match line.score:
         case Score(judged=judged, right=right) if judged:
             return "done" if right == judged else "failed"
+        case Score(ungrounded=n) if n:
+            return "waiting"
         case _:
             return "dim"
 
@@ -204,7 +213,7 @@ def attempt_columns() -> tuple[TableColumn[AttemptLine], ...]:
         TableColumn(title="finish", width=7, text=_finish, drops=3),
         TableColumn(title="outcome", width=15, text=_outcome, tone=_outcome_tone),
         TableColumn(title="cost", width=8, text=_cost, is_right=True, drops=1),
-        TableColumn(title="why next", width=16, text=next_reason, grows=True),
+        TableColumn(title="what followed", width=16, text=next_reason, grows=True),
     )
 
 

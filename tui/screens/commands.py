@@ -15,7 +15,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 from textual.worker import Worker
 
-from store.control import CommandOutcome, CommandRecord
+from store.control import CommandOutcome, CommandRecord, outcome_sentence
 from store.errors import StoreError
 from store.fold_state import US_PER_S
 from store.printable import printable
@@ -30,16 +30,11 @@ from tui.widgets.panel import TextBlock, TooSmall
 
 _CELLS = (19, 18, 9, 8)
 """Widths of all columns but the last, which takes the rest."""
-_HEADERS = ("asked, UTC", "by", "answer", "after", "what")
+_NARROW, _NARROW_CELLS = 100, (8, 14, 9, 8)
+"""Width below which times have no date, and the columns there."""
+_HEADERS = ("UTC", "by", "answer", "after", "what")
 _TIMESTAMP = slice(0, 19)
 """The part of a UTC time without the Z, which the heading has."""
-_SENTENCES = {
-    CommandOutcome.WAITING: "Not answered yet.",
-    CommandOutcome.WITHDRAWN: "It was withdrawn; the run's next process notes that.",
-    CommandOutcome.ACCEPTED: "It is being applied.",
-    CommandOutcome.APPLIED: "It was applied.",
-    CommandOutcome.REJECTED: "It was refused.",
-}
 
 
 def header_line(width: int) -> str:
@@ -50,7 +45,7 @@ def header_line(width: int) -> str:
 def row(request: CommandRecord, width: int, glyphs: Glyphs, *, is_current: bool) -> str:
     """Format a command on one line."""
     cells = (
-        _timestamp(request.asked_us),
+        _timestamp(request.asked_us)[-_CELLS[0] if width >= _NARROW else -8 :],
         _author(request),
         request.answer.value,
         _after(request, request.answered_us or request.accepted_us),
@@ -62,12 +57,13 @@ def row(request: CommandRecord, width: int, glyphs: Glyphs, *, is_current: bool)
 def about(request: CommandRecord) -> str:
     """Describe a command in full: request, condition, outcome."""
     condition = request.expected_state
-    reply = request.said
     parts = (
-        f"{request.words}, asked by {_author(request)}",
+        f"{request.words}, sent by {_author(request)}",
         f" on condition that the run is {condition}" if condition else "",
-        f". {_SENTENCES[request.answer]}",
-        f" {reply}." if reply else "",
+        ". ",
+        "Not answered yet."
+        if request.answer is CommandOutcome.WAITING
+        else f"{outcome_sentence(request.answer, request.words, request.said)}.",
         " W withdraws it." if can_be_withdrawn(request) else "",
     )
     return "".join(parts)
@@ -81,7 +77,7 @@ def can_be_withdrawn(request: CommandRecord) -> bool:
 def summary(requests: Sequence[CommandRecord], *, is_alive: bool) -> str:
     """Describe the number of commands and of pending ones."""
     waiting = sum(request.answer is CommandOutcome.WAITING for request in requests)
-    counts = f"{len(requests):,} asked"
+    counts = f"{len(requests):,} sent"
     if not waiting:
         return counts
     note = "" if is_alive else "; no process works on the run, the next one reads them"
@@ -89,7 +85,8 @@ def summary(requests: Sequence[CommandRecord], *, is_alive: bool) -> str:
 
 
 def _line(mark: str, cells: Sequence[str], width: int) -> str:
-    fitted = (clip(cell, size) for cell, size in zip(cells[:-1], _CELLS, strict=True))
+    sizes = _CELLS if width >= _NARROW else _NARROW_CELLS
+    fitted = (clip(cell, size) for cell, size in zip(cells[:-1], sizes, strict=True))
     return one_line(f"{mark}{'  '.join(fitted)}  {cells[-1]}", width)
 
 

@@ -14,17 +14,14 @@ from textual.containers import Container
 from textual.screen import Screen
 from textual.worker import Worker
 
-from store.clock import Clock
 from store.errors import StoreError
 from store.fold_state import US_PER_S
 from store.printable import printable
 from tui.render.charts import columns_in
 from tui.render.format import duration
-from tui.render.glyphs import Glyphs
 from tui.render.metrics import (
     SERIES,
     ChartedHistory,
-    HeadlineState,
     chart,
     column_caption,
     figures,
@@ -33,61 +30,11 @@ from tui.render.metrics import (
 from tui.render.run_panels import sign_of
 from tui.render.sentences import age, sentence
 from tui.run_screens import WatchedRun
-from tui.sources.command import CommandFailed
-from tui.sources.headline import HeadlineProgress, HeadlineSource
 from tui.sources.history import US_PER_MINUTE, HistoryRequest, RunHistory
 from tui.sources.run_snapshot import ENDED, ReadProblem, RunSnapshot
+from tui.widgets.headline import HeadlinePanel
 from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TextLine, TitledPanel, TooSmall
-
-
-class HeadlinePanel(TitledPanel[HeadlineState]):
-    """Shows the headline metrics, their age, and a running computation."""
-
-    def __init__(
-        self, source: HeadlineSource, clock: Clock, glyphs: Glyphs, name: str
-    ) -> None:
-        super().__init__(headline, "metrics so far", glyphs, name)
-        self._source = source
-        self._clock = clock
-        self._reckoning = HeadlineProgress()
-
-    def on_unmount(self) -> None:
-        """Stop the child process."""
-        self._source.close()
-
-    def poll(self, seq: int) -> None:
-        """Compute the metrics if due.
-
-        Args:
-            seq: the log's last event.
-        """
-        if self._reckoning.is_due(self._clock.monotonic(), seq):
-            self.compute()
-
-    def compute(self) -> None:
-        """Compute the metrics, unless that is running."""
-        if not self._reckoning.is_busy:
-            self._reckoning = self._reckoning.started(self._clock.monotonic())
-            _: Worker[None] = self.run_worker(self._compute, exit_on_error=False)
-        self.redraw()
-
-    async def _compute(self) -> None:
-        try:
-            latest_headline = await self._source.read()
-        except (CommandFailed, StoreError, sqlite3.Error) as error:
-            failure = printable(str(error))
-            self._reckoning = self._reckoning.failed(self._clock.monotonic(), failure)
-        else:
-            self._reckoning = self._reckoning.answered(
-                self._clock.monotonic(), latest_headline
-            )
-        self.redraw()
-
-    def redraw(self) -> None:
-        """Show the metrics with their current age."""
-        now = self._clock.monotonic()
-        self.show(HeadlineState(reckoning=self._reckoning, now_s=now))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +116,9 @@ class MetricsScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("z", "window", "Window", id="metrics.window"),
         Binding("b", "model", "By model", id="metrics.model"),
-        Binding("h,left", "move(-1)", "Read off", id="metrics.earlier"),
+        Binding(
+            "h,left", "move(-1)", "Cursor", key_display="h/l", id="metrics.earlier"
+        ),
         Binding("l,right", "move(1)", "Later", show=False, id="metrics.later"),
         Binding("g,home", "end(0)", "Earliest", show=False, id="metrics.earliest"),
         Binding("G,end", "end(1)", "Now", show=False, id="metrics.now"),
@@ -214,6 +163,7 @@ class MetricsScreen(Screen[None]):
             sources.clock,
             glyphs,
             _HEADLINE,
+            headline,
         )
         self._head, self._figures, self._caption = (
             TextLine(glyphs, id=name) for name in ("head", "figures", "moment")

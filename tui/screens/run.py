@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual import events
@@ -29,6 +30,7 @@ from tui.render.run_panels import (
 )
 from tui.render.sentences import age
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotSource
+from tui.widgets.headline import HeadlinePanel
 from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
 
@@ -155,6 +157,12 @@ class RowPanel(TitledPanel[RunSnapshot]):
 
 
 LEFT_COLUMN = (*ENDINGS, *LEFT)
+ROOMY = 160
+"""Width from which the metrics so far have room."""
+_MOST_METRICS = 20
+"""Maximum lines of the metrics so far, with their border."""
+_FIRST_KEYS = ("pause", "limits", "next-panel", "tasks", "events", "retry")
+"""Keys that a narrow line shows, too: control, and what leads further."""
 
 
 class RunScreen(Screen[None]):
@@ -181,9 +189,23 @@ class RunScreen(Screen[None]):
             self.expression = expression
 
     def __init__(
-        self, source: SnapshotSource, glyphs: Glyphs, *, is_read_only: bool = True
+        self,
+        source: SnapshotSource,
+        glyphs: Glyphs,
+        *,
+        is_read_only: bool = True,
+        headline: HeadlinePanel | None = None,
     ) -> None:
+        """Create the screen.
+
+        Args:
+            source: the run; closed with the screen.
+            glyphs: the characters that the terminal supports.
+            is_read_only: whether no commands can be sent.
+            headline: the metrics so far, shown where there is room; None: none.
+        """
         super().__init__()
+        self._headline = headline
         self._source = source
         self._glyphs = glyphs
         self._is_read_only = is_read_only
@@ -193,7 +215,8 @@ class RunScreen(Screen[None]):
         self._body = Container(id="body")
         self._parts = list(RUN_PANELS)  # those that the run has
         self._is_jumping = False
-        self._header = TitledPanel(header, "", glyphs, "header")
+        draw = partial(header, is_read_only=is_read_only)
+        self._header = TitledPanel(draw, "", glyphs, "header")
         self._panels = {part.name: RowPanel(part, glyphs) for part in RUN_PANELS}
         self._tabs, self._problem, self._age = (
             TextBlock(name, glyphs) for name in ("tabs", "trouble", "age")
@@ -211,9 +234,11 @@ class RunScreen(Screen[None]):
             with Container(id="left"):
                 yield from (self._panels[part.name] for part in LEFT_COLUMN)
             with Container(id="right"):
+                if self._headline is not None:
+                    yield self._headline
                 yield from (self._panels[part.name] for part in RIGHT)
         yield self._age
-        yield KeyLine(self._glyphs)
+        yield KeyLine(self._glyphs, _FIRST_KEYS)
 
     def on_mount(self) -> None:
         """Show the first part."""
@@ -280,7 +305,8 @@ class RunScreen(Screen[None]):
             return
         is_small = self.has_class("-small")
         height = self._body.size.height
-        for column in (LEFT_COLUMN, RIGHT):
+        of_headline = self._headline_lines(snapshot)
+        for column, taken in ((LEFT_COLUMN, 0), (RIGHT, of_headline)):
             panels = [self._panels[p.name] for p in column if p in self._parts]
             # one at a time is as high as all together
             lines = [height] * len(panels)
@@ -288,9 +314,31 @@ class RunScreen(Screen[None]):
                 most = [panel.most(snapshot) for panel in panels]
                 least = [p.least(m, height) for p, m in zip(panels, most, strict=True)]
                 drops = [panel.drops for panel in panels]
-                lines = shared_lines(height, least, most, drops)
+                lines = shared_lines(height - taken, least, most, drops)
             for panel, n in zip(panels, lines, strict=True):
                 panel.take_lines(n)
+
+    def _headline_lines(self, snapshot: RunSnapshot) -> int:
+        """Return the height of the metrics so far; 0: they are not shown.
+
+        They are computed now and then while a run is live; an ended one has a result.
+        """
+        panel = self._headline
+        if panel is None:
+            return 0
+        is_live = not snapshot.is_ended and bool(snapshot.status.tasks.completed)
+        is_visible = is_live and self.size.width >= ROOMY
+        panel.set_class(not is_visible, "-absent")
+        if not is_visible:
+            return 0
+        if self._frozen_snapshot is None:
+            panel.poll(snapshot.status.last_seq)
+        seen = panel.headline
+        # the source and its line, the columns' titles, and a note
+        lines = _BORDER + 1 + (2 + len(seen.metrics) if seen is not None else 0)
+        lines = min(lines, _MOST_METRICS, self._body.size.height // 2)
+        panel.styles.height = lines
+        return lines
 
     def _show_age(self, snapshot: RunSnapshot) -> None:
         """Show the age of the displayed data, and whether the screen is read-only."""

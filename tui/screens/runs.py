@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
+from store.document import plural
 from store.runs import RunFolder
 from tui.render.charts import bar, sparkline
 from tui.render.format import amount, duration, money, percent
@@ -176,7 +177,7 @@ def about(listed_run: ListedRun) -> tuple[str, str]:
     oldest, failure = snapshot.facts.oldest, snapshot.facts.last_failure
     limit = limited_by(snapshot)
     parts = [
-        f"{snapshot.progress.done:,} tasks done",
+        f"{plural(snapshot.progress.done, 'task')} done",
         f"{round(snapshot.progress.remaining.expected):,} remaining",
         f"failed {tasks.failed:,} ({percent(share, tenths=True)})",
         f"waiting {tasks.waiting:,}",
@@ -262,6 +263,7 @@ class RunsScreen(Screen[None]):
         self._is_frozen = False  # display is frozen
         self._is_settled = False  # the cursor was moved: rows keep their positions
         self._words = ""
+        self._wanted = ""  # the run on which the cursor stays until it is moved
         self._options = OptionList(id="runs", markup=False)
         self._input = Input(id="find", placeholder="name, job or state", compact=True)
         self._heading, self._columns, self._empty, self._about = (
@@ -289,6 +291,10 @@ class RunsScreen(Screen[None]):
         """The run under the cursor."""
         at = self._options.highlighted
         return None if at is None else self._visible_runs[at].folder
+
+    def go_to(self, folder: RunFolder) -> None:
+        """Move the cursor to a run at the next poll, or as soon as it is listed."""
+        self._wanted = folder.run_id
 
     def on_resize(self) -> None:
         """Redraw lines for the new width."""
@@ -322,6 +328,7 @@ class RunsScreen(Screen[None]):
         options = self._options
         at = options.highlighted
         current = "" if at is None else self._visible_runs[at].folder.run_id
+        current = self._wanted or current
         order = [listed_run.folder.run_id for listed_run in self._visible_runs]
         self._visible_runs = [
             listed_run
@@ -334,9 +341,9 @@ class RunsScreen(Screen[None]):
             options.add_options(Option("") for _ in ids)
         if ids != order:
             self._rendered_rows = {}
-            if ids:
-                position = ids.index(current) if current in ids else 0
-                options.highlighted = position if self._is_settled else 0
+        if ids and (ids != order or self._wanted):
+            stays = current in ids and (self._is_settled or bool(self._wanted))
+            options.highlighted = ids.index(current) if stays else 0
 
     def _draw(self) -> None:
         """Redraw changed visible lines."""
@@ -395,6 +402,9 @@ class RunsScreen(Screen[None]):
 
     def on_option_list_option_highlighted(self) -> None:
         """Move the cursor's sign, and describe the run under it."""
+        current = self.current
+        if current is not None and current.run_id != self._wanted:
+            self._wanted = ""  # moved by a key or the mouse
         self._draw()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -408,7 +418,7 @@ class RunsScreen(Screen[None]):
 
     def action_move(self, direction: str) -> None:
         """Move the cursor."""
-        self._is_settled = True
+        self._is_settled, self._wanted = True, ""
         options = self._options
         moves = {
             "down": options.action_cursor_down,

@@ -175,6 +175,7 @@ class TasksScreen(FilteredScreen):
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__()
         self._first = ""  #: the initial filter
+        self._row_filter = ""  #: the filter of the row that led here
         self._source = watched.sources.tasks(watched.folder)
         self._glyphs = watched.glyphs
         self._clock = watched.sources.clock
@@ -334,8 +335,8 @@ class TasksScreen(FilteredScreen):
         return self._lister.list.expression
 
     def filter_by(self, expression: str) -> None:
-        """Filter tasks as if the expression had been typed."""
-        self._first = expression
+        """Filter tasks as if the expression had been typed; going back clears it."""
+        self._first = self._row_filter = expression
         if self.is_mounted:
             self._type(expression)
 
@@ -435,4 +436,6 @@ class TasksScreen(FilteredScreen):
             self.remove_class("-detail")
             self.set_focus(self._table)
         else:
+            if self._row_filter and self._row_filter == self._lister.list.expression:
+                self.filter_by("")
             self.app.pop_screen()

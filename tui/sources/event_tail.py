@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from store.clock import Clock
+from store.document import plural
 from store.events import RecordedEvent
 from store.query import EventQuery
 from store.read.history import SeqRange
@@ -84,7 +85,7 @@ class EventTail:
     @property
     def heading(self) -> str:
         """Describe the number of displayed and of all events."""
-        total = f"{count(self.tip.seq)} events"
+        total = plural(self.tip.seq, "event")
         if self.query.terms and not self.is_loading:
             total = f"{self._fitting} of {total}"
         share = f"showing 1 of {count(self.share)}" if self.share > 1 else ""
@@ -107,7 +108,7 @@ class EventTail:
             return f"searching, at event {count(self.reached)} …: esc stops"
         if self.frozen_at is not None:
             missed = self.tip.seq - self.frozen_at
-            return f"FROZEN, {count(missed)} events since: space continues"
+            return f"FROZEN, {plural(missed, 'event')} since: space continues"
         return " · ".join(filter(None, (self._searched, self._follow)))
 
     @property

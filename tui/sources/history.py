@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from store.document import plural
 from store.events import (
     AttemptsAbandoned,
     CommandAccepted,
@@ -40,7 +41,7 @@ _ENDS = (RunDrained, RunCancelled, RunFinished)
 
 
 def _taken_up(event: RunResumed) -> str:
-    lost = f", {event.unknown:,} calls without outcome" if event.unknown else ""
+    lost = f", {plural(event.unknown, 'call')} without outcome" if event.unknown else ""
     return f"resumed{lost}"
 
 

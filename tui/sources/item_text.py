@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from store.document import plural
+
 OPEN, CLOSE = "⟪", "⟫"
 """Signs around a passage that a reply took from the text."""
 _WORDS = 4
@@ -42,16 +44,16 @@ class Marked:
         """What was found, in a line."""
         parts = []
         if self.quotes:
-            parts.append(f"{self.located_quotes} of {_n(self.quotes, 'quote')} found")
+            parts.append(
+                f"{self.located_quotes} of {plural(self.quotes, 'quote')} found"
+            )
         if self.values:
-            parts.append(f"{self.located_values} of {_n(self.values, 'value')} found")
+            parts.append(
+                f"{self.located_values} of {plural(self.values, 'value')} found"
+            )
         if self.missing:
             parts.append(f"not found: {self.missing}")
         return " · ".join(parts) or "the reply has no text to look up"
-
-
-def _n(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def item_text(request: Any) -> str:  # noqa: ANN401 - any JSON

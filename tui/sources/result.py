@@ -27,6 +27,7 @@ ANSWERS = 200
 """Maximum rows of answers that are read."""
 _CELL = 300
 """Maximum characters of a cell that are kept."""
+REPORT = "report.html"
 _SEVERITIES = ("error", "warn", "info")
 GROUNDED = ("all.grounded", "references.grounded")
 """Paths of metrics that are the share of quotes found in their text."""
@@ -69,8 +70,14 @@ class ScoringResult:
     headline: Headline | None  #: None: the scoring has no headline metric
     findings: tuple[ResultFinding, ...] = ()  #: the most severe first
     has_report: bool = False
+    explain: str = ""  #: the item to explain first; empty: none
     ungrounded: Mapping[str, ShareOf] = field(default_factory=dict)  #: by model
     answers: AnswerSheet | None = None  #: None: there is none, or it has gold values
+
+    @property
+    def report(self) -> Path | None:
+        """The report; None: there is none."""
+        return self.folder / REPORT if self.has_report else None
 
     @property
     def notable(self) -> tuple[ResultFinding, ...]:
@@ -141,12 +148,21 @@ def read_result(
                 course.get("headlines") or headlines, models, course, card
             ),
             findings=tuple(sorted(_findings(card), key=_severity)),
-            has_report=(folder / "report.html").is_file(),
+            has_report=(folder / REPORT).is_file(),
+            explain=_explain(folder / "result.json"),
             ungrounded=dict(_ungrounded(models)),
             answers=_answers(folder / "answers.csv"),
         )
     except (OSError, msgspec.DecodeError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _explain(path: Path) -> str:
+    """Return the item that the scoring explains first; older ones name none."""
+    try:
+        return str(_decoded(path).get("explain", ""))
+    except (OSError, msgspec.DecodeError, AttributeError):
+        return ""
 
 
 def _decoded(path: Path) -> Mapping[str, Any]:

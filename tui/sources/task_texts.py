@@ -69,10 +69,10 @@ def read_text(
 
 
 def complaint(attempt: AttemptRow) -> str:
-    """Return why a reply was refused, from its events; empty if it was not."""
+    """Return what was wrong with a reply, from its events; empty: nothing."""
     match attempt.outcome:
         case AttemptAnswered(reask=str() as reason):
-            problem = f"refused: {reason}"
+            problem = f"asked again: {reason}"
         case AttemptFailed(error=error, message=message):
             return f"{error}: {message}"
         case _ if attempt.unparsed is not None:
@@ -82,20 +82,27 @@ def complaint(attempt: AttemptRow) -> str:
     return f"{problem} ({attempt.fault})" if attempt.fault else problem
 
 
+_AROUND = "the rest of the response"
+"""Heading of what the endpoint sent beside the model's text."""
+
+
 def _reply(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
+    """Return a reply: what the model wrote, then everything around it."""
     about = complaint(attempt)
-    text = readable(body)
-    if not about:
-        return AttemptText(text=text)
-    words = reply_text(body)
-    fault_position = _locate_fault(words.text, attempt.fault, find_json(words.text))
-    if fault_position is None:
-        return AttemptText(text=text, about=about)
-    at, reason = fault_position
-    marked = words.marked(at, f"{sign}[{reason}]{sign}")
-    is_plain = isinstance(marked, str)
-    display_text = marked if is_plain else readable(json.dumps(marked).encode())
-    return AttemptText(text=text, about=about, display_text=display_text)
+    text, words = readable(body), reply_text(body)
+    content = words.text
+    position = (
+        _locate_fault(content, attempt.fault, find_json(content)) if about else None
+    )
+    if position is not None:
+        at, reason = position
+        content = f"{content[:at]}{sign}[{reason}]{sign}{content[at:]}"
+    if not words.path:  # no JSON, or without any text
+        displayed = None if position is None else content
+        return AttemptText(text=text, about=about, display_text=displayed)
+    rest = [_AROUND, words.around] if words.around else []
+    displayed = "\n".join([content, *([""] if rest else []), *rest])
+    return AttemptText(text=text, about=about, display_text=displayed)
 
 
 _POSITION = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)

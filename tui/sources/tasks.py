@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,16 +26,17 @@ from store.read.tasks import (
 )
 from store.read.usage import error_counts
 from store.runs import RunFolder
-from store.scoring import (
-    Score,
-    StoredVerdict,
-    read_scores,
-    read_verdicts,
-    read_wrong,
-)
 from store.tables import planned_seq, task_events, tasks_numbered, visible_seq
 from store.task import TaskRow, TaskState
 from store.titles import read_titles
+from store.verdicts import (
+    Score,
+    StoredVerdict,
+    latest_verdicts,
+    read_scores,
+    read_tasks,
+    read_verdicts,
+)
 from tui.render.event_text import event_line
 from tui.sources.connection import LogConnection
 from tui.sources.task_texts import AttemptText, TextKind, read_text
@@ -82,7 +84,7 @@ def read_lines(
     """Return tasks by number; missing ones are omitted."""
     rows = tasks_numbered(conn, numbers)
     times = event_times(conn, {row.updated_seq for row in rows})
-    scores = _scores(conn, folder, [row.task for row in rows])
+    scores = _scores(folder, [row.task for row in rows])
     titles = read_titles(folder.titles, {row.key for row in rows})
     unscored = [
         row.reply_seq
@@ -107,28 +109,19 @@ def verdicts_of(folder: RunFolder, scoring: int) -> Path:
     return folder.scores / str(scoring) / "verdicts.db"
 
 
-def _latest_verdicts(conn: sqlite3.Connection, folder: RunFolder) -> Path | None:
-    """Return the path of the latest scoring's verdicts, if there are any."""
-    latest = max((scoring.number for scoring in scorings(conn)), default=None)
-    path = None if latest is None else verdicts_of(folder, latest)
-    return path if path is not None and path.is_file() else None
-
-
-def _scores(
-    conn: sqlite3.Connection, folder: RunFolder, tasks: Sequence[int]
-) -> dict[int, Score]:
-    path = _latest_verdicts(conn, folder)
+def _scores(folder: RunFolder, tasks: Sequence[int]) -> dict[int, Score]:
+    path = latest_verdicts(folder.log)
     try:
         return {} if path is None else read_scores(path, tasks)
     except sqlite3.Error:
         return {}  # the list works without it
 
 
-def wrong_tasks(conn: sqlite3.Connection, folder: RunFolder) -> Sequence[int]:
+def wrong_tasks(folder: RunFolder) -> Sequence[int]:
     """Return the tasks that the latest scoring judged wrong, ascending."""
-    path = _latest_verdicts(conn, folder)
+    path = latest_verdicts(folder.log)
     try:
-        return () if path is None else read_wrong(path)
+        return () if path is None else read_tasks(path, "wrong")
     except sqlite3.Error:
         return ()  # failed and unparsed tasks are found without it
 
@@ -359,7 +352,7 @@ class LogTasks:
 
     async def wrong(self) -> Sequence[int]:
         """Return the tasks that the latest scoring judged wrong, ascending."""
-        return await self._slow.ask(wrong_tasks, self._folder)
+        return await asyncio.to_thread(wrong_tasks, self._folder)
 
     async def last_seq(self) -> int:
         """Return the log's last event."""

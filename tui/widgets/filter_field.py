@@ -18,6 +18,7 @@ from store.errors import QueryError
 from store.events import KINDS
 from store.printable import printable
 from store.query import EVENT_KEYS, KEYS, Query, parse_event_query, parse_query
+from store.verdicts import OUTCOMES
 from tui.render.glyphs import STATE_WORDS
 from tui.sources.filters import FilterMemory
 from tui.sources.tasks import Names
@@ -41,6 +42,7 @@ def task_words(names: Names) -> Sequence[str]:
         "err": names.errors,
         "parse": names.parse_failures,
         "reason": (*names.errors, *names.parse_failures),
+        "outcome": OUTCOMES,
     }
     keys = (f"{key}{_OPERATORS.get(key, ':')}" for key in KEYS)
     figures = (f"{key}{_OPERATORS[key]}{value}" for key, value in _FIGURES.items())
@@ -167,7 +169,8 @@ class FilterField(Input):
             id=id,
             placeholder=language.example,
             compact=True,
-            select_on_focus=False,
+            # typing replaces the filter that is there; an arrow key goes on with it
+            select_on_focus=True,
             suggester=self._completion,
         )
         self._memory = memory

@@ -103,21 +103,35 @@ def help_lines(keys: Iterable[Key]) -> list[str]:
     groups: dict[str, list[str]] = {name: [] for name in _GROUPS}
     for key in keys:
         not_now = "" if key.is_enabled else " (not now)"
-        line = f"  {' '.join(key.names):<16} {key.about}{not_now}"
+        # where a slip would matter, what the key does
+        is_explained = key.more and (key.group == _CONTROL or key.id == "detach")
+        more = f": {key.more[:1].lower()}{key.more[1:]}" if is_explained else ""
+        line = f"  {' '.join(key.names):<16} {key.about}{more}{not_now}"
         groups[key.group].append(line)
     return [
         line for name, lines in groups.items() if lines for line in ("", name, *lines)
     ][1:]
 
 
-def line_of_keys(keys: Iterable[Key], width: int) -> list[tuple[int, Key]]:
+def line_of_keys(
+    keys: Iterable[Key], width: int, ahead: Sequence[str] = ()
+) -> list[tuple[int, Key]]:
     """Return the keys that fit a line, each with its start cell.
 
     Keys for going back, to everything else, and out are at the end. Of the others, the
     screen's keys come first and commands to the run last; if space is scarce, the gap
     is one cell instead of two.
+
+    Args:
+        keys: those of a screen.
+        width: cells of the line.
+        ahead: ids of keys that come before all others.
     """
-    visible_keys = sorted((key for key in keys if key.is_in_key_line), key=_rank)
+    order = {name: at - len(ahead) for at, name in enumerate(ahead)}
+    visible_keys = sorted(
+        (key for key in keys if key.is_in_key_line),
+        key=lambda key: order.get(key.id, _rank(key)),
+    )
     last = [key for key in visible_keys if key.id.endswith(_BACK)]
     last += [key for name in _WAYS_ON for key in visible_keys if key.id == name]
     first = [key for key in visible_keys if key not in last]
@@ -159,8 +173,9 @@ class KeyLine(TextBlock):
     KeyLine { dock: bottom; height: 1; background: $panel; }
     """
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self, glyphs: Glyphs, ahead: Sequence[str] = ()) -> None:
         super().__init__("keys", glyphs)
+        self._ahead = ahead  #: ids of keys that come before all others
         self._placed: list[tuple[int, Key]] = []
 
     def on_mount(self) -> None:
@@ -180,7 +195,7 @@ class KeyLine(TextBlock):
         if screen is not self.screen or not self.size.width:
             return
         keys = keys_of(screen.active_bindings.values(), self.app.get_key_display)
-        self._placed = line_of_keys(keys, self.size.width)
+        self._placed = line_of_keys(keys, self.size.width, self._ahead)
         line = Content()
         for begin, key in self._placed:
             name, about = key.names[0], f" {key.about}"

@@ -24,7 +24,15 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui.render.glyphs import Glyphs, displayable_text
-from tui.render.layout import COLUMN_GAP, RowT, TableColumn, clip, fitted, wrapped
+from tui.render.layout import (
+    COLUMN_GAP,
+    RowT,
+    TableColumn,
+    clip,
+    fitted,
+    middle_cut,
+    wrapped,
+)
 from tui.widgets.scrolling import MOVES, CursorMove, PageRequest, Pages, Viewport, dress
 
 _HEAD = 1
@@ -377,7 +385,11 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         gap = " " * COLUMN_GAP
         for column in self._fitted:
             tone = column.tone(row) if column.tone else ""
-            text = clip(column.text(row), column.width, is_right=column.is_right)
+            text = column.text(row)
+            if column.is_middle_cut:
+                text = middle_cut(text, column.width)
+            else:
+                text = clip(text, column.width, is_right=column.is_right)
             cells.append((displayable_text(self._glyphs, text) + gap, tone or "row"))
         return cells
 

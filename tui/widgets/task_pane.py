@@ -62,7 +62,7 @@ class Tab(enum.Enum):
     PROMPT = "prompt"
     REPLY = "reply"
     PARSED = "parsed"
-    TEXT = "text"
+    TEXT = "item's text"
     SCORE = "score"
     EVENTS = "events"
 
@@ -263,7 +263,7 @@ class TaskPane(Vertical):
         """Write the displayed text unchanged to a file in the current folder."""
         if self._detail is None or not self._has_text():
             return
-        words = [f"task-{self._detail.line.row.task}", self._tab.value]
+        words = [f"task-{self._detail.line.row.task}", self._tab.name.lower()]
         attempt = self._attempts.row
         if attempt is not None and self._tab in _KINDS:
             words.insert(1, str(attempt.row.attempt))

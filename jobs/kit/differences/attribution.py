@@ -45,8 +45,8 @@ from runner.errors import DatasetError, RunnerError, UsageError
 from runner.score.repeat import Rescorer, ScoringBasis
 from runner.scorecard import Booking, ItemValues
 from store.events import ScoringRecorded
-from store.scoring import StoredVerdict
 from store.tables import tasks_numbered
+from store.verdicts import StoredVerdict
 
 NEAR = Fraction(1, 10**9)
 """By how much shares may miss a metric's change: more is no rounding, and the metric is

@@ -26,7 +26,7 @@ from runner.score.repeat import ScoringBasis
 from runner.score.scoring import Scoring
 from runner.scorecard import Booking, Comparable, Verdict
 from store.events import Input
-from store.scoring import StoredVerdict, all_verdicts, write_verdicts
+from store.verdicts import StoredVerdict, all_verdicts, write_verdicts
 
 
 class CauseKind(enum.StrEnum):
@@ -307,6 +307,7 @@ def replayed_content(scoring: Scoring, verdicts: Path) -> ScoringContent:
                 expected=detail.expected,
                 correct=detail.correct,
                 rule=detail.rule,
+                is_grounded=detail.is_grounded,
             )
             for detail in card.details
             if isinstance(detail, Verdict)

@@ -125,6 +125,12 @@ def test_limits_change_while_calls_are_made_and_hold_for_the_next_process(
         rows = await live.bench.log.events(kinds=["limit_observed"], limit=99)
         observed = [r.event for r in rows if isinstance(r.event, LimitObserved)]
         assert (observed[-1].concurrency, observed[-1].rpm) == (1, 30)
+        kinds = ["limit_observed", "command_applied"]
+        rows = await live.bench.log.events(kinds=kinds, limit=99)
+        first = next(at for at, r in enumerate(rows) if r.kind == kinds[1])
+        before = rows[first - 1].event
+        assert isinstance(before, LimitObserved), "seen no later than it is applied"
+        assert (before.concurrency, before.rpm) == (1, 30)
         await live.run(
             same(Limits(concurrency=4, tpm=100_000)), own=("concurrency", "rpm")
         )

@@ -33,21 +33,21 @@ def test_each_answer_is_told_once_and_the_last_ends_it() -> None:
     followed, said = _seen(FIRST, CommandOutcome.WAITING, 1)
     assert said == ""
     followed, said = _seen(followed, CommandOutcome.ACCEPTED, 1)
-    assert said == "pause: the run: requested, accepted"
+    assert said == "Accepted: pause: the run"
     assert not followed.is_over
     assert _seen(followed, CommandOutcome.ACCEPTED, 60) == (followed, "")
     followed, said = _seen(followed, CommandOutcome.APPLIED, 61)
-    assert said == "pause: the run: requested, accepted, applied: 8 finish"
+    assert said == "Applied: 8 finish"
     assert followed.is_over
 
 
 def test_a_refusal_and_a_withdrawal_end_it_too() -> None:
     for answer, words in (
-        (CommandOutcome.REJECTED, "refused: 8 finish"),
-        (CommandOutcome.WITHDRAWN, "withdrawn before it was answered"),
+        (CommandOutcome.REJECTED, "Refused: pause: the run: 8 finish"),
+        (CommandOutcome.WITHDRAWN, "Withdrawn: pause: the run"),
     ):
         followed, said = _seen(FIRST, answer)
-        assert said == f"pause: the run: {words}"
+        assert said == words
         assert followed.is_over
 
 
@@ -60,15 +60,15 @@ def test_after_five_seconds_it_is_said_once_that_nobody_answers() -> None:
     followed, said = _seen(followed, CommandOutcome.WAITING, 60)
     assert said == ""
     followed, said = _seen(followed, CommandOutcome.APPLIED, 61)
-    assert said.endswith("applied: 8 finish")
+    assert said == "Applied: 8 finish"
 
 
 def test_without_a_process_it_is_queued_at_once() -> None:
     followed, said = _seen(FIRST, CommandOutcome.WAITING, alive=False)
-    assert (
-        "queued, because no process works on r1; `siftlog resume r1` "
-        "applies the command"
-    ) in said
+    assert said == (
+        "Waiting: pause: the run: no process works on r1; 'siftlog resume r1' "
+        "applies it"
+    )
     assert _seen(followed, CommandOutcome.WAITING, 9, alive=False)[1] == ""
 
 

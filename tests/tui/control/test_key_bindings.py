@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,20 +12,31 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from runner.cli.main import cli
 from store.control import CommandOutcome
+from store.read.status import ObservedLimits, Pause
 from store.runs import RunFolder
 from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks
-from tests.tui.sights import FakeConfig, FakeListing, FakeSource, snapshot, with_signs
+from tests.tui.sights import (
+    FakeConfig,
+    FakeListing,
+    FakeSource,
+    snapshot,
+    with_signs,
+    with_status,
+)
 from tui.app import Monitor
+from tui.control.actions import ACTIONS
 from tui.control.dialog import Dialog
 from tui.control.key_bindings import POLL_S
 from tui.render.glyphs import UNICODE
 from tui.run_screens import MonitorSources
 from tui.sources.run_list import ListedRun
-from tui.sources.run_snapshot import SnapshotOrProblem
+from tui.sources.run_snapshot import RunSnapshot, SnapshotOrProblem
+from tui.widgets.panel import TextBlock
 
 
 @dataclass
@@ -59,7 +71,7 @@ class Seat:
         async def main() -> None:
             async with self.app.run_test(size=(120, 40)) as pilot:
                 await pilot.pause()
-                await self.until(pilot, lambda: "Detach" in self.shown())
+                await self.until(pilot, lambda: "q Quit" in self.shown())
                 await act(self, pilot)
 
         asyncio.run(main())
@@ -116,15 +128,14 @@ def test_a_pause_is_told_from_the_request_to_its_effect_over_whatever_is_in_fron
         assert "read-only" not in seat.shown()
         await seat.press(pilot, "P", "y")
         assert seat.control.wishes == [("pause", {}, "live")]
-        assert seat.told == ["pause: requested."]
+        assert seat.told == ["Sent: pause."]
         await seat.press(pilot, "t")
         seat.requests.answer(CommandOutcome.ACCEPTED)
         await seat.later(pilot)
-        assert seat.told[-1] == "pause: requested, accepted."
+        assert seat.told[-1] == "Accepted: pause."
         seat.requests.answer(CommandOutcome.APPLIED, "paused: the run")
         await seat.later(pilot)
-        said = "pause: requested, accepted, applied: paused: the run."
-        assert seat.told[-1] == said
+        assert seat.told[-1] == "Applied: paused: the run."
         await seat.later(pilot)
         assert len(seat.told) == 3
 
@@ -140,7 +151,7 @@ def test_what_is_not_meant_is_not_asked_and_what_cannot_be_written_is_told(
         assert not seat.control.wishes
         seat.control.trouble = PermissionError(13, "Permission denied")
         await seat.press(pilot, "P", "y")
-        said = "no command was sent: Permission denied; check the run's folder."
+        said = "Not sent: pause: Permission denied; check the folder."
         assert seat.told == [said]
         seat.control.trouble = None
         seat.source.sights = [with_signs(live, paused_by="ops")]
@@ -175,6 +186,7 @@ def test_a_request_without_an_answer_is_withdrawn_in_the_commands_log(
         assert "the run has not answered (heartbeat 12 s ago)" in seat.told[-1]
         await seat.press(pilot, "a", "j", "W")
         assert "The command of ops will be withdrawn" in seat.shown()
+        assert _line(seat) == "siftlog commands r1 --withdraw c0"
         await seat.press(pilot, "y")
         assert seat.control.wishes[-1] == ("withdraw", {"id": "c0"}, None)
 
@@ -203,7 +215,57 @@ def test_what_may_not_be_asked_or_makes_no_sense_is_grey_and_not_in_the_palette(
         score()
         await seat.until(pilot, lambda: "would be scored again" in seat.shown())
         await seat.press(pilot, "y")
-        assert seat.told[-1] == "score the answers again: recorded as scoring 2."
+        assert seat.told[-1] == "Done: score the answers again: recorded as scoring 2."
 
     Seat(finished, is_read_only=True).watch(none)
     Seat(finished).watch(few)
+
+
+def _line(seat: Seat) -> str:
+    line = seat.app.screen.query_one("#line", TextBlock).render().plain
+    return line.removeprefix("$ ")
+
+
+def test_every_choice_of_every_dialog_shows_the_command_that_does_it(
+    tmp_path: Path,
+) -> None:
+    """Whoever adds an action finds it here: the table of actions is walked."""
+    limits = ObservedLimits(
+        model="m", concurrency=8, rpm=3100.0, tpm=None, paused_until_us=None
+    )
+    pauses = (Pause(stage="ask", model=None, by="ops"),)
+    live = with_status(
+        snapshot(tmp_path / "r1"), limits=(limits,), budget_usd=5.0, pauses=pauses
+    )
+    ended = replace(with_signs(live, phase="run_finished"), is_alive=False)
+    shown: dict[str, set[str]] = {}
+
+    async def act(seat: Seat, pilot: Pilot[str]) -> None:
+        seen = seat.source.sights[0]
+        assert isinstance(seen, RunSnapshot)
+        for action in ACTIONS:
+            choices = action.choices(seen, "")
+            if not choices:
+                continue
+            seat.app.action_ask(action.name)
+            await seat.until(pilot, lambda: isinstance(seat.app.screen, Dialog))
+            await pilot.pause()
+            for at, choice in enumerate(choices):
+                line = _line(seat)
+                shown.setdefault(action.name, set()).add(line)
+                assert shlex.split(line)[:3] == ["siftlog", choice.kind, "r1"], line
+                if at + 1 < len(choices):
+                    await seat.press(pilot, "j")
+            await seat.press(pilot, "escape")
+
+    Seat(live).watch(act)
+    Seat(ended).watch(act)
+    assert set(shown) == {action.name for action in ACTIONS}
+    for line in set().union(*shown.values()):
+        _, verb, *words = shlex.split(line.replace(" N", " 7").replace(" USD", " 7"))
+        command = cli.get_command(cli.make_context("siftlog", [verb]), verb)
+        assert command is not None, line
+        command.make_context(verb, words)
+    assert "siftlog limits r1 --model m --rpm N" in shown["limits"]
+    assert "siftlog budget r1 --add USD" in shown["limits"]
+    assert "siftlog resume r1 --stage ask" in shown["pause"]

@@ -75,7 +75,9 @@ def _steer(cwd: Path, folder: RunFolder) -> None:
         _ask(terminal, b"P", b"would go on")
         found = _answered(folder, 4)
         terminal.type(b"q")
-        assert b"Detached; r continues." in terminal.read_until(b"continues.")
+        assert b"The monitor has quit; r continues." in terminal.read_until(
+            b"continues."
+        )
     assert [each.words for each in found] == [
         "pause",
         "limits model x concurrency 3",

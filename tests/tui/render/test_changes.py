@@ -166,7 +166,7 @@ def active(
 def test_help_has_a_line_for_each_action_under_its_group() -> None:
     keys = keys_of(
         [
-            active(APP, key="q", action="detach", description="Detach", id="detach"),
+            active(APP, key="q", action="detach", description="Quit", id="detach"),
             active(WIDGET, key="j", action="move", description="Down", id="move.down"),
             active(
                 WIDGET, key="down", action="move", description="Down", id="move.down"
@@ -194,7 +194,7 @@ def test_help_has_a_line_for_each_action_under_its_group() -> None:
         "  j down           Down",
         "",
         "everywhere",
-        "  q                Detach",
+        "  q                Quit",
         "",
         "control; each asks for confirmation",
         "  P                Pause… (not now)",
@@ -239,3 +239,19 @@ def test_what_asks_something_of_a_run_is_the_last_that_finds_room() -> None:
     keys = [shown(4, group="control"), shown(5, group="app"), shown(6), *LAST]
     names = [[key.names[0] for _, key in line_of_keys(keys, w)] for w in (60, 36)]
     assert names == [["6", "5", "4", "3", "2", "1"], ["6", "5", "3", "2", "1"]]
+
+
+def test_keys_that_come_ahead_are_in_the_narrowest_line() -> None:
+    words = {"space": "Freeze", "t": "Tasks", "P": "Pause…", "L": "Limits…"}
+    keys = keys_of(
+        [
+            active(APP, key=key, action="a", description=word, id=word.lower())
+            for key, word in words.items()
+        ],
+        lambda binding: binding.key,
+    )
+    ahead = ("pause…", "limits…", "tasks")
+    placed = line_of_keys(keys, 32, ahead)
+    assert [key.words for _, key in placed] == ["P Pause…", "L Limits…", "t Tasks"]
+    every = [key.words for _, key in line_of_keys(keys, 80, ahead)]
+    assert every == ["P Pause…", "L Limits…", "t Tasks", "space Freeze"]

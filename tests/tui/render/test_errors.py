@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from store.fold_state import FailureOutcome
-from store.read.status import ObservedLimits
+from store.read.status import ObservedLimits, Pause
 from store.read.usage import FailureRow
 from store.task import TaskState
 from tests.tui.seats import listed
@@ -17,9 +17,9 @@ from tui.render.errors import error_rows as rows_of
 from tui.render.errors import errors, last_words
 from tui.render.glyphs import ASCII, UNICODE
 from tui.render.layout import PanelColumn, Room, table_lines
-from tui.render.models import limited_by, term
+from tui.render.models import limited_by, models, term
 from tui.render.progress import stage_rows
-from tui.render.run_panels import RUN_PANELS
+from tui.render.run_panels import RUN_PANELS, header, overview
 from tui.render.sentences import ending, sentence
 from tui.screens.runs import about, matches, newest, summary
 from tui.sources.run_snapshot import (
@@ -182,3 +182,34 @@ def test_runs_are_sorted_counted_and_found_by_their_state(live: RunSnapshot) -> 
     assert lines[1].startswith(
         "2 tasks done · 8 remaining · failed 1 (12.5 %) · waiting 1"
     )
+
+
+def test_the_key_that_lifts_a_pause_is_named_and_the_model_says_paused(
+    live: RunSnapshot,
+) -> None:
+    pause = Pause(stage=None, model="x/m-large", by="ops")
+    seen = with_status(live, pauses=(pause,))
+    room = Room(width=80, height=24, glyphs=UNICODE)
+    third = header(seen, room).plain.split("\n")[2]
+    assert third.startswith("P lifts it · paused in part: model x/m-large (by ops)")
+    read_only = header(seen, room, is_read_only=True).plain.split("\n")[2]
+    assert "'siftlog resume r1' lifts it" in read_only
+    held = with_status(live, pauses=(replace(pause, model=None),))
+    assert models(held, room).plain.count("paused") == 2
+    assert "paused" not in models(live, room).plain
+
+
+def test_the_overview_counts_unparsed_replies(live: RunSnapshot) -> None:
+    text = overview(live, Room(width=80, height=20, glyphs=UNICODE)).plain
+    assert "replies: 2 · unparsed 0" in text or "replies: 2 · unparsed 1" in text
+
+
+def test_messages_are_wrapped_into_free_lines(live: RunSnapshot) -> None:
+    failure = LastFailure(
+        at_us=live.now_us, task=6, error="ServerError", message="word " * 30, times=1
+    )
+    seen = replace(live, facts=replace(live.facts, last_failure=failure))
+    text = errors(seen, Room(width=78, height=18, glyphs=UNICODE)).plain
+    assert text.count("word") == 30
+    short = errors(seen, Room(width=78, height=5, glyphs=UNICODE)).plain
+    assert len(short.split("\n")) <= 5

@@ -24,7 +24,7 @@ from store.events import (
     UnknownEvent,
 )
 from store.read.tasks import AttemptRow
-from store.scoring import Score
+from store.verdicts import Score
 from tests.replacing import replace
 from tests.store.samples import ASIDE, RUN_STARTED, answered, completed, failed, started
 from tests.tui.fake_tasks import FakeTasks

@@ -15,15 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from store.printable import printable
 from tests.tui.hostile import HOSTILE, MARKS
+from tui.render.glyphs import UNICODE
 from tui.render.layout import (
     COLUMN_GAP,
     MAX_TEXT_CHARS,
+    Room,
     TableColumn,
     clip,
     fitted,
+    middle_cut,
     one_line,
     wrapped,
+    wrapped_lines,
 )
 
 
@@ -173,3 +178,35 @@ def test_the_room_is_used_and_never_exceeded(width: int) -> None:
 
 def test_without_columns_there_is_nothing_to_fit() -> None:
     assert fitted((), 80) == []
+
+
+def test_keys_of_items_are_cut_in_their_middle() -> None:
+    cut = [middle_cut(f"PMC0000001/mcq_variant:{n}", 13) for n in (1, 2)]
+    assert cut == ["PMC0…ariant:1", "PMC0…ariant:2"]
+    assert middle_cut("PMC1", 8) == "PMC1    "
+    assert middle_cut("ends with …", 11) == "ends with …"
+
+
+@given(st.text(max_size=60), st.integers(0, 30))
+def test_a_cut_middle_has_the_width_and_is_safe(text: str, cells: int) -> None:
+    line = middle_cut(text, cells)
+    assert cell_len(line) == cells
+    assert printable(line) == line
+
+
+@given(st.lists(st.text(max_size=200), max_size=4), st.integers(4, 12))
+def test_wrapped_messages_use_no_more_lines_than_there_are(
+    texts: list[str], most: int
+) -> None:
+    room = Room(width=20, height=most, glyphs=UNICODE)
+    lines = wrapped_lines(texts, room, most).plain.split("\n")
+    assert len(lines) <= most
+    assert all(cell_len(line) <= 20 for line in lines)
+
+
+def test_a_message_takes_the_lines_that_are_free() -> None:
+    room = Room(width=10, height=4, glyphs=UNICODE)
+    text = wrapped_lines(["one two three four", "five"], room, 4).plain
+    assert text.split("\n") == ["one two", "three four", "five"]
+    text = wrapped_lines(["one two three four", "five"], room, 2).plain
+    assert text.split("\n") == ["one two t…", "five"]

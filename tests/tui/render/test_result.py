@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.read.next_steps import next_commands
 from tests.replacing import replace
 from tests.tui.sights import HOSTILE, later, snapshot, with_signs, with_status
 from tui.render.glyphs import ASCII, UNICODE
 from tui.render.layout import LEAD, Room
 from tui.render.result import (
+    headline_table,
     result,
     result_height,
     unfinished,
@@ -46,6 +48,7 @@ SEEN = ScoringResult(
         ResultFinding(severity="info", where="papers", message="a note", n=1),
     ),
     has_report=True,
+    explain="PMC 1",
 )
 
 
@@ -77,8 +80,9 @@ def test_a_finished_run_shows_metrics_findings_report_and_next_commands(
     assert "findings  ! warn  m-large: many refused" in text
     assert "and 1 more in the report" in text
     assert "report    runs/r1/scores/1/report.html" in text
-    assert "siftlog explain r1 ITEM" in text
-    assert "siftlog retry r1" in text  # one task failed
+    assert "siftlog explain r1 'PMC 1'" in text
+    assert "siftlog retry r1 && siftlog resume r1" in text  # one task failed
+    assert "siftlog watch" not in text
     assert "too few" not in text
 
 
@@ -114,7 +118,7 @@ def test_a_job_without_gold_values_shows_its_answers(finished: RunSnapshot) -> N
         ({"phase": "run_drained", "phase_by": "operator"}, "siftlog resume r1"),
         (
             {"phase": "run_drained", "phase_by": "budget"},
-            "siftlog budget r1 --add USD, then siftlog resume r1",
+            "siftlog resume r1 --budget USD",
         ),
     ],
 )
@@ -174,3 +178,36 @@ def test_it_stays_in_its_room_whatever_the_texts(
         assert len(lines) <= height
         assert all(line.cell_length <= width + LEAD for line in lines)
         assert all(line.plain.isprintable() for line in lines)
+
+
+def test_two_models_are_both_shown_in_a_narrow_window(finished: RunSnapshot) -> None:
+    metrics = tuple(
+        replace(metric, name="A name that takes some room")
+        for metric in HEADLINE.metrics
+    )
+    headline = replace(HEADLINE, metrics=metrics)
+    text = result(
+        replace(finished, result=replace(SEEN, headline=headline)),
+        replace(ROOM, width=60, height=18),
+    ).plain
+    assert "m-large" in text
+    assert "m-small" in text
+    assert "more model" not in text
+    few = "\n".join(
+        line.plain
+        for line in headline_table(headline, replace(ROOM, width=60, height=3))
+    )
+    assert "and 1 more model: see the report" in few
+
+
+def test_the_next_commands_are_those_of_the_command_line(
+    finished: RunSnapshot, live: RunSnapshot
+) -> None:
+    for seen, draw in (
+        (finished, result),
+        (with_signs(live, phase="run_drained"), unfinished),
+    ):
+        text = draw(seen, ROOM).plain
+        explain = seen.result.explain if seen.result else ""
+        for command in next_commands(seen.present, "r1", explain):
+            assert command.line in text or "watch" in command.line

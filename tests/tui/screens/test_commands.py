@@ -75,7 +75,7 @@ def test_the_newest_stands_on_top_and_what_waits_can_be_taken_back() -> None:
 
     async def act(seat: Seat, pilot: Pilot[None]) -> None:
         text = seat.shown()
-        assert "2 asked, 1 without an answer; no process works on the run" in text
+        assert "2 sent, 1 without an answer; no process works on the run" in text
         assert "▸ 2026-01-01 00:00:00  ops@h" in text
         assert "waiting    -         retry filter state:failed" in text
         assert "Not answered yet. W withdraws it." in text
@@ -87,11 +87,11 @@ def test_the_newest_stands_on_top_and_what_waits_can_be_taken_back() -> None:
         assert seat.app.withdrawn == [WAITING], "it was answered"
         text = seat.shown()
         assert "applied    0.4 s     limits model m rpm none" in text
-        assert "on condition that the run is live. It was applied." in text
+        assert "on condition that the run is live. Applied: " in text
         source.asked.append(request("c3", "pause", payload={"stage": HOSTILE}))
         await seat.look(pilot)
         text = seat.shown()
-        assert "3 asked" in text
+        assert "3 sent" in text
         assert "▸" in next(line for line in text.split("\n") if "rpm none" in line)
         assert all(sign.isprintable() or sign == "\n" for sign in text)
         await pilot.press("k", "k", "escape")
@@ -142,4 +142,4 @@ def test_every_line_fits_its_room() -> None:
             assert len(line) <= width
         assert len(header_line(width)) <= width
     assert about(strange).startswith(HOSTILE)
-    assert summary([APPLIED], is_alive=True) == "1 asked"
+    assert summary([APPLIED], is_alive=True) == "1 sent"

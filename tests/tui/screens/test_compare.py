@@ -135,7 +135,7 @@ def test_a_choice_a_comparison_its_items_and_their_tasks(tmp_path: Path) -> None
         text = at.shown()
         assert "item-1/q:1" in text
         assert "−1.000" in text
-        assert "1 items differ" in text
+        assert "1 item differs" in text
         await at.compare()
         assert isinstance(at.app.screen, TasksScreen)
         wanted = at.app.screen.query_one("#filter", Input).value

@@ -17,12 +17,13 @@ from store.events import Blob, Entry, Event
 from store.query import Query, parse_query
 from store.read.tasks import AttemptRow, TaskOrder, attempts
 from store.runs import RunFolder
-from store.scoring import Score, StoredVerdict, write_verdicts
 from store.task import TaskState
+from store.verdicts import Score, StoredVerdict, write_verdicts
 from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan_first, started
 from tests.store.samples import reply as answer
+from tui.render.tasks import outcome
 from tui.sources.task_texts import NO_TEXT, TextKind, complaint, read_text
 from tui.sources.tasks import LogTasks, attempt_lines
 
@@ -115,6 +116,23 @@ async def test_the_verdicts_of_the_latest_scoring(
     assert lines[1].score is None
     assert lines[2].score == Score(verdicts=2, judged=2, right=1, value="a", rule="r")
     assert lines[3].score == Score(verdicts=1, judged=0, right=0, value="a", rule="r")
+    unfounded = replace(unjudged, task=1, is_grounded=False)
+    (folder / "verdicts.db").unlink()
+    write_verdicts(folder / "verdicts.db", [verdict, other, unjudged, unfounded])
+    lines = await tasks.lines([1, 2, 3])
+    assert [outcome(lines[task]) for task in (1, 2)] == ["ungrounded", "Overloaded"]
+    for expression, numbers in (
+        ("outcome:ungrounded", [1]),
+        ("outcome:wrong", [2]),
+        ("outcome:right", []),
+        ("outcome:unparsed", [3]),
+        ("outcome:failed", [2]),
+        ("-outcome:ungrounded state:completed", [3]),
+    ):
+        step = await tasks.list_tasks(
+            parse_query(expression), TaskOrder.NUMBER, None, 9
+        )
+        assert list(step.numbers) == numbers, expression
     (folder / "verdicts.db").write_bytes(b"no database, and longer than a header" * 9)
     assert (await tasks.lines([2]))[2].score is None
     spoiled = await tasks.detail(2)
@@ -135,7 +153,7 @@ async def test_a_request_is_shown_with_its_texts_and_a_reply_by_its_paths(
     assert prompt.about == "temperature 0 · schema yes-no · request req_8f2"
     reply = await source.text(attempt.row, TextKind.REPLY, "x")
     assert reply.text == "content:\n    one\n    two"
-    assert reply.display_text is None
+    assert reply.display_text == "one\ntwo"
     unsent = replace(attempt.row, started_seq=None)
     assert await source.text(unsent, TextKind.PROMPT, "x") == NO_TEXT
     source.close()
@@ -168,8 +186,8 @@ async def test_an_unreadable_reply_is_marked_where_it_breaks_off(
     first, second = (line.row for line in detail.attempts)
     reply = await source.text(first, TextKind.REPLY, "x")
     assert reply.text == 'content:\n    So:\n    {"a": [1, 2], "b" 3}'
-    assert reply.display_text == reply.text.replace(" 3}", f" x[{why}]x3}}")
-    assert reply.about.startswith("refused: no_json")
+    assert reply.display_text == f'So:\n{{"a": [1, 2], "b" x[{why}]x3}}'
+    assert reply.about.startswith("asked again: no_json")
     parsed = await source.text(first, TextKind.PARSED, "x")
     assert parsed.text == "a\n  [0]  1\n  [1]  2"
     assert "JSON breaks off at character 23: Expecting ':' delimiter" in parsed.about

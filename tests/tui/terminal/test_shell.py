@@ -46,7 +46,7 @@ def test_the_palette_offers_everything_with_its_key(tmp_path: Path) -> None:
             "Config  (i)",
             "Freeze  (space)",
             "Look more often  (+)",
-            "Detach  (q)",
+            "Quit  (q)",
             "Tasks that failed in ask",
             "Tasks with the error Overloaded",
             "Export answers",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.kit.differences.difference import VerdictChange, verdict_changes
-from store.scoring import StoredVerdict, write_verdicts
+from store.verdicts import StoredVerdict, write_verdicts
 
 
 def said(task: int, value: str, *, correct: bool | None = True) -> StoredVerdict:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from runner.limits.learned_rate import QUIET_REQUESTS, QUIET_S, UpwardSteps
+from runner.limits.learned_rate import QUIET_S, UpwardSteps
 
 START = 8
 QUARTER = 0.25

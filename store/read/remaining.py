@@ -19,9 +19,9 @@ from store.events import ExpectedUsage
 from store.read.forecast import ForecastInterval, Progress, Z
 from store.task import TaskState
 
-POOLED: Final = 6.0
+POOLED: Final = 9.0
 """Ended tasks that the mean of all models is worth in the ratio of one."""
-PRIOR_ITEMS: Final = 8.0
+PRIOR_ITEMS: Final = 4.0
 """Ended items that the estimate before the run is worth."""
 ITEM_SPREAD: Final = 0.8
 """Coefficient of variation of an item's follow-ups."""
@@ -278,12 +278,20 @@ COST_SPREAD: Final = 0.6
 """Coefficient of variation of a task's cost."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemainingCost:
+    """The cost of the tasks that remain, in dollars."""
+
+    usd: ForecastInterval
+    models: Mapping[str, float]  #: by model
+
+
 def remaining_cost(
     remaining: Remaining,
     costs: Mapping[tuple[str, str], tuple[float, int]],
     expected: ExpectedUsage | None,
-) -> ForecastInterval | None:
-    """Return the cost of the tasks that remain, in dollars; None: unknown.
+) -> RemainingCost | None:
+    """Return the cost of the tasks that remain; None: unknown.
 
     Args:
         remaining: the tasks.
@@ -298,20 +306,25 @@ def remaining_cost(
         usual = sum(usd for usd, _ in costs.values()) / counted
     if usual is None:
         return None
-    left = [((q.stage, q.model), q.left) for q in remaining.queues if q.left]
-    total = usual * sum(remaining.unseen.values())
-    for key, tasks in left:
-        usd, n = costs.get(key, (0.0, 0))
+    models = {model: usual * tasks for model, tasks in remaining.unseen.items()}
+    for queue in remaining.queues:
+        usd, n = costs.get((queue.stage, queue.model), (0.0, 0))
         # the estimate is worth one task of the queue
-        total += tasks * (usd + usual) / (n + 1)
-    all_left = sum(tasks for _, tasks in left) + sum(remaining.unseen.values())
+        cost = queue.left * (usd + usual) / (n + 1)
+        models[queue.model] = models.get(queue.model, 0.0) + cost
+    total = sum(models.values())
+    all_left = sum(queue.left for queue in remaining.queues)
+    all_left += sum(remaining.unseen.values())
     share = remaining.more / all_left if all_left else 0.0
     error = math.hypot(
         remaining.error * share, COST_SPREAD / math.sqrt(max(1, counted))
     )
     factor = math.exp(Z * error)
-    return ForecastInterval(
-        low=total / factor,
-        expected=total,
-        high=total * factor if remaining.is_whole else None,
+    return RemainingCost(
+        usd=ForecastInterval(
+            low=total / factor,
+            expected=total,
+            high=total * factor if remaining.is_whole else None,
+        ),
+        models=models,
     )

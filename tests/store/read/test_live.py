@@ -28,9 +28,9 @@ from store.read.live import (
     minutes,
     oldest_in_flight,
 )
+from store.read.observed_work import Break
 from store.read.remaining import remaining_cost, remaining_tasks
 from store.read.status import status
-from store.read.time_left import Break
 from store.runs import RunFolder
 from tests.replacing import replace
 from tests.store.logs import COURSE, written
@@ -99,7 +99,9 @@ def busy(tmp_path: Path) -> LiveStatus:
         signs=replace(seen.status.signs, heartbeat_us=now_us, running=0),
         queues=queues,
         remaining=remaining,
-        remaining_usd=remaining_cost(remaining, {("ask", "m-large"): (1.0, 100)}, None),
+        remaining_cost=remaining_cost(
+            remaining, {("ask", "m-large"): (1.0, 100)}, None
+        ),
     )
     rows = [_minute(first + at, 40) for at in range(MINUTES)]
     return replace(seen, status=status, rows=rows, now_us=now_us)

@@ -142,15 +142,16 @@ def test_what_remains_costs_as_what_is_done() -> None:
     costs = {("read", "m"): (10.0, 100), ("ask", "m"): (2.0, 200)}
     cost = remaining_cost(found, costs, None)
     assert cost is not None
-    assert cost.expected == pytest.approx(50 * 0.1 + 250 * 0.01, rel=0.02)
-    assert cost.low < cost.expected < (cost.high or 0)
+    assert cost.usd.expected == pytest.approx(50 * 0.1 + 250 * 0.01, rel=0.02)
+    assert cost.usd.low < cost.usd.expected < (cost.usd.high or 0)
+    assert cost.models == {"m": pytest.approx(cost.usd.expected)}
 
 
 def test_before_an_answer_the_estimate_tells_the_cost() -> None:
     young = of(queue("read", queued=100), expected=EXPECTED, consumed=100)
     cost = remaining_cost(young, {}, EXPECTED)
     assert cost is not None
-    assert cost.expected == pytest.approx(60.0)
+    assert cost.usd.expected == pytest.approx(60.0)
     assert remaining_cost(young, {}, None) is None
 
 

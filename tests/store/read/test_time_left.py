@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 from store.database import open_reader
 from store.events import RunPaused
 from store.read.forecast import ForecastInterval
-from store.read.remaining import Remaining, remaining_tasks
-from store.read.status import QueueCounts
-from store.read.time_left import (
+from store.read.observed_work import (
     Break,
     CallTime,
     ModelLimit,
     ObservedWork,
-    TimeLeft,
-    time_left,
     work_breaks,
 )
+from store.read.remaining import Remaining, remaining_tasks
+from store.read.status import QueueCounts
+from store.read.time_left import TimeLeft, time_left
 from store.task import TaskState
 from tests.replacing import replace
 from tests.store.logs import taken_up_again, written
@@ -51,6 +50,10 @@ class Minute:
     @property
     def started(self) -> int:
         return self.ended
+
+    @property
+    def retried(self) -> int:
+        return 0
 
 
 def queue(stage: str, queued: int, *, model: str = "m", done: int = 0) -> QueueCounts:
@@ -130,7 +133,7 @@ def test_models_that_share_a_learned_limit_finish_together() -> None:
 
 
 def test_longer_calls_are_more_work_where_slots_are_the_limit() -> None:
-    rows = steady(60, stage="ask")
+    rows = [*steady(600, stage="ask"), Minute(9, 110, "judge"), Minute(10, 0)]
     work = planned(queue("ask", 0), queue("judge", 100))
     times = {
         ("ask", "m"): CallTime(n=600, mean_s=1.0),

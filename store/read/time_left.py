@@ -38,7 +38,7 @@ from store.read.remaining import Remaining
 
 FULL: Final = (0.8, 0.95)
 """Shares of the slots in use: rate-limited below, slot-limited above."""
-SETTLING_S: Final = 120.0
+SETTLING_S: Final = 180.0
 """Active time from the start in which the calls in flight tell less and less of that
 share, and the remembered minutes more: a limiter starts with few slots, and calls in
 flight vary from one second to the next."""
@@ -63,7 +63,7 @@ ERROR_LEAST: Final = 0.17
 ERROR_WORK: Final = 0.4
 ERROR_COUNT: Final = 2.3
 ERROR_ROUGH: Final = 0.8
-ERROR_TAIL: Final = 1.2
+ERROR_TAIL: Final = 1.0
 """Factors of the parts of an error."""
 ERROR_MOST: Final = 1.5
 UNKNOWN_SPEED: Final = 1.0

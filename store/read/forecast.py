@@ -131,7 +131,7 @@ class Forecast:
     stages: tuple[StageForecast, ...]
     cost_usd: ForecastInterval | None  #: in addition to what is recorded
     #: until the budget stops the run; None: it lasts, by the expected cost
-    budget_seconds: ForecastInterval | None = None
+    budget_seconds: ForecastInterval | None
 
 
 def seconds_to_spend(
@@ -141,10 +141,10 @@ def seconds_to_spend(
 
     Each is (dollars, seconds) and spends evenly until its end.
 
-    >>> seconds_to_spend(3.0, [(2.0, 10.0), (4.0, 40.0)])
-    10.0
-    >>> seconds_to_spend(5.0, [(2.0, 10.0), (4.0, 40.0)])
-    30.0
+    >>> seconds_to_spend(3.0, [(2.0, 8.0), (4.0, 32.0)])
+    8.0
+    >>> seconds_to_spend(5.0, [(2.0, 8.0), (4.0, 32.0)])
+    24.0
     """
     open_ = sorted((s, usd) for usd, s in spenders if usd > 0 and s > 0)
     passed, left = 0.0, max(0.0, room_usd)
@@ -259,6 +259,15 @@ def time_left_text(left: ForecastInterval, to: str = " to ") -> str:
     if high.endswith(f" {unit}") and unit in _PLAIN_UNITS:
         low = number
     return f"{rough_duration(left.expected)} ({low}{to}{high})"
+
+
+def budget_text(left: ForecastInterval) -> str:
+    """Describe when the budget stops a run.
+
+    >>> budget_text(ForecastInterval(low=400, expected=480, high=None))
+    'budget spent in 8.0 min (at least 6.7 min)'
+    """
+    return f"budget spent in {time_left_text(left)}"
 
 
 def progress_text(progress: Progress) -> str:

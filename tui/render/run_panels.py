@@ -23,7 +23,14 @@ from tui.render.layout import MUTED, Room, lines_of, one_line
 from tui.render.models import limited_by, names_of
 from tui.render.progress import rate_words, stage_rows
 from tui.render.quality import warnings
-from tui.render.sentences import eta, may_be_billed, sentence, span, spent
+from tui.render.sentences import (
+    budget_stop,
+    eta,
+    may_be_billed,
+    sentence,
+    span,
+    spent,
+)
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
 _CHART = 6
@@ -325,6 +332,7 @@ def _third(snapshot: RunSnapshot, room: Room) -> Content:
     limit, projected = limited_by(snapshot), snapshot.comes_to_usd
     if limit:
         parts.append(f"limited by {limit}")
+    parts += filter(None, [budget_stop(snapshot)])
     if projected is not None:
         parts.append(f"projected {span(projected, money)}")
     if snapshot.of_best is not None:

@@ -396,6 +396,7 @@ def status(conn: sqlite3.Connection) -> Status:
         expected=first.expected,
         consumed=run.consumed,
         is_exhausted=run.exhausted,
+        replicates=first.replicates,
     )
     money = spending(conn)
     cost = (

@@ -123,6 +123,17 @@ def test_the_estimate_counts_until_the_run_has_items_of_its_own() -> None:
     assert 20 < more(grown)["ask", "m"] < 60  # 20 by the run, 420 by the estimate
 
 
+def test_replicates_of_an_item_show_no_more_than_it_does() -> None:
+    queues = (queue("read", done=90, queued=90), queue("ask", done=180, queued=90))
+    once, often = of(*queues), of(*queues, replicates=9)
+    assert often.error == pytest.approx(once.error * 3)
+    assert often.progress.remaining.low < once.progress.remaining.low
+    told = {"expected": EXPECTED, "consumed": 180}
+    # ten items of three follow-ups each, and an estimate of five
+    weak, strong = of(*queues, **told), of(*queues, replicates=9, **told)
+    assert strong.more > weak.more
+
+
 def test_without_an_estimate_and_an_ended_item_there_is_no_upper_end() -> None:
     assert of(queue("read", queued=9)).progress.remaining.high is None
     assert of(queue("read", done=1, queued=8)).progress.remaining.high is not None

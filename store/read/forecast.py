@@ -165,8 +165,9 @@ def budget_seconds(
 ) -> ForecastInterval | None:
     """Return when the budget is spent, if the expected cost passes it before the end.
 
-    The ends of the interval pair the fastest run with the highest cost, and the
-    slowest with the lowest; its upper end is unknown if the budget may last.
+    The ends of the interval pair the least cost with the least time, and the most with
+    the most, as more follow-ups take more of both; there is no upper end if the budget
+    may last.
 
     Args:
         room_usd: dollars that are left of the budget.
@@ -189,11 +190,12 @@ def budget_seconds(
     expected = at(cost.expected, seconds.expected)
     if expected is None:
         return None
-    soonest = at(cost.high, seconds.low)
+    ends = [at(cost.low, seconds.low), at(cost.high, seconds.high)]
+    known = [expected, *(end for end in ends if end is not None)]
     return ForecastInterval(
-        low=0.0 if soonest is None else soonest,
+        low=min(known),
         expected=expected,
-        high=at(cost.low, seconds.high),
+        high=None if None in ends else max(known),
     )
 
 

@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterator
 from store.clock import Clock
 from store.errors import StoreError
 from store.printable import printable
-from store.read.forecast import progress_text, rate_text, share_text, time_left_text
+from store.read.forecast import (
+    budget_text,
+    progress_text,
+    rate_text,
+    share_text,
+    time_left_text,
+)
 from tui.render.sentences import sentence, spent, utc
 from tui.sources.run_snapshot import LATELY, ReadProblem, RunSnapshot, SnapshotSource
 
@@ -59,6 +65,7 @@ def line_of(snapshot: RunSnapshot) -> str:
     tasks = status.tasks
     progress, forecast = snapshot.present.progress, snapshot.forecast
     left = None if forecast is None else forecast.seconds
+    budget = None if forecast is None else forecast.budget_seconds
     failed = sum(row.n for row in snapshot.lately or ())
     counts = {
         "failed": tasks.failed,
@@ -72,6 +79,7 @@ def line_of(snapshot: RunSnapshot) -> str:
         *([f"{failed:,} failures in {LATELY} min"] if failed else []),
         *([] if snapshot.rate is None else [rate_text(snapshot.rate)]),
         *([] if left is None else [f"left {time_left_text(left)}"]),
+        *([] if budget is None else [budget_text(budget)]),
         f"cost {spent(snapshot)}",
         *filter(None, [sentence(snapshot)]),
     ]

@@ -364,8 +364,8 @@ FORMS: Final[Mapping[str, JsonForm]] = {
         ("explain",), (InputExplanationJson,), is_open=True
     ),
     "siftlog.task-detail/1": JsonForm(("show",), (TaskDetailJson,)),
-    "siftlog.run/1": JsonForm(("runs",), (RunJson,)),
-    "siftlog.status/3": JsonForm(("status",), (StatusJson, AtJson)),
+    "siftlog.run/2": JsonForm(("runs",), (RunJson,)),
+    "siftlog.status/4": JsonForm(("status",), (StatusJson, AtJson)),
     "siftlog.shipped-logs/1": JsonForm(("status",), (ShippedLogsJson,)),
     "siftlog.task/1": JsonForm(("tasks",), (TaskJson,)),
     "siftlog.event/1": JsonForm(("events",), (EventJson,)),

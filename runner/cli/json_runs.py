@@ -45,15 +45,15 @@ class StageForecastJson(TypedDict):
     stage: str
     left: int  #: open tasks
     seconds: ForecastInterval | None
-    needs: int  #: done tasks that are missing for a forecast
 
 
 class ForecastJson(TypedDict):
     """Forecast of the rest of a live run; intervals hold the middle 90 %."""
 
     seconds: ForecastInterval | None  #: time left
-    needs: int  #: done tasks that are missing for a forecast
     comes_to_usd: ForecastInterval | None  #: projected cost at the end
+    #: until the budget stops the run; null: it lasts, or it is unknown
+    budget_seconds: ForecastInterval | None
     stages: list[StageForecastJson]
 
 

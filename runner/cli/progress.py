@@ -22,6 +22,7 @@ from store.printable import printable
 from store.read.forecast import (
     ForecastInterval,
     Progress,
+    budget_text,
     progress_text,
     rate_text,
     share_text,
@@ -166,6 +167,7 @@ class ProgressFigures:
     progress: Progress
     rate: float | None  #: tasks completed per minute; None: too early
     left: ForecastInterval | None  #: seconds; None: unknown
+    budget_left: ForecastInterval | None  #: seconds until it is spent; None: it lasts
     cost_usd: float | None  #: recorded; None: the price of an answer is unknown
     budget_usd: float | None
     billable_usd: float  #: may still be billed
@@ -196,6 +198,7 @@ class RunView:
             progress=live.progress,
             rate=live.rate,
             left=live.forecast.seconds if live.forecast else None,
+            budget_left=live.forecast.budget_seconds if live.forecast else None,
             cost_usd=status.cost_usd,
             budget_usd=status.budget_usd,
             billable_usd=status.possible_usd + status.in_flight_usd,
@@ -232,6 +235,8 @@ def line_parts(figures: ProgressFigures) -> list[str]:
         parts.append(rate_text(figures.rate))
     if figures.left is not None and figures.left.expected:
         parts.append(f"left {time_left_text(figures.left)}")
+    if figures.budget_left is not None:
+        parts.append(budget_text(figures.budget_left))
     budget = figures.budget_usd
     if figures.cost_usd or budget is not None:
         of = "" if budget is None else f" of {dollars(budget)}"
@@ -335,6 +340,7 @@ def joint_figures(
         )
         if is_known
         else None,
+        budget_left=None,  # runs that share one spend it at rates of their own
         cost_usd=sum(costs) if len(costs) == len(figures) else None,
         budget_usd=(budgets[0] if shares_budget else sum(budgets)) if budgets else None,
         billable_usd=sum(run.billable_usd for run in figures),

@@ -62,7 +62,7 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
     ]
     if as_json:
         for run in listed:
-            print_json("siftlog.run/1", run_json(run))
+            print_json("siftlog.run/2", run_json(run))
     elif listed:
         print_text(as_text([run_table(listed, CLOCK.now_us(), page_width())]))
     if not folders:

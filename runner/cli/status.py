@@ -97,7 +97,7 @@ def status(
             past, newest = course(reader), newest_scoring(reader)
         when, values = [moment_text(moment)], moment_json(moment)
     if as_json:
-        print_json("siftlog.status/3", status_json(seen) | values)
+        print_json("siftlog.status/4", status_json(seen) | values)
     else:
         scores = _newest_scores(folder, seen.status)
         result = None if scores is None else stored_result(scores)
@@ -135,22 +135,20 @@ def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
     """Return the forecast for `status --json`; None if no process works on the run.
 
     `seconds` is null before anything has shown the run's speed. Intervals hold 9 of 10
-    runs. `needs` is 0: the number of tasks that were missing for a forecast, in earlier
-    versions.
+    runs. `budget_seconds` is null unless the budget stops the run before its end.
     """
     forecast = present.forecast
     if forecast is None:
         return None
     return {
         "seconds": _span_json(forecast.seconds, 1),
-        "needs": 0,
         "comes_to_usd": _span_json(present.comes_to_usd, 6),
+        "budget_seconds": _span_json(forecast.budget_seconds, 1),
         "stages": [
             {
                 "stage": stage.stage,
                 "left": stage.left,
                 "seconds": _span_json(stage.seconds, 1),
-                "needs": 0,
             }
             for stage in forecast.stages
         ],

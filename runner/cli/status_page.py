@@ -29,6 +29,7 @@ from store.read.forecast import (
     EstimateAccuracy,
     EstimatedFigure,
     ForecastInterval,
+    budget_text,
     progress_text,
     rate_text,
     share_text,
@@ -205,6 +206,8 @@ def progress_facts(present: LiveStatus, course: Course) -> Iterator[Fact]:
         seconds = present.forecast.seconds
         left = "-" if seconds is None else time_left_text(seconds)
         yield _fact("left", f"{left}; 9 of 10 runs end within it" if seconds else left)
+        if present.forecast.budget_seconds is not None:
+            yield _fact("stops", budget_text(present.forecast.budget_seconds))
     yield _fact("cost", cost_text(present.status))
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
         yield _fact("projected", _interval_text(present.comes_to_usd, cost))

@@ -187,7 +187,7 @@ class Scheduler:
         model_queue.probed(work.stage)
         if used is not None:
             model_queue.used(used)
-        model_queue.limiter.answered(now, work.sent_at, header_limits)
+        model_queue.limiter.answered(now, work.sent_at, work.among, header_limits)
         model_queue.limiter.release(work.tokens, used)
         model_queue.endpoint.breaker.succeeded()
         model_queue.refusals.answered()

@@ -11,18 +11,18 @@ adaptive concurrency). It does not grow in a round with a refusal, or in one tha
 less than four fifths of it. `LearnedConcurrency` handles what refusals show about
 concurrency.
 
-At a refusal the endpoint is full: the number of calls in flight *is* the limit. A limit
-that is refused again before it was raised was too high (replies are in transit for a
-moment after the endpoint has finished them) and is cut a little deeper each time. If
-even that does not help, the refusals have nothing to do with calls in flight, and the
-limit is *doubtful*.
+At a refusal the endpoint is full: the number of calls in flight *is* the limit, unless
+more of them passed a moment ago. A limit that is refused again before it was raised was
+too high (replies are in transit for a moment after the endpoint has finished them) and
+is cut a little deeper each time. If even that does not help, the refusals have nothing
+to do with calls in flight, and the limit is *doubtful*.
 """
 
 from __future__ import annotations
 
 from statistics import median
 
-from runner.limits.learned_rate import UpwardSteps
+from runner.limits.learned_rate import QUIET_S, UpwardSteps
 
 START = 8
 QUARTER = 0.25
@@ -133,6 +133,9 @@ NEAR_LIMIT = 0.9
 vain, because the limit was hardly the cause."""
 OFTEN = 5
 """Refusals in a row that make a limit doubtful; by then it is 0.78 of the first."""
+QUIET_ROUNDS = 30
+"""Requests for each slot before the first step after a refusal; doubled after each
+refused step, up to `QUIET_REQUESTS`. One slot would need minutes for those."""
 
 
 class LearnedConcurrency:
@@ -146,6 +149,10 @@ class LearnedConcurrency:
         self._limit = float("inf")
         self._climb = UpwardSteps()
         self._cut_at = float("-inf")
+        self._held = self._limit  #: the limit before its last upward step
+        self._steps_refused = 0
+        self._proven = 0  #: most calls in flight that passed lately
+        self._proven_at = float("-inf")
 
     @property
     def limit(self) -> float:
@@ -174,20 +181,34 @@ class LearnedConcurrency:
         if among + 1 < self.limit:
             self._climb.slack()
         if step := self._climb.sent(now):
+            self._held = self._limit
             self._limit = max(self._limit * (1 + step), self._limit + 1.0)
+
+    def passed(self, now: float, among: int) -> None:
+        """Record that the endpoint took a call sent beside *among* others."""
+        if among + 1 >= self._proven or now - self._proven_at > QUIET_S:
+            self._proven, self._proven_at = among + 1, now
 
     def refused(self, now: float, sent_at: float, among: int) -> None:
         """Record the refusal of a call sent beside *among* others."""
         self._climb.missed()
         if sent_at <= self._cut_at:
             return  # sent before the current limit
-        if self.is_learned:
+        if self._held < self._limit and among >= int(self._held):
+            self._limit = min(self._limit, max(self._held, among))
+            self._steps_refused += 1
             self._climb.refused()
+        elif self.is_learned:
             self._climb.measured()
+            self._climb.refused()
+        self._climb.measured()
         in_vain = self._climb.in_vain
         cut = LESS * 2 ** min(in_vain - 1, MOST_DOUBLINGS) if in_vain else 0.0
         if among >= NEAR_LIMIT * self._limit or not self.is_learned:
-            self._limit = min(self._limit, among)
+            recent = self._proven if now - self._proven_at <= QUIET_S else 0
+            self._limit = min(self._limit, max(among, min(recent, START)))
         self._limit = max(1.0, self._limit * (1 - cut))
+        self._held = self._limit
         self._cut_at = now
-        self._climb.rest(now)
+        doubled = 2 ** min(self._steps_refused, MOST_DOUBLINGS)
+        self._climb.rest(now, requests=QUIET_ROUNDS * self._limit * doubled)

@@ -90,8 +90,9 @@ class LearnedLimits:
         """Record the end of a request, whatever its outcome."""
         self.in_flight -= 1
 
-    def passed(self) -> None:
-        """Record an accepted request."""
+    def passed(self, now: float, among: int) -> None:
+        """Record an accepted request that was sent beside *among* others."""
+        self.concurrency.passed(now, among)
         for surplus in self._surplus.values():
             surplus.passed()
 
@@ -392,10 +393,17 @@ class Limiter:
                 bucket.give_back(float(reserved - used))
 
     def answered(
-        self, now: float, sent_at: float, header_limits: HeaderLimits = NO_HEADER_LIMITS
+        self,
+        now: float,
+        sent_at: float,
+        among: int,
+        header_limits: HeaderLimits = NO_HEADER_LIMITS,
     ) -> None:
-        """Record a reply to a call of *sent_at*, before its slot is freed."""
-        self._ceiling.passed()
+        """Record a reply to a call of *sent_at*, before its slot is freed.
+
+        *among*: how many others were in flight when it was sent.
+        """
+        self._ceiling.passed(now, among)
         self._apply_headers(now, header_limits)
         is_paced = bool(self._request_buckets)
         self._slots.answered(now, sent_at, self._in_flight, is_paced=is_paced)

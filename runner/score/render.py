@@ -121,8 +121,6 @@ def operations_json(
         "possible_usd": state.possible_usd,
         "errors": dict(state.errors),
         "findings": list(state.findings),
-        # for readers that have no job: scorecard.json does not rank metrics
-        "headlines": headlines(card),
         # the usage of imported answers is unknown
         "models": {}
         if state.imported
@@ -216,6 +214,7 @@ def result_of(card: Scorecard) -> RunResult:
         text=as_text(blocks),
         findings=severe_findings(card, further),
         explain=card.worth_explaining,
+        headlines=tuple(headlines(card)),
     )
 
 

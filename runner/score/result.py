@@ -1,4 +1,4 @@
-"""The result of a scoring for people: what a run's end and `siftlog status` show first.
+"""The result of a scoring: what a run's end, status and the monitor show first.
 
 It is a file in the folder of the scoring, so that it can be shown without its job.
 """
@@ -23,6 +23,9 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     text: str  #: the headline metrics, and what the job shows with them
     findings: tuple[str, ...] = ()  #: its errors and warnings, errors first
     explain: str = ""  #: the item to explain first; empty: none
+    #: paths of the headline metrics in `scorecard.json`, which does not rank them;
+    #: empty: none, or an older siftlog wrote the file
+    headlines: tuple[str, ...] = ()
 
     def json(self) -> bytes:
         """Encode the file; its text fits the page."""

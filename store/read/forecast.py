@@ -6,7 +6,7 @@ the run is checked here against the run's course.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -130,6 +130,73 @@ class Forecast:
     seconds: ForecastInterval | None  #: None: nothing has shown its speed yet
     stages: tuple[StageForecast, ...]
     cost_usd: ForecastInterval | None  #: in addition to what is recorded
+    #: until the budget stops the run; None: it lasts, by the expected cost
+    budget_seconds: ForecastInterval | None
+
+
+def seconds_to_spend(
+    room_usd: float, spenders: Iterable[tuple[float, float]]
+) -> float | None:
+    """Return when *spenders* have spent an amount together; None: never.
+
+    Each is (dollars, seconds) and spends evenly until its end.
+
+    >>> seconds_to_spend(3.0, [(2.0, 8.0), (4.0, 32.0)])
+    8.0
+    >>> seconds_to_spend(5.0, [(2.0, 8.0), (4.0, 32.0)])
+    24.0
+    """
+    open_ = sorted((s, usd) for usd, s in spenders if usd > 0 and s > 0)
+    passed, left = 0.0, max(0.0, room_usd)
+    for at, (end, _) in enumerate(open_):
+        rate = sum(usd / seconds for seconds, usd in open_[at:])
+        if left <= rate * (end - passed):
+            return passed + left / rate
+        left -= rate * (end - passed)
+        passed = end
+    return None
+
+
+def budget_seconds(
+    room_usd: float,
+    seconds: ForecastInterval,
+    cost: ForecastInterval,
+    models: Iterable[tuple[float, float]],
+) -> ForecastInterval | None:
+    """Return when the budget is spent, if the expected cost passes it before the end.
+
+    The ends of the interval pair the least cost with the least time, and the most with
+    the most, as more follow-ups take more of both; there is no upper end if the budget
+    may last.
+
+    Args:
+        room_usd: dollars that are left of the budget.
+        seconds: time left of the whole run.
+        cost: dollars of the tasks that remain.
+        models: dollars and seconds of each model.
+    """
+    spenders = list(models)
+
+    def at(cost_usd: float | None, end_s: float | None) -> float | None:
+        if cost_usd is None or end_s is None:
+            return None
+        if not seconds.expected or not cost.expected:
+            return None
+        dearer, slower = cost_usd / cost.expected, end_s / seconds.expected
+        return seconds_to_spend(
+            room_usd, [(usd * dearer, s * slower) for usd, s in spenders]
+        )
+
+    expected = at(cost.expected, seconds.expected)
+    if expected is None:
+        return None
+    ends = [at(cost.low, seconds.low), at(cost.high, seconds.high)]
+    known = [expected, *(end for end in ends if end is not None)]
+    return ForecastInterval(
+        low=min(known),
+        expected=expected,
+        high=None if None in ends else max(known),
+    )
 
 
 BEST_MINUTES = 10
@@ -194,6 +261,15 @@ def time_left_text(left: ForecastInterval, to: str = " to ") -> str:
     if high.endswith(f" {unit}") and unit in _PLAIN_UNITS:
         low = number
     return f"{rough_duration(left.expected)} ({low}{to}{high})"
+
+
+def budget_text(left: ForecastInterval) -> str:
+    """Describe when the budget stops a run.
+
+    >>> budget_text(ForecastInterval(low=400, expected=480, high=None))
+    'budget spent in 8.0 min (at least 6.7 min)'
+    """
+    return f"budget spent in {time_left_text(left)}"
 
 
 def progress_text(progress: Progress) -> str:

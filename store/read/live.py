@@ -24,9 +24,15 @@ import msgspec
 from store.database import SQL, UNION, is_union, read_transaction
 from store.fold_state import US_PER_MINUTE, RunState
 from store.log.interface import Heartbeat
-from store.read.forecast import Forecast, ForecastInterval, Progress
+from store.read.forecast import (
+    Forecast,
+    ForecastInterval,
+    Progress,
+    budget_seconds,
+)
+from store.read.observed_work import ModelLimit, ObservedWork
 from store.read.status import Status, liveness, percentiles_ms, status
-from store.read.time_left import ModelLimit, ObservedWork, time_left
+from store.read.time_left import time_left
 from store.slices import ALL, Slices
 from store.task import TaskState, usd
 
@@ -295,11 +301,29 @@ class LiveStatus:
         if self.state not in FORECASTABLE or not self.status.tasks.open:
             return None
         left = time_left(self.status.remaining, self.observed)
+        seconds = None if self.status.batches.count else left.seconds
+        cost = self.status.remaining_cost
         return Forecast(
-            seconds=None if self.status.batches.count else left.seconds,
+            seconds=seconds,
             stages=left.stages,
-            cost_usd=self.status.remaining_usd,
+            cost_usd=None if cost is None else cost.usd,
+            budget_seconds=None
+            if cost is None or seconds is None or self._budget_room_usd is None
+            else budget_seconds(
+                self._budget_room_usd,
+                seconds,
+                cost.usd,
+                [(cost.models.get(name, 0.0), s) for name, s in left.models.items()],
+            ),
         )
+
+    @property
+    def _budget_room_usd(self) -> float | None:
+        """Dollars that are left of the budget; None: none, or other runs share it."""
+        status = self.status
+        if status.budget_usd is None or status.cost_usd is None or status.group:
+            return None
+        return status.budget_usd - status.cost_usd - status.possible_usd
 
     @property
     def progress(self) -> Progress:

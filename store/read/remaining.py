@@ -19,9 +19,9 @@ from store.events import ExpectedUsage
 from store.read.forecast import ForecastInterval, Progress, Z
 from store.task import TaskState
 
-POOLED: Final = 6.0
+POOLED: Final = 9.0
 """Ended tasks that the mean of all models is worth in the ratio of one."""
-PRIOR_ITEMS: Final = 8.0
+PRIOR_ITEMS: Final = 4.0
 """Ended items that the estimate before the run is worth."""
 ITEM_SPREAD: Final = 0.8
 """Coefficient of variation of an item's follow-ups."""
@@ -102,6 +102,7 @@ def remaining_tasks(
     expected: ExpectedUsage | None,
     consumed: int,
     is_exhausted: bool,
+    replicates: int = 1,
 ) -> Remaining:
     """Estimate the tasks that remain.
 
@@ -112,6 +113,8 @@ def remaining_tasks(
         expected: the estimate of one first-stage spec; None: there is none.
         consumed: first-stage specs that are planned.
         is_exhausted: whether these are all.
+        replicates: of each item; they show together what one item shows, as the same
+            item has about as many follow-ups each time.
     """
     counted = {
         (queue.stage, queue.model): QueueRemaining(
@@ -140,7 +143,7 @@ def remaining_tasks(
         if stage in first or not by_model:
             continue
         if set(by_model) <= set(total):
-            stage_queues = _followed(stage, by_model, total, done)
+            stage_queues = _followed(stage, by_model, total, done, replicates)
         else:
             stage_queues = _followed_by_others(by_model, total, done)
         grown += stage_queues
@@ -153,6 +156,7 @@ def remaining_tasks(
         expected=None if expected is None else expected.calls[1] * consumed,
         is_exhausted=is_exhausted,
         first=first,
+        replicates=replicates,
     )
 
 
@@ -161,6 +165,7 @@ def _followed(
     by_model: Mapping[str, QueueRemaining],
     total: Mapping[str, float],
     done: Mapping[str, int],
+    replicates: int,
 ) -> list[QueueRemaining]:
     """Return a stage's queues where each model follows itself up."""
     planned = {
@@ -171,7 +176,8 @@ def _followed(
     mean = sum(planned.values()) / all_done if all_done else 0.0
     queues = []
     for model in total:
-        ratio = (planned[model] + POOLED * mean) / (done[model] + POOLED)
+        pooled = POOLED * replicates
+        ratio = (planned[model] + pooled * mean) / (done[model] + pooled)
         queue = by_model.get(model)
         queues.append(
             QueueRemaining(
@@ -213,6 +219,7 @@ def _with_estimate(
     expected: float | None,
     is_exhausted: bool,
     first: Sequence[str],
+    replicates: int,
 ) -> Remaining:
     """Combine what the run has shown with the estimate from before it.
 
@@ -223,10 +230,12 @@ def _with_estimate(
         expected: tasks of the whole run by the estimate; None: there is none.
         is_exhausted: whether the first stage is planned whole.
         first: the stages that the plan starts with.
+        replicates: of each item.
     """
     all_begun, all_ended = sum(begun.values()), sum(ended.values())
     open_first = all_begun - all_ended
-    items = all_ended / max(1, len(begun))  # its models follow an item up alike
+    # models and replicates follow an item up alike
+    items = all_ended / max(1, len(begun)) / replicates
     known = 0.0  # items that the estimate is worth
     followed = sum(q.done + q.open for q in queues if q.stage not in first)
     more = sum(q.more for q in queues)
@@ -257,11 +266,13 @@ def _with_estimate(
     return Remaining(
         queues=tuple(queues),
         unseen=unseen,
-        error=_error(items + known, open_first / max(1, len(begun))),
+        error=_error(items + known, open_first / max(1, len(begun)) / replicates),
         errors={
             model: _error(
-                ended[model] + known + min(POOLED, all_ended - ended[model]),
-                begun[model] - ended[model],
+                ended[model] / replicates
+                + known
+                + min(POOLED, (all_ended - ended[model]) / replicates),
+                (begun[model] - ended[model]) / replicates,
             )
             for model in begun
         },
@@ -278,12 +289,20 @@ COST_SPREAD: Final = 0.6
 """Coefficient of variation of a task's cost."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemainingCost:
+    """The cost of the tasks that remain, in dollars."""
+
+    usd: ForecastInterval
+    models: Mapping[str, float]  #: by model
+
+
 def remaining_cost(
     remaining: Remaining,
     costs: Mapping[tuple[str, str], tuple[float, int]],
     expected: ExpectedUsage | None,
-) -> ForecastInterval | None:
-    """Return the cost of the tasks that remain, in dollars; None: unknown.
+) -> RemainingCost | None:
+    """Return the cost of the tasks that remain; None: unknown.
 
     Args:
         remaining: the tasks.
@@ -298,20 +317,25 @@ def remaining_cost(
         usual = sum(usd for usd, _ in costs.values()) / counted
     if usual is None:
         return None
-    left = [((q.stage, q.model), q.left) for q in remaining.queues if q.left]
-    total = usual * sum(remaining.unseen.values())
-    for key, tasks in left:
-        usd, n = costs.get(key, (0.0, 0))
+    models = {model: usual * tasks for model, tasks in remaining.unseen.items()}
+    for queue in remaining.queues:
+        usd, n = costs.get((queue.stage, queue.model), (0.0, 0))
         # the estimate is worth one task of the queue
-        total += tasks * (usd + usual) / (n + 1)
-    all_left = sum(tasks for _, tasks in left) + sum(remaining.unseen.values())
+        cost = queue.left * (usd + usual) / (n + 1)
+        models[queue.model] = models.get(queue.model, 0.0) + cost
+    total = sum(models.values())
+    all_left = sum(queue.left for queue in remaining.queues)
+    all_left += sum(remaining.unseen.values())
     share = remaining.more / all_left if all_left else 0.0
     error = math.hypot(
         remaining.error * share, COST_SPREAD / math.sqrt(max(1, counted))
     )
     factor = math.exp(Z * error)
-    return ForecastInterval(
-        low=total / factor,
-        expected=total,
-        high=total * factor if remaining.is_whole else None,
+    return RemainingCost(
+        usd=ForecastInterval(
+            low=total / factor,
+            expected=total,
+            high=total * factor if remaining.is_whole else None,
+        ),
+        models=models,
     )

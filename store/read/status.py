@@ -20,12 +20,16 @@ from store.fold_state import BUCKET_RATIO, US_PER_S, RunState
 from store.log.interface import Heartbeat
 from store.read.forecast import (
     EstimateAccuracy,
-    ForecastInterval,
     UsageSoFar,
     estimate_accuracy,
 )
-from store.read.remaining import Remaining, remaining_cost, remaining_tasks
-from store.read.time_left import Break, CallTime, call_times, work_breaks
+from store.read.observed_work import Break, CallTime, call_times, work_breaks
+from store.read.remaining import (
+    Remaining,
+    RemainingCost,
+    remaining_cost,
+    remaining_tasks,
+)
 from store.read.usage import (
     Billing,
     OpenBatches,
@@ -251,7 +255,7 @@ class Status:
     breaks: tuple[Break, ...]  #: periods without work, ascending
     call_times: Mapping[tuple[str, str], CallTime]  #: by stage and model
     remaining: Remaining  #: tasks that remain, follow-ups to come included
-    remaining_usd: ForecastInterval | None  #: what they cost; None: unknown
+    remaining_cost: RemainingCost | None  #: of them; None: unknown
     replicates: int
     imported: bool
     created_us: int
@@ -394,9 +398,10 @@ def status(conn: sqlite3.Connection) -> Status:
         expected=first.expected,
         consumed=run.consumed,
         is_exhausted=run.exhausted,
+        replicates=first.replicates,
     )
     money = spending(conn)
-    remaining_usd = (
+    cost = (
         None
         if money.spent_usd is None
         else remaining_cost(remaining, queue_costs(conn), first.expected)
@@ -419,7 +424,7 @@ def status(conn: sqlite3.Connection) -> Status:
         breaks=work_breaks(conn),
         call_times=call_times(conn),
         remaining=remaining,
-        remaining_usd=remaining_usd,
+        remaining_cost=cost,
         replicates=first.replicates,
         imported=first.imported,
         created_us=created_us,
@@ -495,8 +500,8 @@ def status(conn: sqlite3.Connection) -> Status:
             so_far,
             done=remaining.progress.share,
             projected_usd=None
-            if remaining_usd is None or money.spent_usd is None
-            else money.spent_usd + remaining_usd.expected,
+            if cost is None or money.spent_usd is None
+            else money.spent_usd + cost.usd.expected,
         )
         if first.expected is not None and run.exhausted
         else None,

@@ -5,10 +5,11 @@ minute, of one limit. So time is forecast by model, and the slowest model decide
 models that share a learned limit also share what a finished one leaves to the others.
 
 A model's speed is work per second of active time: pauses and periods without a process
-do not count, and recent minutes weigh more. Work is counted in tasks where requests are
-limited, and in seconds of a slot where slots are, since stages take their slots for
-different times. Where all slots are in use, their number and the latency give the
-present speed at once (Little 1961, "A proof for the queuing formula L = lambda W").
+do not count, and recent minutes weigh more. Where requests are limited, work is counted
+in tasks, when they start: a start shows the rate one latency before its end. Where
+slots are limited, work is counted in seconds of a slot, since stages take their slots
+for different times, and the number of slots and the latency give the present speed at
+once (Little 1961, "A proof for the queuing formula L = lambda W").
 
 The interval is that of a logarithmic error. Its width has parts for the follow-ups that
 are not planned yet, for the calls from which the speed was measured, for the variation
@@ -19,37 +20,32 @@ runs and verified on others (`tests/bench/forecast_calibration.py`).
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from operator import itemgetter
-from typing import Final, Protocol
+from typing import Final
 
-from store.database import SQL, is_union
-from store.events import RunPaused
-from store.fold_state import LOG_RATIO, US_PER_MINUTE, US_PER_S
+from store.fold_state import US_PER_MINUTE, US_PER_S
 from store.read.forecast import ForecastInterval, StageForecast
+from store.read.observed_work import (
+    CallTime,
+    MinuteSpeed,
+    ObservedWork,
+    total,
+    total_s,
+)
 from store.read.remaining import Remaining
-from store.tables import recorded_rows
 
-MEMORY_S: Final = 90.0
-"""Minimum active time in which the weight of a minute halves."""
-MEMORY_SHARE: Final = 0.25
-"""That time as a share of the run's active time."""
 FULL: Final = (0.8, 0.95)
 """Shares of the slots in use: rate-limited below, slot-limited above."""
+SETTLING_S: Final = 180.0
+"""Active time from the start in which the calls in flight tell less and less of that
+share, and the remembered minutes more: a limiter starts with few slots, and calls in
+flight vary from one second to the next."""
 LATEST_WEIGHT: Final = 0.5
-"""Largest weight of the last minutes against Little's law, where slots limit."""
+"""Largest weight of the last seconds against Little's law, where slots limit."""
 LATEST_AFTER: Final = 500.0
 """Ended tasks from which it is half of that."""
-LATEST: Final = 2
-LATEST_TASKS: Final = 20
-CAP: Final = 1.1
-"""Factor of a rate limit above which no speed is expected, as limits are learned."""
-NEAR: Final = 0.1
-"""A rate limit decides if the speed differs from it by less than this logarithm."""
 LAG: Final = 1.0
 """Latencies that pass after the start before calls are answered at the usual rate."""
 ROUGH_MINUTES: Final = 15
@@ -58,7 +54,7 @@ FEWEST_MINUTES: Final = 3
 TAIL: Final = 1.0
 """Latencies by which the last calls exceed the remaining work; twice that while tasks
 have follow-ups, which wait for them."""
-SHARED: Final = (0.3, 1.3)
+SHARED: Final = (0.3, 1.6)
 """Sum of models' speeds relative to a limit that they share."""
 
 QUANTILES: Final = (-1.85, 1.25)
@@ -67,156 +63,11 @@ ERROR_LEAST: Final = 0.17
 ERROR_WORK: Final = 0.4
 ERROR_COUNT: Final = 2.3
 ERROR_ROUGH: Final = 0.8
-ERROR_TAIL: Final = 1.2
+ERROR_TAIL: Final = 1.0
 """Factors of the parts of an error."""
 ERROR_MOST: Final = 1.5
 UNKNOWN_SPEED: Final = 1.0
 """Error of a model whose speed is taken from the others'."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Break:
-    """A period without work: a pause of the whole run, or no process."""
-
-    begin_us: int
-    end_us: int | None  #: None: it lasts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallTime:
-    """Latencies of the answers of one stage and model."""
-
-    n: int
-    mean_s: float
-
-
-def work_breaks(conn: sqlite3.Connection) -> tuple[Break, ...]:
-    """Return the periods without work, ascending, overlaps merged."""
-    periods: list[tuple[int, int | None]] = []
-    paused_us: int | None = None
-    for row in recorded_rows(conn, SQL["marked"], ("run_paused", 0, -1)):
-        event = row.event
-        if not isinstance(event, RunPaused) or event.stage or event.model:
-            continue
-        if event.paused:
-            paused_us = row.ts_us if paused_us is None else paused_us
-        elif paused_us is not None:
-            periods.append((paused_us, row.ts_us))
-            paused_us = None
-    if paused_us is not None:
-        periods.append((paused_us, None))
-    if not is_union(conn):  # whose logs take turns in its events
-        periods += [
-            (
-                int(conn.execute(SQL["worked_before"], (row.seq,)).fetchone()[0]),
-                row.ts_us,
-            )
-            for row in recorded_rows(conn, SQL["marked"], ("run_resumed", 0, -1))
-        ]
-    merged: list[Break] = []
-    for begin_us, end_us in sorted(periods, key=itemgetter(0)):
-        last = merged[-1] if merged else None
-        if last is not None and last.end_us is None:
-            break
-        if last is None or last.end_us is None or begin_us > last.end_us:
-            merged.append(Break(begin_us=begin_us, end_us=end_us))
-        else:
-            latest = None if end_us is None else max(end_us, last.end_us)
-            merged[-1] = Break(begin_us=last.begin_us, end_us=latest)
-    return tuple(merged)
-
-
-def call_times(conn: sqlite3.Connection) -> dict[tuple[str, str], CallTime]:
-    """Return the latencies of answers by stage and model."""
-    times = {}
-    for stage, model, n, total, squares in conn.execute(SQL["call_times"]):
-        mean = total / n
-        # of a logarithmic normal distribution, from the logarithms' mean and variance
-        variance = max(0.0, squares / n - mean * mean) * LOG_RATIO**2
-        times[stage, model] = CallTime(
-            n=n, mean_s=math.exp((mean + 0.5) * LOG_RATIO + variance / 2) / 1000
-        )
-    return times
-
-
-class MinuteSpeed(Protocol):
-    """The fields of `store.read.live.MinuteRow` that the forecast needs."""
-
-    @property
-    def t(self) -> int:
-        """Minutes since 1970 UTC."""
-        ...
-
-    @property
-    def stage(self) -> str:
-        """The stage's name."""
-        ...
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        ...
-
-    @property
-    def started(self) -> int:
-        """Attempts that started."""
-        ...
-
-    @property
-    def ended(self) -> int:
-        """Tasks that ended."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelLimit:
-    """The limits in force for a model, learned ones included."""
-
-    concurrency: int  #: calls at a time
-    rpm: float | None  #: requests per minute
-
-
-@dataclass(frozen=True, kw_only=True)
-class ObservedWork:
-    """What a run has shown of its speed."""
-
-    rows: Sequence[MinuteSpeed]  #: of the last hour, ascending
-    now_us: int
-    started_us: int
-    breaks: Sequence[Break] = ()  #: ascending, apart from each other
-    call_times: Mapping[tuple[str, str], CallTime]  #: by stage and model
-    running: Mapping[tuple[str, str], int]  #: calls in flight, by stage and model
-    limits: Mapping[str, ModelLimit]  #: by model
-
-    def active_s(self, begin_us: int, end_us: int) -> float:
-        """Return the time without breaks between two moments, in seconds."""
-        passed = end_us - begin_us
-        for pause in self.breaks:
-            until_us = end_us if pause.end_us is None else min(end_us, pause.end_us)
-            passed -= max(0, until_us - max(begin_us, pause.begin_us))
-        return max(0.0, passed / US_PER_S)
-
-    @cached_property
-    def elapsed_s(self) -> float:
-        """Active time since the start."""
-        return self.active_s(self.started_us, self.now_us)
-
-    @cached_property
-    def minutes(self) -> Mapping[int, tuple[float, float]]:
-        """Active seconds and weight of each minute of the last hour."""
-        last = self.now_us // US_PER_MINUTE
-        oldest = min((row.t for row in self.rows), default=last)
-        first = max(self.started_us // US_PER_MINUTE, oldest)
-        memory_s = max(MEMORY_S, MEMORY_SHARE * self.elapsed_s)
-        minutes, age_s = {}, 0.0
-        for t in range(last, first - 1, -1):
-            active = self.active_s(
-                max(self.started_us, t * US_PER_MINUTE),
-                min(self.now_us, (t + 1) * US_PER_MINUTE),
-            )
-            minutes[t] = active, 0.5 ** ((age_s + active / 2) / memory_s)
-            age_s += active
-        return minutes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,11 +78,16 @@ class ModelForecast:
     work: Mapping[str, float]  #: by stage, in units of its speed
     unseen: float  #: work of follow-ups of unknown stages
     speed: float | None  #: work per second; None: nothing has shown it yet
-    requests: float  #: attempts per second, in the same minutes
+    measured: float  #: the same, of the remembered minutes alone; 0: nothing has ended
     counted: float  #: ended tasks that it was measured from
     roughness: float  #: relative standard deviation of the minutes' speeds
     latency_s: float
     error: float  #: relative standard deviation of the work
+
+    @property
+    def whole(self) -> float:
+        """Its work in all stages."""
+        return self.unseen + sum(self.work.values())
 
     def error_of(self, seconds: float) -> float:
         """Return the relative standard deviation of its time, if that is *seconds*."""
@@ -251,33 +107,35 @@ class TimeLeft:
 
     seconds: ForecastInterval | None  #: None: nothing has shown its speed yet
     stages: tuple[StageForecast, ...]  #: in their order
+    models: Mapping[str, float]  #: seconds of each model that has work left
 
 
 def time_left(remaining: Remaining, seen: ObservedWork) -> TimeLeft:
     """Forecast the time until nothing remains."""
     models = model_forecasts(remaining, seen)
-    speeds = [model.speed for model in models.values() if model.speed]
-    usual = min(speeds, default=None)
+    working = [model for model in models if model.whole]
+    usual = min((model.speed for model in working if model.speed), default=None)
     pooled = _pooled(models, seen)
     order = list(dict.fromkeys(queue.stage for queue in remaining.queues))
     ends: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    run: list[tuple[float, float]] = []
-    for model in models.values():
+    run: dict[str, tuple[float, float]] = {}
+    for model in working:
         speed = model.speed or usual
         if not speed:
-            return TimeLeft(seconds=None, stages=_without_time(remaining, order))
-        seconds = model.unseen / speed + sum(model.work.values()) / speed
-        if not seconds:
-            continue
+            return TimeLeft(
+                seconds=None, stages=_without_time(remaining, order), models={}
+            )
+        seconds = model.whole / speed
         error = model.error_of(seconds) if model.speed else UNKNOWN_SPEED
         seconds = min(seconds, pooled.get(model.model, seconds))
         seconds += TAIL * model.latency_s * (2 if model.error else 1)
-        run.append((seconds, error))
+        run[model.model] = seconds, error
         for stage, share in _shares(remaining, model, order).items():
             ends[stage].append((share * seconds, error))
     is_whole = remaining.is_whole
     return TimeLeft(
-        seconds=_slowest(run, is_whole=is_whole),
+        seconds=_slowest(list(run.values()), is_whole=is_whole),
+        models={name: seconds for name, (seconds, _) in run.items()},
         stages=tuple(
             StageForecast(
                 stage=stage,
@@ -324,7 +182,6 @@ def _shares(
     Later stages go first. So a stage that gets no more tasks ends once it and those
     after it are done; any other lasts until the end.
     """
-    whole = model.unseen + sum(model.work.values())
     grows = {
         queue.stage
         for queue in remaining.queues
@@ -335,63 +192,63 @@ def _shares(
         if stage in model.work:
             before += model.work[stage]
             grows_later = grows.intersection(order[order.index(stage) :])
-            shares[stage] = 1.0 if grows_later else before / whole
+            shares[stage] = 1.0 if grows_later else before / model.whole
     return shares
 
 
-def _pooled(
-    models: Mapping[str, ModelForecast], seen: ObservedWork
-) -> dict[str, float]:
+def _pooled(models: Sequence[ModelForecast], seen: ObservedWork) -> dict[str, float]:
     """Return the time of models that share a limit, from their speeds together.
 
     A limit learned from an endpoint's refusals shows as the same figure for each of its
-    models, and their speeds add up to it. What one leaves at its end, the others get.
+    models, and their speeds add up to it. What one leaves at its end, the others get:
+    a model that has just ended counts with the speed that it had.
     """
     by_limit: dict[float, list[ModelForecast]] = defaultdict(list)
-    for name, model in models.items():
-        limit = seen.limits.get(name)
+    for model in models:
+        limit = seen.limits.get(model.model)
         if limit and limit.rpm and model.speed:
             by_limit[limit.rpm].append(model)
     low, high = SHARED
     seconds = {}
     for rpm, sharing in by_limit.items():
-        requests = sum(model.requests for model in sharing)
-        if len(sharing) > 1 and low <= requests * 60 / rpm <= high:
-            work = sum(m.unseen + sum(m.work.values()) for m in sharing)
-            speed = sum(m.speed or 0.0 for m in sharing)
+        measured = sum(model.measured for model in sharing)
+        if len(sharing) > 1 and low <= measured * 60 / rpm <= high:
+            work = sum(model.whole for model in sharing)
+            speed = sum(model.speed or 0.0 for model in sharing)
             seconds.update({model.model: work / speed for model in sharing})
     return seconds
 
 
-def model_forecasts(
-    remaining: Remaining, seen: ObservedWork
-) -> dict[str, ModelForecast]:
-    """Return the remaining work and the speed of each model that has any left."""
-    names = dict.fromkeys(queue.model for queue in remaining.queues if queue.left)
+def model_forecasts(remaining: Remaining, seen: ObservedWork) -> list[ModelForecast]:
+    """Return the remaining work and the speed of each model, ended ones included."""
+    names = dict.fromkeys(queue.model for queue in remaining.queues)
     names.update(dict.fromkeys(remaining.unseen))
     rows: dict[str, list[MinuteSpeed]] = defaultdict(list)
     for row in seen.rows:
         if row.t in seen.minutes:
             rows[row.model].append(row)
-    return {name: _model(name, remaining, seen, rows[name]) for name in names}
+    return [_model(name, remaining, seen, rows[name]) for name in names]
 
 
 def _model(
     name: str,
     remaining: Remaining,
     seen: ObservedWork,
-    rows: Iterable[MinuteSpeed],
+    rows: Sequence[MinuteSpeed],
 ) -> ModelForecast:
     stage_times = {
         stage: time for (stage, model), time in seen.call_times.items() if model == name
     }
     latency_s = _mean(stage_times.values()) or _mean(seen.call_times.values())
-    running = {
-        stage: n for (stage, model), n in seen.running.items() if model == name and n
-    }
+    running = sum(n for (_, model), n in seen.running.items() if model == name)
     limit = seen.limits.get(name)
-    slots = limit.concurrency if limit else None
-    full = _ramp(sum(running.values()) / slots, FULL) if slots else 0.0
+    slots = limit.concurrency if limit else 0
+    taken: dict[int, float] = defaultdict(float)  # seconds of slots, by minute
+    for row in rows:
+        time = stage_times.get(row.stage)
+        mean_s = time.mean_s if time else latency_s
+        taken[row.t] += (row.started - row.retried) * mean_s
+    full = _fullness(seen, taken, running=running, slots=slots)
 
     def unit(stage: str) -> float:
         """Work of a task: 1 where rates are limited, its time where slots are."""
@@ -402,22 +259,17 @@ def _model(
         mean_s = (time.n * time.mean_s + 2 * latency_s) / (time.n + 2)
         return float((mean_s / latency_s) ** full)
 
-    by_minute: dict[int, float] = defaultdict(float)
-    started = ended = 0
+    ended: dict[int, float] = defaultdict(float)
+    begun: dict[int, float] = defaultdict(float)
     for row in rows:
-        by_minute[row.t] += row.ended * unit(row.stage)
-        started += row.started
-        ended += row.ended
-    work = weighed_s = counted = 0.0
-    lag_s = min(LAG * latency_s, seen.elapsed_s / 2)
-    for t, (active_s, weight) in seen.minutes.items():
-        is_first = t == seen.started_us // US_PER_MINUTE
-        seconds = max(0.3 * active_s, active_s - lag_s) if is_first else active_s
-        work += weight * by_minute.get(t, 0.0)
-        weighed_s += weight * seconds
-        counted += weight * by_minute.get(t, 0.0)
-    speed = work / weighed_s if work and weighed_s else None
-    passed = min(1.0, (ended + 1) / max(1, started - sum(running.values()) + 1))
+        ended[row.t] += row.ended * unit(row.stage)
+        begun[row.t] += (row.started - row.retried) * unit(row.stage)
+    counted = total(seen.usual, ended)
+    measured = _measured(seen, ended, begun, latency_s=latency_s, full=full)
+    attempts = sum(row.started for row in rows) - running
+    passed = min(1.0, (sum(row.ended for row in rows) + 1) / max(1, attempts + 1))
+    # the slots that the limiter grants change less than the calls in flight
+    at_once = slots if measured and slots else running
     return ModelForecast(
         model=name,
         work={
@@ -427,25 +279,75 @@ def _model(
         },
         unseen=remaining.unseen.get(name, 0.0),
         speed=_present(
-            speed,
-            latest=_latest(seen, by_minute),
+            measured,
+            latest=total(seen.latest, ended) / (total_s(seen.latest) or 1.0),
             counted=counted,
-            little=sum(
-                n
-                * unit(stage)
-                / (stage_times[stage].mean_s if stage in stage_times else latency_s)
-                for stage, n in running.items()
-            )
-            if latency_s
-            else 0.0,
+            little=at_once / latency_s if latency_s else 0.0,
             full=full,
             limited=limit.rpm / 60 * passed if limit and limit.rpm else None,
         ),
-        requests=(speed or 0.0) / passed,
+        measured=measured,
         counted=counted,
-        roughness=_roughness(seen, by_minute),
+        roughness=_roughness(seen, ended),
         latency_s=latency_s,
         error=_work_error(remaining, name),
+    )
+
+
+def _fullness(
+    seen: ObservedWork, taken: Mapping[int, float], *, running: int, slots: int
+) -> float:
+    """Return whether slots are the limit, from 0 to 1.
+
+    Args:
+        seen: the run.
+        taken: seconds of slots that the calls that started take, by minute.
+        running: calls in flight.
+        slots: the most that may be; 0: unknown.
+    """
+    seconds = total_s(seen.latest)
+    if not slots or not seconds:
+        return 0.0
+    now = math.exp(-seen.elapsed_s / SETTLING_S)
+    used = total(seen.latest, taken) / seconds / slots
+    return now * _ramp(running / slots, FULL) + (1 - now) * _ramp(used, FULL)
+
+
+def _measured(
+    seen: ObservedWork,
+    ended: Mapping[int, float],
+    begun: Mapping[int, float],
+    *,
+    latency_s: float,
+    full: float,
+) -> float:
+    """Return work per second of the remembered minutes; 0: nothing has ended.
+
+    Work is counted at its end where slots are the limit: at the start of a run they are
+    filled at once. Else it is counted at its start.
+
+    Args:
+        seen: the run.
+        ended: work of the tasks that ended, by minute.
+        begun: work of the tasks that started, by minute.
+        latency_s: of the model's calls.
+        full: whether slots are the limit, 0 to 1.
+    """
+    out, into = total(seen.usual, ended), total(seen.usual, begun)
+    all_s = total_s(seen.usual)
+    first = seen.started_us // US_PER_MINUTE
+    lag_s = 0.0  # before the first answers
+    if first in seen.usual:
+        minute = seen.usual[first]
+        lag_s = min(LAG * latency_s, seen.elapsed_s / 2, 0.7 * minute.active_s)
+        lag_s *= minute.weight
+    seconds = all_s - lag_s
+    if not out or seconds <= 0:
+        return 0.0
+    if into <= 0:
+        return out / seconds
+    return math.exp(
+        full * math.log(out / seconds) + (1 - full) * math.log(into / all_s)
     )
 
 
@@ -460,7 +362,7 @@ def _work_error(remaining: Remaining, model: str) -> float:
 
 
 def _present(
-    speed: float | None,
+    measured: float,
     *,
     latest: float,
     counted: float,
@@ -471,34 +373,24 @@ def _present(
     """Return the speed to expect from now on.
 
     Args:
-        speed: measured over the last minutes; None: nothing has ended.
-        latest: the same over the very last ones; 0: too few calls.
-        counted: tasks that the speed was measured from.
-        little: from the calls in flight and their latency; 0: unknown.
+        measured: over the remembered minutes; 0: nothing has ended.
+        latest: the same over the last seconds; 0: nothing has ended in them.
+        counted: tasks that it was measured from.
+        little: from the slots and the latency; 0: unknown.
         full: whether slots are the limit, 0 to 1.
         limited: the rate limit, less what fails; None: there is none.
     """
-    if not speed:
+    if not measured:
         return little or None
-    expected = math.log(speed)
-    if limited and abs(math.log(limited / speed)) < NEAR:
-        expected += (1 - full) * (math.log(limited) - expected)
+    expected = math.log(measured)
     if little:
         # the latency is that of the whole run, so it misses changes that minutes show
         share = LATEST_WEIGHT * counted / (LATEST_AFTER + counted) if latest else 0.0
         present = (1 - share) * math.log(little) + share * math.log(latest or 1.0)
         expected += full * (present - expected)
     if limited:
-        expected = min(expected, math.log(max(CAP * limited, speed)))
+        expected = min(expected, math.log(max(limited, measured)))
     return math.exp(expected)
-
-
-def _latest(seen: ObservedWork, by_minute: Mapping[int, float]) -> float:
-    """Return the speed of the last `LATEST` minutes; 0 if they hold too few calls."""
-    minutes = list(seen.minutes.items())[:LATEST]  # the last ones come first
-    seconds = sum(active_s for _, (active_s, _) in minutes)
-    work = sum(by_minute.get(t, 0.0) for t, _ in minutes)
-    return work / seconds if work >= LATEST_TASKS and seconds else 0.0
 
 
 def _roughness(seen: ObservedWork, by_minute: Mapping[int, float]) -> float:

@@ -14,8 +14,9 @@ import os
 import random
 import socket
 import sqlite3
+from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -461,6 +462,17 @@ def _rows(events: Sequence[SimulatedEvent]) -> list[EventRow]:
             )
         )
     return rows
+
+
+def looks_at(
+    course: SimulatedCourse, times: Sequence[float]
+) -> Iterator[tuple[float, LiveStatus]]:
+    """Read a course at each of *times*, ascending seconds; yield the time with it."""
+    ends = [item.at_s for item in course.events]
+    log = CourseLog(course)
+    for at_s in times:
+        yield at_s, log.look(bisect_right(ends, at_s), at_s)
+    log.close()
 
 
 def looks(course: SimulatedCourse, shares: Sequence[float]) -> list[CourseLook]:

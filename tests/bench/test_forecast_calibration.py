@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from tests.bench.forecast_calibration import by_share, calibrate, covered
+from tests.bench.forecast_calibration import by_share, calibrate, changes, covered
 from tests.bench.simulated_courses import SimulatedCourse, looks
 from tests.bench.simulated_scenarios import scenario
 
@@ -19,6 +19,12 @@ def test_the_truth_lies_in_the_interval_as_often_as_is_said() -> None:
         assert median(look.share_error for look in group) < 0.04
     assert median(look.error for look in groups[0.1]) < 0.35
     assert median(look.error for look in groups[0.5]) < 0.2
+
+
+def test_time_left_hardly_changes_from_one_second_to_the_next() -> None:
+    moved = sorted(changes(range(9_000, 9_003), most_items=100))
+    assert moved[len(moved) // 2] < 0.02
+    assert moved[int(0.95 * len(moved))] < 0.08
 
 
 def test_a_course_and_its_forecasts_repeat() -> None:

@@ -37,7 +37,7 @@ from tui.render.layout import (
 )
 from tui.render.models import names_of, short_names, term
 from tui.render.pace import TimeSeries, by_minute, completed, known, per_second
-from tui.render.sentences import may_be_billed, span
+from tui.render.sentences import budget_stop, may_be_billed, span
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
 BAR = 4
@@ -369,7 +369,7 @@ def cost(snapshot: RunSnapshot, room: Room) -> Content:
         gauge = bar(spent / budget, max(1, room.width - 14), room.glyphs, mark)
         of = f" of {money(budget)}"
         lines.append(Content.assemble((gauge, "$state-done"), of))
-    lines += filter(None, [may_be_billed(snapshot)])
+    lines += filter(None, [budget_stop(snapshot), may_be_billed(snapshot)])
     spare = room.height - len(lines) - TITLE_LINE
     if spare < CHART or spent is None:
         return lines_of(lines, room)

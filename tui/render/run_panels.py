@@ -24,7 +24,15 @@ from tui.render.layout import MUTED, Room, lines_of, one_line, wrapped_lines
 from tui.render.models import limited_by, names_of
 from tui.render.progress import rate_words, stage_rows
 from tui.render.quality import warnings
-from tui.render.sentences import eta, may_be_billed, pause_words, sentence, span, spent
+from tui.render.sentences import (
+    budget_stop,
+    eta,
+    may_be_billed,
+    pause_words,
+    sentence,
+    span,
+    spent,
+)
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
 DOT = " · "
@@ -362,6 +370,7 @@ def _third(snapshot: RunSnapshot, room: Room, *, is_read_only: bool) -> Content:
     limit, projected = limited_by(snapshot), snapshot.comes_to_usd
     if limit:
         parts.append(f"limited by {limit}")
+    parts += filter(None, [budget_stop(snapshot)])
     if projected is not None:
         parts.append(f"projected {span(projected, money)}")
     if snapshot.of_best is not None:

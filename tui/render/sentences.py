@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from store.document import plural
 from store.fold_state import US_PER_S
 from store.printable import printable
-from store.read.forecast import ForecastInterval, time_left_text
+from store.read.forecast import ForecastInterval, budget_text, time_left_text
 from tui.render.format import UNKNOWN, count, duration, money
 from tui.sources.run_snapshot import RunSnapshot
 
@@ -138,6 +138,14 @@ def spent(snapshot: RunSnapshot) -> str:
     budget = snapshot.status.budget_usd
     cost = money(snapshot.status.cost_usd)
     return cost if budget is None else f"{cost} of {money(budget)}"
+
+
+def budget_stop(snapshot: RunSnapshot) -> str:
+    """Describe when the budget stops the run; empty if it lasts until the end."""
+    forecast = snapshot.forecast
+    if forecast is None or forecast.budget_seconds is None:
+        return ""
+    return budget_text(forecast.budget_seconds)
 
 
 def may_be_billed(snapshot: RunSnapshot) -> str:

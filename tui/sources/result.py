@@ -115,7 +115,7 @@ class ResultReader:
     def _read(self, number: int) -> None:
         result = read_result(self._folder.scores, number)
         if result is not None and result.headline is None:
-            # a scoring of an older siftlog ranks its metrics only in the log
+            # an older siftlog ranked the metrics of a scoring only in the log
             with suppress(StoreError, sqlite3.Error), self._folder.open_reader() as log:
                 recorded = [s for s in scorings(log) if s.number == number]
                 paths = [scoring.headline for scoring in recorded if scoring.headline]
@@ -145,7 +145,7 @@ def read_result(
             number=number,
             folder=folder,
             headline=_headline(
-                course.get("headlines") or headlines, models, course, card
+                _ranked(folder, course) or headlines, models, course, card
             ),
             findings=tuple(sorted(_findings(card), key=_severity)),
             has_report=(folder / REPORT).is_file(),
@@ -168,6 +168,17 @@ def _explain(path: Path) -> str:
 def _decoded(path: Path) -> Mapping[str, Any]:
     content: Mapping[str, Any] = msgspec.json.decode(path.read_bytes())
     return content
+
+
+def _ranked(folder: Path, course: Mapping[str, Any]) -> Sequence[str]:
+    """Return the paths of the headline metrics; empty: no file names them.
+
+    They are in `result.json`; an older siftlog wrote them into `operations.json`.
+    """
+    with suppress(OSError, msgspec.DecodeError, AttributeError):
+        if paths := _decoded(folder / "result.json").get("headlines"):
+            return [str(path) for path in paths]
+    return course.get("headlines") or ()
 
 
 def _headline(

@@ -55,12 +55,19 @@ FIGURES = ProgressFigures(
     ),
     rate=294.0,
     left=ForecastInterval(low=1020, expected=1140, high=1440),
+    budget_left=None,
     cost_usd=0.12,
     budget_usd=5.0,
     billable_usd=0.02,
     pauses=(),
     counts={"failed": 3, "waiting": 12, "running": 0},
 )
+
+
+def test_a_line_tells_when_the_budget_stops_the_run() -> None:
+    stop = ForecastInterval(low=400, expected=480, high=None)
+    parts = line_parts(replace(FIGURES, budget_left=stop))
+    assert parts[4] == "budget spent in 8.0 min (at least 6.7 min)"
 
 
 def test_a_line_tells_what_is_done_and_what_remains() -> None:
@@ -83,6 +90,7 @@ def test_a_line_leaves_out_what_is_not_known_or_zero() -> None:
         ),
         rate=None,
         left=None,
+        budget_left=None,
         cost_usd=None,
         budget_usd=None,
         billable_usd=0.0,

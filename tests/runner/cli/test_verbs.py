@@ -141,7 +141,7 @@ def test_exports_hold_every_task_in_all_forms(scored: Path) -> None:
 
 def test_runs_can_be_named_by_beginning_folder_and_last(scored: Path) -> None:
     stands = status(scored, "r")
-    stands |= {"schema": "siftlog.status/3"}
+    stands |= {"schema": "siftlog.status/4"}
     stands.pop("heartbeat_age_s")
     for name in ("r", "last", "runs/r", str(scored / "runs" / "r")):
         (said,) = _lines(scored, "status", name)

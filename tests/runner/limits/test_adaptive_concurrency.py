@@ -5,10 +5,13 @@ How many calls at a time: doubling, then small steps; on a number as clock.
 
 from __future__ import annotations
 
+import heapq
+import random
 from collections.abc import Callable
 
 import pytest
 
+from runner.errors import Overloaded
 from runner.limits.adaptive_concurrency import (
     OFTEN,
     START,
@@ -17,6 +20,7 @@ from runner.limits.adaptive_concurrency import (
     LearnedConcurrency,
 )
 from runner.limits.learned_rate import QUIET_S
+from runner.limits.limiter import Endpoint, Limits
 
 
 def test_nothing_is_limited_before_a_refusal() -> None:
@@ -181,3 +185,81 @@ def test_calls_sent_before_a_round_say_nothing_about_it() -> None:
     for _ in range(50):
         slots.answered(now + 0.1, 1.0, 25)
     assert slots.limit == 25
+
+
+def _little_load(
+    *, every_s: float, took_s: float, seconds: int, seed: int
+) -> tuple[list[int], int]:
+    """Send a call now and then to an endpoint that refuses one in fifty with 503.
+
+    Returns:
+        The limit, second by second, and the most calls that waited for a slot.
+    """
+    chance = random.Random(seed)
+    limiter = Endpoint("x").limiter("m", Limits(concurrency=64))
+    flying: list[tuple[float, float, int, bool]] = []
+    limits, waiting, most = [], 0, 0
+    for tick in range(10 * seconds):
+        now = tick / 10
+        while flying and flying[0][0] <= now:
+            _, sent_at, among, is_refused = heapq.heappop(flying)
+            if is_refused:
+                limiter.failed(now, sent_at, among, Overloaded("busy", status=503))
+            else:
+                limiter.answered(now, sent_at, among)
+            limiter.release(1, None)
+            waiting += is_refused
+        waiting += tick % round(10 * every_s) == 0
+        while waiting and limiter.has_slot:
+            among = limiter.acquire(now, 1)
+            is_refused = chance.random() < 0.02
+            took = 0.1 if is_refused else took_s * chance.lognormvariate(0, 0.3)
+            heapq.heappush(flying, (now + took, now, among, is_refused))
+            waiting -= 1
+        most = max(most, waiting)
+        limits.append(limiter.statistics().concurrency)
+    return limits[::10], most
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_refusals_now_and_then_under_little_load_do_not_hold_calls_back(
+    seed: int,
+) -> None:
+    limits, waiting = _little_load(every_s=1.0, took_s=2.0, seconds=900, seed=seed)
+    # one slot carries half of the calls; with a full rest it takes ten minutes
+    assert sum(limit == 1 for limit in limits) < 150
+    assert waiting < 100
+
+
+def test_a_limit_of_one_call_is_tried_upwards_after_a_minute() -> None:
+    places = LearnedConcurrency()
+    places.refused(0.0, -0.1, 0)
+    for n in range(60):
+        places.sent(float(n), 0)
+    assert places.limit > 1
+
+
+def test_a_refused_step_is_undone_and_the_next_one_waits_longer() -> None:
+    places, now, waits = LearnedConcurrency(), 0.0, []
+    places.refused(now, -0.1, 1)
+    for _ in range(4):
+        began = now
+        while places.limit == 1:
+            now += 1.0
+            places.sent(now, 0)
+        waits.append(now - began)
+        places.refused(now + 0.2, now + 0.1, 1)
+        assert places.limit == 1
+        now += 1.0
+    assert waits == [30, 60, 120, 240]
+
+
+def test_calls_that_passed_a_moment_ago_beside_more_others_bound_the_limit() -> None:
+    places = LearnedConcurrency()
+    places.passed(10.0, 4)
+    places.refused(11.0, 10.9, 1)
+    assert places.limit == 5
+    places.drop()
+    places.passed(20.0, 4)
+    places.refused(21.0 + QUIET_S, 20.9 + QUIET_S, 1)
+    assert places.limit == 1

@@ -45,6 +45,7 @@ def test_it_has_the_headline_metrics_and_the_findings_that_matter() -> None:
     ]
     assert result.findings == ("error: w: leaks", "warn: w: drifts", "note: a sample")
     assert result.explain == "P1"
+    assert result.headlines == ("missed",)
 
 
 def test_a_job_says_what_stands_below_and_without_a_truth_it_is_the_summary() -> None:

@@ -28,9 +28,9 @@ from store.read.live import (
     minutes,
     oldest_in_flight,
 )
+from store.read.observed_work import Break
 from store.read.remaining import remaining_cost, remaining_tasks
 from store.read.status import status
-from store.read.time_left import Break
 from store.runs import RunFolder
 from tests.replacing import replace
 from tests.store.logs import COURSE, written
@@ -99,7 +99,9 @@ def busy(tmp_path: Path) -> LiveStatus:
         signs=replace(seen.status.signs, heartbeat_us=now_us, running=0),
         queues=queues,
         remaining=remaining,
-        remaining_usd=remaining_cost(remaining, {("ask", "m-large"): (1.0, 100)}, None),
+        remaining_cost=remaining_cost(
+            remaining, {("ask", "m-large"): (1.0, 100)}, None
+        ),
     )
     rows = [_minute(first + at, 40) for at in range(MINUTES)]
     return replace(seen, status=status, rows=rows, now_us=now_us)
@@ -115,6 +117,44 @@ def test_rates_are_of_the_last_minutes_and_the_end_follows(busy: LiveStatus) -> 
     assert told.seconds.expected == pytest.approx(60 * stage.left / 40, rel=0.02)
     assert busy.comes_to_usd is not None
     assert busy.comes_to_usd.expected == pytest.approx(2.0 + 0.01 * stage.left)
+
+
+def test_a_budget_that_stops_the_run_says_when(busy: LiveStatus) -> None:
+    forecast = busy.forecast
+    assert forecast is not None
+    assert forecast.seconds is not None
+    assert forecast.cost_usd is not None
+    half = 2.0 + forecast.cost_usd.expected / 2
+    seen = replace(busy, status=replace(busy.status, budget_usd=half))
+    stop = seen.forecast.budget_seconds if seen.forecast else None
+    assert stop is not None
+    assert stop.expected == pytest.approx(forecast.seconds.expected / 2, rel=0.05)
+    assert stop.low < stop.expected
+    assert stop.high is not None
+    assert stop.high > stop.expected
+    facts = {fact.label: fact.text for fact in progress_facts(seen, PAST)}
+    assert facts["stops"].startswith("budget spent in ")
+    shown = forecast_json(seen)
+    assert shown is not None
+    assert shown["budget_seconds"]["expected"] == pytest.approx(stop.expected, abs=0.1)
+
+
+@pytest.mark.parametrize(("budget_usd", "group"), [(100.0, None), (2.1, "trial")])
+def test_a_budget_that_lasts_or_is_shared_says_nothing(
+    busy: LiveStatus, budget_usd: float, group: str | None
+) -> None:
+    status = replace(busy.status, budget_usd=budget_usd, group=group)
+    forecast = replace(busy, status=status).forecast
+    assert forecast is not None
+    assert forecast.budget_seconds is None
+
+
+def test_a_budget_that_is_spent_stops_the_run_at_once(busy: LiveStatus) -> None:
+    status = replace(busy.status, budget_usd=1.5)
+    forecast = replace(busy, status=status).forecast
+    assert forecast is not None
+    assert forecast.budget_seconds is not None
+    assert forecast.budget_seconds.expected == 0.0
 
 
 def test_programs_and_people_are_told_the_same_end(busy: LiveStatus) -> None:

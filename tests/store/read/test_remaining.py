@@ -123,6 +123,17 @@ def test_the_estimate_counts_until_the_run_has_items_of_its_own() -> None:
     assert 20 < more(grown)["ask", "m"] < 60  # 20 by the run, 420 by the estimate
 
 
+def test_replicates_of_an_item_show_no_more_than_it_does() -> None:
+    queues = (queue("read", done=90, queued=90), queue("ask", done=180, queued=90))
+    once, often = of(*queues), of(*queues, replicates=9)
+    assert often.error == pytest.approx(once.error * 3)
+    assert often.progress.remaining.low < once.progress.remaining.low
+    told = {"expected": EXPECTED, "consumed": 180}
+    # ten items of three follow-ups each, and an estimate of five
+    weak, strong = of(*queues, **told), of(*queues, replicates=9, **told)
+    assert strong.more > weak.more
+
+
 def test_without_an_estimate_and_an_ended_item_there_is_no_upper_end() -> None:
     assert of(queue("read", queued=9)).progress.remaining.high is None
     assert of(queue("read", done=1, queued=8)).progress.remaining.high is not None
@@ -142,15 +153,16 @@ def test_what_remains_costs_as_what_is_done() -> None:
     costs = {("read", "m"): (10.0, 100), ("ask", "m"): (2.0, 200)}
     cost = remaining_cost(found, costs, None)
     assert cost is not None
-    assert cost.expected == pytest.approx(50 * 0.1 + 250 * 0.01, rel=0.02)
-    assert cost.low < cost.expected < (cost.high or 0)
+    assert cost.usd.expected == pytest.approx(50 * 0.1 + 250 * 0.01, rel=0.02)
+    assert cost.usd.low < cost.usd.expected < (cost.usd.high or 0)
+    assert cost.models == {"m": pytest.approx(cost.usd.expected)}
 
 
 def test_before_an_answer_the_estimate_tells_the_cost() -> None:
     young = of(queue("read", queued=100), expected=EXPECTED, consumed=100)
     cost = remaining_cost(young, {}, EXPECTED)
     assert cost is not None
-    assert cost.expected == pytest.approx(60.0)
+    assert cost.usd.expected == pytest.approx(60.0)
     assert remaining_cost(young, {}, None) is None
 
 

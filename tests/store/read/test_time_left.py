@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 from store.database import open_reader
 from store.events import RunPaused
 from store.read.forecast import ForecastInterval
-from store.read.remaining import Remaining, remaining_tasks
-from store.read.status import QueueCounts
-from store.read.time_left import (
+from store.read.observed_work import (
     Break,
     CallTime,
     ModelLimit,
     ObservedWork,
-    TimeLeft,
-    time_left,
     work_breaks,
 )
+from store.read.remaining import Remaining, remaining_tasks
+from store.read.status import QueueCounts
+from store.read.time_left import TimeLeft, time_left
 from store.task import TaskState
 from tests.replacing import replace
 from tests.store.logs import taken_up_again, written
@@ -43,6 +42,8 @@ class Minute:
     ended: int
     stage: str = "ask"
     model: str = "m"
+    running: int = 0
+    retried: int = 0
 
     @property
     def t(self) -> int:
@@ -50,7 +51,7 @@ class Minute:
 
     @property
     def started(self) -> int:
-        return self.ended
+        return self.ended + self.running + self.retried
 
 
 def queue(stage: str, queued: int, *, model: str = "m", done: int = 0) -> QueueCounts:
@@ -129,8 +130,41 @@ def test_models_that_share_a_learned_limit_finish_together() -> None:
     assert own.expected == pytest.approx(300, rel=0.05)
 
 
+def test_what_an_ended_model_leaves_of_a_shared_limit_goes_to_the_other() -> None:
+    rows = steady(30, model="a") + steady(30, model="b")
+    limits = {name: ModelLimit(concurrency=256, rpm=60.0) for name in "ab"}
+    work = planned(queue("ask", 0, model="a", done=300), queue("ask", 300, model="b"))
+    found = seconds(time_left(work, seen(rows, 10, limits=limits)))
+    assert found.expected == pytest.approx(300, rel=0.05)
+
+
+def test_a_rate_shows_at_the_starts_of_calls_before_they_end() -> None:
+    rows = [Minute(0, 20, running=40, retried=9)]
+    times = {("ask", "m"): CallTime(n=20, mean_s=40.0)}
+    found = seconds(time_left(planned(queue("ask", 560)), seen(rows, 1)))
+    # 60 a minute, of which the last 40 are on their way; retries are no new work
+    assert found.expected == pytest.approx(560, rel=0.02)
+    slow = seconds(
+        time_left(planned(queue("ask", 560)), seen(rows, 1, call_times=times))
+    )
+    assert slow.expected == pytest.approx(560 + 40, rel=0.02)
+
+
+@given(running=st.integers(0, 10))
+def test_calls_in_flight_do_not_move_a_settled_forecast(running: int) -> None:
+    work = planned(queue("ask", 600))
+    usual = {"limits": {"m": ModelLimit(concurrency=10, rpm=None)}}
+    found = [
+        seconds(
+            time_left(work, seen(steady(540), 10, running={("ask", "m"): n}, **usual))
+        ).expected
+        for n in (9, running)
+    ]
+    assert found[1] == pytest.approx(found[0], rel=0.05)
+
+
 def test_longer_calls_are_more_work_where_slots_are_the_limit() -> None:
-    rows = steady(60, stage="ask")
+    rows = [*steady(600, stage="ask"), Minute(9, 110, "judge"), Minute(10, 0)]
     work = planned(queue("ask", 0), queue("judge", 100))
     times = {
         ("ask", "m"): CallTime(n=600, mean_s=1.0),

@@ -31,15 +31,17 @@ CARD: dict[str, Any] = {
         {"severity": "warn", "where": "m-large", "message": "many refused", "n": 6},
     ],
 }
-COURSE = {
-    "partial": False,
-    "tasks": {"completed": 11, "failed": 1},
-    "headlines": ["score", "absent"],
-}
+COURSE = {"partial": False, "tasks": {"completed": 11, "failed": 1}}
+RESULT = {"text": "", "headlines": ["score", "absent"]}
 
 
 def scored(
-    folder: Path, *, card: Any = CARD, course: Any = COURSE, number: int = 1
+    folder: Path,
+    *,
+    card: Any = CARD,
+    course: Any = COURSE,
+    result: Any = RESULT,
+    number: int = 1,
 ) -> Path:
     """A run's folder of scorings."""
     scores = folder / "scores"
@@ -47,6 +49,7 @@ def scored(
     target.mkdir(parents=True)
     (target / "scorecard.json").write_text(json.dumps(card), "utf-8")
     (target / "operations.json").write_text(json.dumps(course), "utf-8")
+    (target / "result.json").write_text(json.dumps(result), "utf-8")
     return scores
 
 
@@ -66,6 +69,17 @@ def test_headlines_findings_and_grounding_are_read(tmp_path: Path) -> None:
     assert found.ungrounded["m-large"] == ShareOf(value=0.25, n=40)
     assert found.has_report
     assert found.answers is None
+
+
+@pytest.mark.parametrize("result", [{}, {"text": "", "headlines": []}, [], "{"])
+def test_headlines_of_an_older_scoring_are_in_its_operations(
+    tmp_path: Path, result: Any
+) -> None:
+    course = COURSE | {"headlines": ["score"]}
+    found = read_result(scored(tmp_path, course=course, result=result), 1)
+    assert found is not None
+    assert found.headline is not None
+    assert {metric.path for metric in found.headline.metrics} == {"score"}
 
 
 def test_shares_of_classes_are_joined_by_their_numbers(tmp_path: Path) -> None:

@@ -1,0 +1,211 @@
+"""Reads what a run has shown of its speed: active minutes, latencies, calls, limits.
+
+`store.read.time_left` forecasts from it.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from typing import Final, Protocol
+
+from store.database import SQL, is_union
+from store.events import RunPaused
+from store.fold_state import LOG_RATIO, US_PER_MINUTE, US_PER_S
+from store.tables import recorded_rows
+
+MEMORY_S: Final = 90.0
+"""Minimum active time in which the weight of a minute halves: the time constant of
+every speed that the forecast uses."""
+MEMORY_SHARE: Final = 0.5
+"""That time as a share of the run's active time."""
+LATEST_S: Final = 45.0
+"""The time constant of what must follow a change of stage or speed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Break:
+    """A period without work: a pause of the whole run, or no process."""
+
+    begin_us: int
+    end_us: int | None  #: None: it lasts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTime:
+    """Latencies of the answers of one stage and model."""
+
+    n: int
+    mean_s: float
+
+
+def work_breaks(conn: sqlite3.Connection) -> tuple[Break, ...]:
+    """Return the periods without work, ascending, overlaps merged."""
+    periods: list[tuple[int, int | None]] = []
+    paused_us: int | None = None
+    for row in recorded_rows(conn, SQL["marked"], ("run_paused", 0, -1)):
+        event = row.event
+        if not isinstance(event, RunPaused) or event.stage or event.model:
+            continue
+        if event.paused:
+            paused_us = row.ts_us if paused_us is None else paused_us
+        elif paused_us is not None:
+            periods.append((paused_us, row.ts_us))
+            paused_us = None
+    if paused_us is not None:
+        periods.append((paused_us, None))
+    if not is_union(conn):  # whose logs take turns in its events
+        periods += [
+            (
+                int(conn.execute(SQL["worked_before"], (row.seq,)).fetchone()[0]),
+                row.ts_us,
+            )
+            for row in recorded_rows(conn, SQL["marked"], ("run_resumed", 0, -1))
+        ]
+    merged: list[Break] = []
+    for begin_us, end_us in sorted(periods, key=itemgetter(0)):
+        last = merged[-1] if merged else None
+        if last is not None and last.end_us is None:
+            break
+        if last is None or last.end_us is None or begin_us > last.end_us:
+            merged.append(Break(begin_us=begin_us, end_us=end_us))
+        else:
+            latest = None if end_us is None else max(end_us, last.end_us)
+            merged[-1] = Break(begin_us=last.begin_us, end_us=latest)
+    return tuple(merged)
+
+
+def call_times(conn: sqlite3.Connection) -> dict[tuple[str, str], CallTime]:
+    """Return the latencies of answers by stage and model."""
+    times = {}
+    for stage, model, n, total, squares in conn.execute(SQL["call_times"]):
+        mean = total / n
+        # of a logarithmic normal distribution, from the logarithms' mean and variance
+        variance = max(0.0, squares / n - mean * mean) * LOG_RATIO**2
+        times[stage, model] = CallTime(
+            n=n, mean_s=math.exp((mean + 0.5) * LOG_RATIO + variance / 2) / 1000
+        )
+    return times
+
+
+class MinuteSpeed(Protocol):
+    """The fields of `store.read.live.MinuteRow` that the forecast needs."""
+
+    @property
+    def t(self) -> int:
+        """Minutes since 1970 UTC."""
+        ...
+
+    @property
+    def stage(self) -> str:
+        """The stage's name."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def started(self) -> int:
+        """Attempts that started."""
+        ...
+
+    @property
+    def ended(self) -> int:
+        """Tasks that ended."""
+        ...
+
+    @property
+    def retried(self) -> int:
+        """Attempts that led to another one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLimit:
+    """The limits in force for a model, learned ones included."""
+
+    concurrency: int  #: calls at a time
+    rpm: float | None  #: requests per minute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A minute and how much it counts."""
+
+    active_s: float
+    weight: float
+
+
+def total_s(minutes: Mapping[int, Remembered]) -> float:
+    """Return the active seconds of some minutes by their weights."""
+    return sum(minute.weight * minute.active_s for minute in minutes.values())
+
+
+def total(minutes: Mapping[int, Remembered], by_minute: Mapping[int, float]) -> float:
+    """Return the sum of a figure over some minutes by their weights."""
+    return sum(minute.weight * by_minute.get(t, 0.0) for t, minute in minutes.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedWork:
+    """What a run has shown of its speed."""
+
+    rows: Sequence[MinuteSpeed]  #: of the last hour, ascending
+    now_us: int
+    started_us: int
+    breaks: Sequence[Break] = ()  #: ascending, apart from each other
+    call_times: Mapping[tuple[str, str], CallTime]  #: by stage and model
+    running: Mapping[tuple[str, str], int]  #: calls in flight, by stage and model
+    limits: Mapping[str, ModelLimit]  #: by model
+
+    def active_s(self, begin_us: int, end_us: int) -> float:
+        """Return the time without breaks between two moments, in seconds."""
+        passed = end_us - begin_us
+        for pause in self.breaks:
+            until_us = end_us if pause.end_us is None else min(end_us, pause.end_us)
+            passed -= max(0, until_us - max(begin_us, pause.begin_us))
+        return max(0.0, passed / US_PER_S)
+
+    @cached_property
+    def elapsed_s(self) -> float:
+        """Active time since the start."""
+        return self.active_s(self.started_us, self.now_us)
+
+    @cached_property
+    def minutes(self) -> Mapping[int, tuple[float, float]]:
+        """Active seconds and mean age of each minute of the last hour."""
+        last = self.now_us // US_PER_MINUTE
+        oldest = min((row.t for row in self.rows), default=last)
+        first = max(self.started_us // US_PER_MINUTE, oldest)
+        minutes, age_s = {}, 0.0
+        for t in range(last, first - 1, -1):
+            active = self.active_s(
+                max(self.started_us, t * US_PER_MINUTE),
+                min(self.now_us, (t + 1) * US_PER_MINUTE),
+            )
+            minutes[t] = active, age_s + active / 2
+            age_s += active
+        return minutes
+
+    def remembered(self, half_s: float) -> dict[int, Remembered]:
+        """Return these minutes with weights that halve in *half_s* seconds of age."""
+        return {
+            t: Remembered(active_s=active_s, weight=0.5 ** (age_s / half_s))
+            for t, (active_s, age_s) in self.minutes.items()
+        }
+
+    @cached_property
+    def usual(self) -> Mapping[int, Remembered]:
+        """The minutes from which speeds are measured."""
+        return self.remembered(max(MEMORY_S, MEMORY_SHARE * self.elapsed_s))
+
+    @cached_property
+    def latest(self) -> Mapping[int, Remembered]:
+        """The minutes that show what has just changed."""
+        return self.remembered(LATEST_S)

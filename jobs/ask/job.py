@@ -28,6 +28,7 @@ class Ask(Job):
     Settings = AskSettings
     everyday = EVERYDAY
     stages = STAGES
+    review_step = "data collection"
     prompts = WORDING
 
     with_sample = staticmethod(with_sample)

@@ -20,6 +20,7 @@ class Screening(Job):
     Settings = ScreeningSettings
     everyday = EVERYDAY
     stages = STAGES
+    review_step = "selection"
     prompts = WORDING
 
     with_sample = staticmethod(with_sample)

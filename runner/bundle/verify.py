@@ -203,6 +203,7 @@ def check(
     within: Path | None = None,
     *,
     is_late: Callable[[], bool] = lambda: False,
+    use: Callable[[Path, Manifest], None] = lambda _folder, _manifest: None,
 ) -> BundleReport:
     """Unpack a bundle into a temporary folder, and recompute its scorecard.
 
@@ -211,6 +212,8 @@ def check(
         progress: receives one-line progress messages.
         within: parent of the temporary folder; None: the system's default.
         is_late: whether the time limit has passed.
+        use: called with the folder of a sound bundle, which has the log and the
+            recomputed scorecard, before it is deleted.
 
     Raises:
         RunnerError: it is of a later siftlog, there is no disk space to unpack it, or
@@ -222,7 +225,7 @@ def check(
             raise RunnerError(LATE)
         progress(line)
 
-    run = _Check(path, report_progress, within or Path(gettempdir()), is_late)
+    run = _Check(path, report_progress, within or Path(gettempdir()), is_late, use)
     try:
         run.all()
     except InvalidArchive as refused:
@@ -255,9 +258,11 @@ class _Check:
         progress: Callable[[str], None],
         within: Path,
         is_late: Callable[[], bool],
+        use: Callable[[Path, Manifest], None],
     ) -> None:
         self._path = path
         self._is_late = is_late
+        self._use = use
         self._progress = progress
         self._within = within
         self.manifest: Manifest | None = None
@@ -286,6 +291,8 @@ class _Check:
                 self.faults += self._of_log(manifest, folder / LOG)
             if self.is_sealed and not self.faults:
                 self.faults += self._of_scorecard(manifest, folder)
+            if self.is_sealed and not self.faults:
+                self._use(folder, manifest)
 
     def _read(self, opened: ZipFile) -> Manifest:
         content = archive.manifest_bytes(opened)

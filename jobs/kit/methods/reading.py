@@ -1,0 +1,191 @@
+"""Opens a run or a bundle and recomputes what its methods text says."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+
+from jobs.kit.methods.check import Earlier
+from jobs.kit.methods.facts import references
+from jobs.kit.methods.manuscript import Source
+from jobs.kit.methods.record import RunRecord, read_record, scoring_numbered
+from jobs.kit.methods.references import References
+from jobs.kit.methods.text import Choice
+from jobs.kit.report.headline import main_paths
+from runner.bundle.manifest import LOG, Manifest
+from runner.bundle.verify import REBUILT, BundleReport, check
+from runner.errors import RunnerError
+from runner.registry import job_of
+from runner.score.render import changes
+from runner.score.repeat import Rescorer, ScoringBasis, rescorer
+from store.database import open_reader
+from store.errors import StoreError
+from store.events import ScoringRecorded
+from store.read.tasks import parts
+from store.runs import RunFolder
+from store.time_travel import LogPrefix, moment_of
+from store.tables import visible_seq
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodsSource:
+    """What the methods text of a run is made from."""
+
+    record: RunRecord
+    choice: Choice
+    seq: int  #: the log's last event
+
+
+def methods_source(folder: RunFolder, number: int | None) -> MethodsSource:
+    """Read a run, and replay a scoring of it.
+
+    Args:
+        folder: the run's folder.
+        number: number of the scoring; None: the newest, or none if there is none.
+
+    Raises:
+        UsageError: there is no such scoring.
+        RunnerError: the replay gives other numbers than the scoring.
+    """
+    with open_reader(folder.log) as reader:
+        if number is None and scoring_numbered(reader, None) is None:
+            record = read_record(reader, None, b"")
+            job = job_of(record.started)
+            choice = Choice(step=job.review_step)
+            return MethodsSource(record=record, choice=choice, seq=visible_seq(reader))
+    with rescorer(folder) as run:
+        recorded = run.recorded(number)
+        scoring = run.repeated(recorded)
+        if scoring.digest != recorded.digest:
+            raise RunnerError(
+                f"Scoring {recorded.number} of {folder.run_id} cannot be repeated: the "
+                "code or the inputs have changed since, and a replay gives other "
+                f"numbers; siftlog score {folder.run_id} makes a new scoring."
+            )
+        card = scoring.scorecard
+        choice = Choice(
+            step=run.job.review_step,
+            metrics=tuple(main_paths(card)),
+            changed=_changed(run, recorded, tuple(card.settings)),
+        )
+        record = read_record(run.reader, recorded, scoring.content)
+        return MethodsSource(record=record, choice=choice, seq=visible_seq(run.reader))
+
+
+def _changed(
+    run: Rescorer, recorded: ScoringRecorded, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the settings of a scoring that differ from the default."""
+    settings = run.placed(ScoringBasis.of(run.job, recorded))
+    return tuple(changes(run.job, settings, names))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckBasis:
+    """What a manuscript is compared with."""
+
+    run: str
+    scoring: int | None
+    known: References
+    metric_words: frozenset[str]  #: names of metrics for readers, and the ends of paths
+    earlier: Earlier
+    notes: tuple[str, ...] = ()
+
+
+def basis_of_run(
+    folder: RunFolder, number: int | None, use: Callable[[CheckBasis], None]
+) -> None:
+    """Replay a run and call *use* with its values.
+
+    Args:
+        folder: the run's folder.
+        number: number of the scoring; None: the newest, or none if there is none.
+        use: compares manuscripts.
+
+    Raises:
+        UsageError: there is no such scoring.
+    """
+    with open_reader(folder.log) as reader:
+        if number is None and scoring_numbered(reader, None) is None:
+            use(_basis(reader, folder.log, None, b""))
+            return
+    with rescorer(folder) as run:
+        recorded = run.recorded(number)
+        scoring = run.repeated(recorded)
+        notes = ()
+        if scoring.digest != recorded.digest:
+            notes = (
+                f"scoring {recorded.number} of {folder.run_id} comes out differently "
+                "when it is repeated: the code or the inputs have changed since; values "
+                "are compared with the repetition",
+            )
+        basis = _basis(run.reader, folder.log, recorded, scoring.content)
+        use(replace(basis, notes=notes))
+
+
+def basis_of_bundle(
+    path: Path,
+    use: Callable[[CheckBasis], None],
+    progress: Callable[[str], None],
+    is_late: Callable[[], bool],
+) -> BundleReport:
+    """Verify a bundle and call *use* with its values; not if the bundle has faults."""
+
+    def read(folder: Path, manifest: Manifest) -> None:
+        log = folder / LOG
+        with open_reader(log) as reader:
+            recorded = scoring_numbered(reader, manifest.scoring)
+            use(_basis(reader, log, recorded, (folder / REBUILT).read_bytes()))
+
+    return check(path, progress, is_late=is_late, use=read)
+
+
+def _basis(
+    reader: sqlite3.Connection,
+    log: Path,
+    recorded: ScoringRecorded | None,
+    scorecard: bytes,
+) -> CheckBasis:
+    record = read_record(reader, recorded, scorecard)
+    return CheckBasis(
+        run=record.started.run_id,
+        scoring=None if recorded is None else recorded.number,
+        known=references(record),
+        metric_words=_metric_words(record),
+        earlier=cache(partial(_earlier, reader, log)),
+    )
+
+
+def _metric_words(record: RunRecord) -> frozenset[str]:
+    return frozenset(
+        word
+        for scored in record.scorecard.get("models", {}).values()
+        for path, metric in scored["metrics"].items()
+        for word in (metric["name"], path, path.rpartition(".")[2])
+    )
+
+
+def _earlier(
+    reader: sqlite3.Connection, log: Path, source: Source
+) -> References | None:
+    """Return what a run's values were when a text was written; None: unknown.
+
+    The scorecard of that time is the recorded one: it only explains a difference.
+    """
+    recorded = scoring_numbered(reader, source.scoring) if source.scoring else None
+    key = b"" if recorded is None else bytes.fromhex(recorded.digest)
+    card = parts(reader, [key]).get(key, b"") if key else b""
+    try:
+        with ExitStack() as opened:
+            before = reader
+            if source.seq < visible_seq(reader):
+                prefix = opened.enter_context(LogPrefix(log))
+                prefix.move_to(moment_of(reader, source.seq))
+                before = opened.enter_context(prefix.open_reader())
+            return references(read_record(before, recorded, card))
+    except StoreError:
+        return None  # it is a union, whose beginning cannot be read, or made up

@@ -208,8 +208,8 @@ def _latex(table: PrintTable) -> Iterator[str]:
     packages = ["booktabs", "longtable"] if is_long else ["booktabs"]
     packages += ["graphicx", "siunitx"] if is_wide else ["siunitx"]
     yield f"% needs \\usepackage{{{','.join(packages)}}}"
-    caption_text = f"{escape_latex(table.title)}{'. ' if table.note else ''}{escape_latex(table.note)}"
-    caption = f"\\caption{{{caption_text}}}"
+    title, note = escape_latex(table.title), escape_latex(table.note)
+    caption = f"\\caption{{{title}{'. ' if note else ''}{note}}}"
     label = f"\\label{{tab:{_slug(table.title)}}}"
     if is_long:
         yield "\\begingroup\\footnotesize"
@@ -266,7 +266,9 @@ def _latex_column(
         case "text" | "key":
             texts = [_cell(cell, "text") for cell in cells]
             is_long = max(map(len, texts), default=0) > WRAPPED
-            return "p{5.5cm}" if is_long else "l", [escape_latex(text) for text in texts]
+            return "p{5.5cm}" if is_long else "l", [
+                escape_latex(text) for text in texts
+            ]
         case "interval" | "changes":
             return "c", [_latex_ends(cell, column.kind) for cell in cells]
         case "number" | "change":
@@ -280,7 +282,9 @@ def _latex_numbers(kind: Kind, cells: Sequence[PrintCell]) -> tuple[str, list[st
     if any(re.match(r"[+-]?\d.*e", text) for text in texts):
         # an S column needs one format for all numbers
         is_number = re.compile(r"[+-]?\d").match
-        return "r", [f"\\num{{{t}}}" if is_number(t) else escape_latex(t) for t in texts]
+        return "r", [
+            f"\\num{{{t}}}" if is_number(t) else escape_latex(t) for t in texts
+        ]
     whole = max((len(match[2]) for match in numbers), default=1)
     parts = max((len(match[3] or "") for match in numbers), default=0)
     sign = "+" if kind == "change" else "-" if any(e[1] for e in numbers) else ""

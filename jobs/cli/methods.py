@@ -140,7 +140,9 @@ def _write(
         )
         write_docx(out, blocks, _source_line(source))
     if prompts is not None:
-        prompts.write_text(supplement(source.record), encoding="utf-8")
+        prompts.write_text(
+            supplement(source.record, source.templates), encoding="utf-8"
+        )
 
 
 def _values(known: list[Reference], form: str) -> str:

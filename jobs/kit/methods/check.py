@@ -125,9 +125,7 @@ def _faults(
             yield _fault(kind, mark, detail, reference.shown)
 
 
-def _fault(
-    kind: FaultKind, mark: Mark, detail: str = "", expected: str = ""
-) -> Fault:
+def _fault(kind: FaultKind, mark: Mark, detail: str = "", expected: str = "") -> Fault:
     return Fault(
         kind=kind,
         line=mark.line,

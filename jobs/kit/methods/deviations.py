@@ -98,12 +98,15 @@ def deviations(record: RunRecord) -> tuple[Deviation, ...]:
 
 def _ends(record: RunRecord, events: _Events) -> Iterator[Deviation]:
     """Yield why the run ended before its plan did, and how it was continued."""
-    drains = Counter(event.by for event in events if isinstance(event, RunDrained))
+    # of a stop by a person, the log has the name
+    drains = Counter(
+        event.by if event.by in _STOPS else "operator"
+        for event in events
+        if isinstance(event, RunDrained)
+    )
     for by, n in drains.items():
-        # a later siftlog may have other words
-        stop = _STOPS.get(by, "ended with open tasks")
-        code = f"stopped-{encoded(by)}"
-        yield Deviation.of(code, f"The run {stop} ({{n|time|times}}).", n=n)
+        sentence = f"The run {_STOPS[by]} ({{n|time|times}})."
+        yield Deviation.of(f"stopped-{by}", sentence, n=n)
     resumes = sum(isinstance(event, RunResumed) for event in events)
     if resumes:
         yield Deviation.of(

@@ -24,6 +24,7 @@ from store.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from xml.etree.ElementTree import Element
 
     from docx.document import Document
     from docx.text.paragraph import Paragraph as DocxParagraph
@@ -65,7 +66,7 @@ def _add(document: Document, block: Block) -> None:
             for line in block.lines:
                 _fill(document.add_paragraph(style="List Bullet"), line)
         case MethodsTable():
-            document.add_paragraph(one_line(block.caption), style="Caption")
+            _fill(document.add_paragraph(style="Caption"), block.caption)
             table = document.add_table(rows=1, cols=len(block.columns))
             table.style = "Table Grid"
             for cell, name in zip(table.rows[0].cells, block.columns, strict=True):
@@ -141,7 +142,7 @@ _CORE: Final = "docProps/core.xml"
 
 
 class _ParagraphReader:
-    """Reads the fields of a paragraph; fields may be nested, as in a table of contents."""
+    """Reads the fields of a paragraph; fields may be nested, as in an index."""
 
     def __init__(self, line: int, source: Source | None) -> None:
         self._line, self._source = line, source
@@ -150,7 +151,7 @@ class _ParagraphReader:
         self.marks: list[Mark] = []
         self.rest = ""
 
-    def read(self, paragraph: ElementTree.Element) -> None:
+    def read(self, paragraph: Element) -> None:
         """Read all runs, in their order."""
         for element in self._elements(paragraph):
             match element.tag.removeprefix(_WORD):
@@ -166,11 +167,11 @@ class _ParagraphReader:
         for instruction, column, _ in self._open:
             self._close(instruction, column, None)
 
-    def _elements(self, paragraph: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    def _elements(
+        self, paragraph: ElementTree.Element
+    ) -> Iterator[ElementTree.Element]:
         deleted = {
-            id(inner)
-            for gone in paragraph.iter(f"{_WORD}del")
-            for inner in gone.iter()
+            id(inner) for gone in paragraph.iter(f"{_WORD}del") for inner in gone.iter()
         }
         yield from (e for e in paragraph.iter() if id(e) not in deleted)
 

@@ -64,9 +64,7 @@ def _count(
 ) -> Iterator[Reference]:
     """Yield a number, and its share of *n* as a percentage where it is one."""
     family = name.replace(model, "", 1) if model else ""
-    yield Reference(
-        name=name, value=value, unit=unit, n=n, family=family, model=model
-    )
+    yield Reference(name=name, value=value, unit=unit, n=n, family=family, model=model)
     if n is not None:
         share = value / n if value is not None and n else None
         yield Reference(
@@ -223,14 +221,14 @@ def _usage(record: RunRecord) -> Iterator[Reference]:
         ("cached", state.tokens_cached),
     ):
         yield from _count(f"tokens:{name}", value if is_known else None, "tokens")
-    costs = {
+    costs: dict[str, float | None] = {
         "cost:total": state.cost_usd if is_known else None,
         "cost:possible": state.possible_usd + state.in_flight_usd,
         "cost:budget": state.budget_usd,
     }
-    for name, value in costs.items():
+    for name, cost in costs.items():
         yield Reference(
-            name=name, value=value, rounding=Rounding.DOLLARS, unit="US dollars"
+            name=name, value=cost, rounding=Rounding.DOLLARS, unit="US dollars"
         )
     for model in record.models:
         known = is_known and state.cost_usd is not None
@@ -245,13 +243,15 @@ def _usage(record: RunRecord) -> Iterator[Reference]:
 
 
 def scoring_settings(record: RunRecord) -> Mapping[str, Any]:
-    """Return the settings of the scoring, or of the run, without its input files."""
-    scoring = record.scoring
-    text = record.started.settings if scoring is None else scoring.settings
-    values: Mapping[str, Any] = json.loads(text)
-    inputs = record.started.inputs if scoring is None else scoring.inputs
-    files = {recorded_input.setting for recorded_input in inputs}
-    return {name: value for name, value in values.items() if name not in files}
+    """Return the settings of the scoring, or else of the run, without paths of files.
+
+    Paths say where somebody keeps files; input files have their hashes.
+    """
+    if record.scorecard:
+        settings: Mapping[str, Any] = record.scorecard["settings"]
+        return settings
+    values: Mapping[str, Any] = json.loads(record.started.settings)
+    return {name: v for name, v in values.items() if "/" not in json.dumps(v)}
 
 
 def _settings(record: RunRecord) -> Iterator[Reference]:
@@ -297,15 +297,9 @@ def _inputs(record: RunRecord) -> Iterator[Reference]:
         yield _text(f"{name}@file", PurePath(recorded_input.path).name)
 
 
-def instructions(example: RequestExample) -> str:
-    """Return the constant part of a prompt: its system message, or else all of it."""
-    system = [text for role, text in example.request.messages if role == "system"]
-    return "\n".join(system) if system else example.request.json
-
-
 def prompt_sha256(example: RequestExample) -> str:
-    """Return the SHA-256 of the instructions of a prompt, in UTF-8."""
-    text = instructions(example).encode(errors="surrogatepass")
+    """Return the SHA-256 of the messages of a request, as JSON in UTF-8."""
+    text = example.request.json.encode(errors="surrogatepass")
     return hashlib.sha256(text).hexdigest()
 
 

@@ -57,6 +57,14 @@ _MACRO: Final = re.compile(rf"\\{MACRO}(?![A-Za-z])\s*\{{([^{{}}]*)\}}\s*(?=(\{{
 _COMMENT: Final = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
 
 
+_UNSEEN: Final = re.compile(
+    r"<!--.*?-->|\\(?:begin|end|label|ref|cite\w*|usepackage|includegraphics)\b"
+    r"(?:\[[^\]]*\])?(?:\{(?:[^{}]|\{[^{}]*\})*\})*",
+    re.DOTALL,
+)
+"""Parts of a manuscript that readers do not see."""
+
+
 def read_manuscript(text: str, form: Form) -> Manuscript:
     """Return the references of a text, in their order."""
     found = _in_latex(text) if form == "latex" else _in_markdown(text)
@@ -80,7 +88,7 @@ def read_manuscript(text: str, form: Form) -> Manuscript:
         rest.append(text[at:start] + "\ufffc")
         at = max(at, end)
     rest.append(text[at:])
-    plain = re.sub(r"<!--.*?-->", "", "".join(rest), flags=re.DOTALL)
+    plain = _UNSEEN.sub("", "".join(rest))
     return Manuscript(
         marks=tuple(marks),
         sources=tuple(source for _, source in sources),
@@ -173,7 +181,9 @@ _LATEX: Final[Mapping[str, str]] = {
 }
 """Characters by the name of their macro."""
 
-_LATEX_TOKEN: Final = re.compile(r"\\([A-Za-z]+)\s*(?:\{\})?|\\(.)|([{}$])|(~)", re.DOTALL)
+_LATEX_TOKEN: Final = re.compile(
+    r"\\([A-Za-z]+)\s*(?:\{\})?|\\(.)|([{}$])|(~)", re.DOTALL
+)
 
 
 def plain_latex(text: str) -> str:

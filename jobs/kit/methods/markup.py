@@ -43,7 +43,7 @@ def markdown(blocks: Iterable[Block], source: str) -> str:
 
 
 def latex(blocks: Iterable[Block], source: str) -> str:
-    """Return the blocks as LaTeX, to be read with `\\input`."""
+    r"""Return the blocks as LaTeX, to be read with `\input`."""
     head = (
         f"% {source}\n"
         "% needs \\usepackage{booktabs,longtable}\n"
@@ -63,7 +63,7 @@ def latex_value(reference: Reference) -> str:
     return f"\\{MACRO}{{{reference.name}}}{{{escape_latex(reference.shown)}}}"
 
 
-_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]#|~$^!'\"@])")
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]#|~$^!\"@])")
 
 
 def safe_markdown(text: str) -> str:
@@ -102,7 +102,7 @@ def _markdown(block: Block) -> str:
 
 
 def _markdown_table(table: MethodsTable) -> Iterator[str]:
-    yield safe_markdown(table.caption)
+    yield _markdown_line(table.caption)
     yield ""
     yield _piped(map(safe_markdown, table.columns))
     yield _piped(["---"] * len(table.columns))
@@ -146,12 +146,10 @@ WIDTHS: Final = {
 
 
 def _latex_table(table: MethodsTable) -> Iterator[str]:
-    layout = "".join(
-        f"p{{{share}\\linewidth}}" for share in WIDTHS[len(table.columns)]
-    )
+    layout = "".join(f"p{{{share}\\linewidth}}" for share in WIDTHS[len(table.columns)])
     yield "\\begingroup\\footnotesize\\raggedright"
     yield f"\\begin{{longtable}}{{{layout}}}"
-    yield f"\\caption{{{escape_latex(table.caption)}}}\\\\"
+    yield f"\\caption{{{_latex_line(table.caption)}}}\\\\"
     yield "\\toprule"
     yield f"{_cells(map(escape_latex, table.columns))} \\\\"
     yield "\\midrule\\endhead"

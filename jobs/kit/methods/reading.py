@@ -19,6 +19,8 @@ from jobs.kit.report.headline import main_paths
 from runner.bundle.manifest import LOG, Manifest
 from runner.bundle.verify import REBUILT, BundleReport, check
 from runner.errors import RunnerError
+from runner.fingerprint import code_hash
+from runner.prompts import USUAL_PROFILE, written
 from runner.registry import job_of
 from runner.score.render import changes
 from runner.score.repeat import Rescorer, ScoringBasis, rescorer
@@ -27,8 +29,8 @@ from store.errors import StoreError
 from store.events import ScoringRecorded
 from store.read.tasks import parts
 from store.runs import RunFolder
-from store.time_travel import LogPrefix, moment_of
 from store.tables import visible_seq
+from store.time_travel import LogPrefix, moment_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,7 @@ class MethodsSource:
     record: RunRecord
     choice: Choice
     seq: int  #: the log's last event
+    templates: str = ""  #: prompts of the job with their placeholders, as TOML
 
 
 def methods_source(folder: RunFolder, number: int | None) -> MethodsSource:
@@ -73,7 +76,12 @@ def methods_source(folder: RunFolder, number: int | None) -> MethodsSource:
             changed=_changed(run, recorded, tuple(card.settings)),
         )
         record = read_record(run.reader, recorded, scoring.content)
-        return MethodsSource(record=record, choice=choice, seq=visible_seq(run.reader))
+        return MethodsSource(
+            record=record,
+            choice=choice,
+            seq=visible_seq(run.reader),
+            templates=_templates(run, recorded),
+        )
 
 
 def _changed(
@@ -82,6 +90,17 @@ def _changed(
     """Return the settings of a scoring that differ from the default."""
     settings = run.placed(ScoringBasis.of(run.job, recorded))
     return tuple(changes(run.job, settings, names))
+
+
+def _templates(run: Rescorer, recorded: ScoringRecorded) -> str:
+    """Return the prompts of a run, unless the job's code has changed since."""
+    catalog = run.job.prompts
+    if catalog is None or code_hash(run.job) != run.started.code_sha256:
+        return ""
+    settings = run.placed(ScoringBasis.of(run.job, recorded))
+    file = getattr(settings, "prompts", None)
+    profile = getattr(settings, "profile", USUAL_PROFILE)
+    return written(catalog, catalog.book(file, profile))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +135,14 @@ def basis_of_run(
     with rescorer(folder) as run:
         recorded = run.recorded(number)
         scoring = run.repeated(recorded)
-        notes = ()
+        notes: tuple[str, ...] = ()
         if scoring.digest != recorded.digest:
-            notes = (
-                f"scoring {recorded.number} of {folder.run_id} comes out differently "
-                "when it is repeated: the code or the inputs have changed since; values "
-                "are compared with the repetition",
+            sentence = (
+                f"scoring {recorded.number} of {folder.run_id}, repeated, gives other "
+                "numbers than it did, as the code or the inputs have changed since; "
+                "values are compared with these numbers"
             )
+            notes = (sentence,)
         basis = _basis(run.reader, folder.log, recorded, scoring.content)
         use(replace(basis, notes=notes))
 

@@ -29,7 +29,7 @@ class Rounding(Enum):
     """How a value is rounded; the value of a member describes it."""
 
     EXACT = "exact"
-    METRIC = "3 decimals; 3 significant digits below 0.001, none from 1,000 on"
+    METRIC = "3 decimals, <0.001 below that, none from 1,000 on"
     PERCENT = "1 decimal of a percentage"
     DOLLARS = "cents; 4 decimals below a dollar"
     DATE = "day"
@@ -123,7 +123,9 @@ def _metric(value: Value) -> str:
     size = abs(value)
     if size >= 999.9995:  # noqa: PLR2004 - from here on 3 decimals give 1000.000
         return f"{value:,.0f}"
-    return f"{value:.3f}" if size >= 0.001 else f"{value:.3g}"  # noqa: PLR2004 - the rule
+    if size < 0.0005:  # noqa: PLR2004 - from here on 3 decimals give 0.000
+        return "<0.001" if value > 0 else ">-0.001"
+    return f"{value:.3f}"
 
 
 def _percent(value: Value) -> str:

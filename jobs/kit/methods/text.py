@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeAlias
 
 from jobs.kit.methods.deviations import deviations
@@ -18,6 +19,7 @@ from jobs.kit.methods.human import human_part
 from jobs.kit.methods.record import RunRecord
 from jobs.kit.methods.references import Reference, References, name_of
 from runner.model_names import OFFLINE
+from runner.sent_requests import SentParameter
 from store.document import Heading
 
 Line: TypeAlias = tuple[str | Reference, ...]
@@ -42,7 +44,7 @@ class Bullets:
 class MethodsTable:
     """A table of texts with references; the last column is the widest."""
 
-    caption: str
+    caption: Line
     columns: tuple[str, ...]
     rows: tuple[tuple[Line, ...], ...]
 
@@ -127,9 +129,7 @@ def joined(words: Iterable[str]) -> str:
 class _Text:
     """The parts of a text, in their order."""
 
-    def __init__(
-        self, record: RunRecord, choice: Choice, has_supplement: bool
-    ) -> None:
+    def __init__(self, record: RunRecord, choice: Choice, has_supplement: bool) -> None:
         self._record = record
         self._choice = choice
         self._has_supplement = has_supplement
@@ -156,8 +156,9 @@ class _Text:
             yield Bullets(tuple(lines))
         else:
             yield Paragraph(("The log of the run records none.",))
-        yield Heading("Input files")
-        yield self._inputs_table()
+        if any(name.startswith("input:") for name in self._known):
+            yield Heading("Input files")
+            yield self._inputs_table()
         yield Heading("Disclosure of the use of AI (RAISE)")
         yield self._disclosure("What RAISE asks authors to report.", self._raise())
         yield Heading("Items of PRISMA 2020 on automation tools")
@@ -199,13 +200,13 @@ class _Text:
                 "the original calls."
             )
         else:
-            yield f"The run {{run:id}} took place {self._dates()} (UTC)."
+            yield f"The run with the id {{run:id}} took place {self._dates()} (UTC)."
         stages = [name for name in self._known if name.startswith("stage:")]
         if not stages:
             yield "It has no task."
             return
         replicates = (
-            ", each repeated {count:replicates} times"
+            ", with {count:replicates} replicates of each item"
             if self._record.started.replicates > 1
             else ""
         )
@@ -272,7 +273,7 @@ class _Text:
         rest = ["others"] if n > MOST_NAMED else []
         yield (
             f"Requests were made from {{count:prompts|prompt|prompts}}, {where} and "
-            "identified by the SHA-256 of the instructions: "
+            "identified by the SHA-256 of the first request made from each: "
             f"{joined([*prompts, *rest])}."
         )
 
@@ -297,34 +298,43 @@ class _Text:
             yield "All settings of the job had their default."
 
     def _parameters(self) -> Iterator[tuple[str, str]]:
-        """Yield each parameter with its values, and where they were sent."""
-        places: dict[str, dict[str, list[str]]] = {}
-        for name, reference in self._known.items():
-            if name.startswith("parameter:") and "@" not in name:
-                parameter = str(self._known[f"{name}@name"].value)
-                values = places.setdefault(parameter, {})
-                values.setdefault(str(reference.value), []).append(name)
-        for by_value in places.values():
-            names = [names[0] for names in by_value.values()]
-            values = [f"{{{name}}}" for name in names]
-            if len(names) > 1:
-                values = [
-                    f"{value} ({{{name}@requests|request|requests}}"
-                    f"{' and others' if len(same) > 1 else ''})"
-                    for value, name, same in zip(
-                        values, names, by_value.values(), strict=True
-                    )
-                ]
-            yield f"{{{names[0]}@name}}", joined(values[:MOST_NAMED])
+        """Yield each parameter with its values, and which requests had them."""
+        sent: dict[str, dict[str, list[SentParameter]]] = {}
+        for parameter in self._record.parameters:
+            if parameter.model != OFFLINE:
+                values = sent.setdefault(parameter.name, {})
+                values.setdefault(parameter.value, []).append(parameter)
+        for by_value in sent.values():
+            values_in_words = [
+                f"{{{self._parameter(same[0])}}}{where}"
+                for same, where in zip(
+                    by_value.values(), _places([*by_value.values()]), strict=True
+                )
+            ]
+            (first, *_), *_ = by_value.values()
+            yield (
+                f"{{{self._parameter(first)}@name}}",
+                joined(values_in_words[:MOST_NAMED]),
+            )
+
+    def _parameter(self, sent: SentParameter) -> str:
+        """Return the name of the value of a parameter."""
+        values = [
+            other.value
+            for other in self._record.parameters
+            if (other.stage, other.model, other.name)
+            == (sent.stage, sent.model, sent.name)
+        ]
+        at = values.index(sent.value) + 1
+        return name_of("parameter", sent.stage, sent.model, f"{sent.name}.{at}")
 
     def _tasks(self) -> Iterator[str]:
         if not self._record.status.tasks.planned:
             return
         states = [
-            "{count:tasks.completed} ({count:tasks.completed@share}%) "
-            "were completed",
+            "{count:tasks.completed} ({count:tasks.completed@share}%) were completed",
             "{count:tasks.failed} ({count:tasks.failed@share}%) failed",
-            f"{{count:tasks.skipped}} were skipped{self._reasons('skipped')}",
+            "{count:tasks.skipped|was|were} skipped" + self._reasons("skipped"),
         ]
         if self._is("count:tasks.open"):
             states.append("{count:tasks.open} had no outcome yet")
@@ -355,21 +365,20 @@ class _Text:
             for name in errors[:MOST_NAMED]
         )
         rest = ", other errors" if errors[MOST_NAMED:] else ""
+        repeated = (
+            f" ({classes}{rest}); {{count:retries}} of these were followed by another "
+            "attempt"
+            if errors
+            else ""
+        )
         yield (
-            "{count:requests.sent|request was|requests were} sent, of which "
-            "{count:requests.failed} failed"
-            f"{f' ({classes}{rest})' if errors else ''}; "
-            "{count:retries} of these were followed by another attempt."
+            "{count:requests.sent|request was|requests were} sent, and "
+            f"{{count:requests.failed}} failed{repeated}."
         )
         if self._is("count:requests.cached"):
             yield (
                 "{count:requests.cached|answer was|answers were} taken from earlier "
                 "identical requests."
-            )
-        if self._is("count:requests.unknown"):
-            yield (
-                "The outcome of {count:requests.unknown|request is|requests is} "
-                "unknown."
             )
         faults = [
             f"{{{name_of('replies', shares.model, word)}}} of "
@@ -419,7 +428,9 @@ class _Text:
             if metric == path and model in self._record.models
         ]
         if values:
-            metric = f"{{{metric_name(self._record, self._scored[0][0], path, 'name')}}}"
+            metric = (
+                f"{{{metric_name(self._record, self._scored[0][0], path, 'name')}}}"
+            )
             yield f"{metric} was {joined(values)}."
 
     def _value(self, model: str, path: str) -> str:
@@ -429,12 +440,15 @@ class _Text:
         return f"{value} ({'; '.join(filter(None, inside))})"
 
     def _interval(self, model: str, path: str) -> str:
-        lo, hi = (metric_name(self._record, model, path, end) for end in ("lo", "hi"))
-        if not (self._known[lo].has_value and self._known[hi].has_value):
-            return ""
+        ends = self._ends(model, path)
         level = "setting:level@percent"
         size = f"{{{level}}}% interval " if level in self._known else "interval "
-        return f"{size}{{{lo}}} to {{{hi}}}"
+        return f"{size}{ends}" if ends else ""
+
+    def _ends(self, model: str, path: str) -> str:
+        lo, hi = (self._metric(model, path, end) for end in ("lo", "hi"))
+        has_ends = self._known[lo].has_value and self._known[hi].has_value
+        return f"{{{lo}}} to {{{hi}}}" if has_ends else ""
 
     def _n(self, model: str, path: str) -> str:
         n, defined = (
@@ -447,15 +461,17 @@ class _Text:
         return f"n = {{{defined}}} of {{{n}}}" if is_part else f"n = {{{n}}}"
 
     def _metrics_table(self) -> MethodsTable:
+        level = "setting:level@percent"
+        size = f"with {{{level}}}% intervals" if level in self._known else "in full"
         return MethodsTable(
-            caption="Performance, by metric and model.",
+            caption=self._line(f"Performance by metric and model, {size}."),
             columns=("Metric", "Model", "Value", "Interval", "n"),
             rows=tuple(
                 (
                     self._line(f"{{{self._metric(model, path, 'name')}}}"),
                     self._line(self._model(model)),
                     self._line(f"{{{self._metric(model, path)}}}"),
-                    self._line(self._interval(model, path) or "-"),
+                    self._line(self._ends(model, path) or "-"),
                     self._line(self._n(model, path).removeprefix("n = ")),
                 )
                 for model, path in self._scored
@@ -474,10 +490,12 @@ class _Text:
 
     def _inputs_table(self) -> MethodsTable:
         names = [
-            name for name in self._known if name.startswith("input:") and "@" not in name
+            name
+            for name in self._known
+            if name.startswith("input:") and "@" not in name
         ]
         return MethodsTable(
-            caption="Input files, by the beginning of their SHA-256.",
+            caption=("Input files, by the beginning of their SHA-256.",),
             columns=("Setting", "File", "SHA-256"),
             rows=tuple(
                 (
@@ -489,9 +507,11 @@ class _Text:
             ),
         )
 
-    def _disclosure(self, caption: str, rows: Iterable[tuple[str, ...]]) -> MethodsTable:
+    def _disclosure(
+        self, caption: str, rows: Iterable[tuple[str, ...]]
+    ) -> MethodsTable:
         return MethodsTable(
-            caption=caption,
+            caption=(caption,),
             columns=("Item", "Topic", "Statement"),
             rows=tuple(
                 ((item,), (topic,), self._line(statement))
@@ -535,7 +555,10 @@ class _Text:
         return "See Deviations from the plan." if n else "None recorded in the log."
 
     def _raise(self) -> Iterator[tuple[str, str, str]]:
-        purpose = {"selection": "Study selection.", "data collection": "Data collection."}
+        purpose = {
+            "selection": "Study selection.",
+            "data collection": "Data collection.",
+        }
         step = purpose.get(self._choice.step, "")
         cost = (
             "US${cost:total}."
@@ -588,6 +611,23 @@ class _Text:
             if self._record.scoring is not None
             else "Event log of run {run:id}, code of the job (SHA-256 {run:code}).",
         )
+
+
+def _places(values: Sequence[Sequence[SentParameter]]) -> list[str]:
+    """Return which requests had each value: those of a stage, or to a model."""
+    if len(values) == 1:
+        return [""]
+    for kind in ("stage", "model"):
+        places = [
+            list(dict.fromkeys(getattr(sent, kind) for sent in same)) for same in values
+        ]
+        if len(set(chain.from_iterable(places))) == sum(map(len, places)):
+            suffix = ["name"] if kind == "model" else []
+            return [
+                f" ({kind} {joined(f'{{{name_of(kind, p, *suffix)}}}' for p in named)})"
+                for named in places
+            ]
+    return [" (in some requests)" for _ in values]
 
 
 def _authors(what: str) -> str:

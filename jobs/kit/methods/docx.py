@@ -134,7 +134,7 @@ def read_docx(path: Path) -> Manuscript:
     return Manuscript(
         marks=tuple(marks),
         sources=() if source is None else (source,),
-        rest=tuple(rest),
+        rest="\n\n".join(rest),
     )
 
 

@@ -44,15 +44,18 @@ class Manuscript:
 
     marks: tuple[Mark, ...]
     sources: tuple[Source, ...]
-    rest: tuple[str, ...]  #: lines without the values of references
+    rest: str  #: its text without the values of references
 
 
 _NAME: Final = r"[A-Za-z0-9._+=/:@-]+"
 _SOURCE: Final = re.compile(
     rf"{SOURCE}\s+run=({_NAME})\s+scoring=([0-9]{{1,9}})\s+seq=([0-9]{{1,18}})"
 )
-_OPENED: Final = re.compile(rf"<!--\s*siftlog:({_NAME}?)\s*-->")
-_CLOSED: Final = re.compile(r"<!--\s*/siftlog\s*-->")
+# pandoc writes comments as raw HTML in one of two ways
+_OPENED: Final = re.compile(
+    rf"`<!--\s*siftlog:({_NAME}?)\s*-->`\{{=html\}}|<!--\s*siftlog:({_NAME}?)\s*-->"
+)
+_CLOSED: Final = re.compile(r"`<!--\s*/siftlog\s*-->`\{=html\}|<!--\s*/siftlog\s*-->")
 _MACRO: Final = re.compile(rf"\\{MACRO}(?![A-Za-z])\s*\{{([^{{}}]*)\}}\s*(?=(\{{)?)")
 _COMMENT: Final = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
 
@@ -92,7 +95,7 @@ def read_manuscript(text: str, form: Form) -> Manuscript:
     return Manuscript(
         marks=tuple(marks),
         sources=tuple(source for _, source in sources),
-        rest=tuple(plain.splitlines()),
+        rest=plain,
     )
 
 
@@ -123,12 +126,13 @@ def _in_markdown(text: str) -> Iterator[_Place]:
     openings = list(_OPENED.finditer(text))
     ends = [match.start() for match in openings[1:]] + [len(text)]
     for opening, next_start in zip(openings, ends, strict=True):
+        name = opening[1] or opening[2]
         closing = _CLOSED.search(text, opening.end())
-        if closing is None or closing.start() > next_start or not opening[1]:
-            yield opening.start(), opening.end(), opening[1], None
+        if closing is None or closing.start() > next_start or not name:
+            yield opening.start(), opening.end(), name or "", None
             continue
         value = text[opening.end() : closing.start()]
-        yield opening.end(), closing.start(), opening[1], plain_markdown(value)
+        yield opening.end(), closing.start(), name, plain_markdown(value)
 
 
 def _in_latex(text: str) -> Iterator[_Place]:
@@ -154,7 +158,8 @@ def _closing(code: str, start: int) -> int | None:
     return None
 
 
-_MARKS: Final = re.compile(r"(?<!\\)(\*\*|__|[*_`])")
+# an underscore inside of a word is no emphasis
+_MARKS: Final = re.compile(r"(?<!\\)[*`]+|(?<![\\\w])_+|(?<!\\)_+(?!\w)")
 
 
 def plain_markdown(text: str) -> str:
@@ -204,7 +209,8 @@ def _spaced(text: str) -> str:
 
 
 _NUMBER: Final = re.compile(r"(?<![\w.])\d[\d.,]*")
-_SENTENCE: Final = re.compile(r"(?<=[.;])\s|\|")
+_SENTENCE: Final = re.compile(r"(?<=[.;])\s|\||&|\\\\|\n\s*\n")
+"""Ends of sentences, of cells of tables, and of paragraphs."""
 
 
 def unchecked_numbers(manuscript: Manuscript, words: Iterable[str]) -> int:
@@ -219,9 +225,8 @@ def unchecked_numbers(manuscript: Manuscript, words: Iterable[str]) -> int:
         return 0
     longest_first = sorted(names, key=len, reverse=True)
     named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
-    text = " ".join(manuscript.rest)
     return sum(
         len(_NUMBER.findall(sentence))
-        for sentence in _SENTENCE.split(text)
+        for sentence in _SENTENCE.split(manuscript.rest)
         if named.search(sentence.lower())
     )

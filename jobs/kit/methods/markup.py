@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final, assert_never
 
 from jobs.kit.methods.references import Reference, encoded
@@ -52,9 +53,9 @@ def latex(blocks: Iterable[Block], source: str) -> str:
     return "\n\n".join([head, *(_latex(block) for block in blocks)]) + "\n"
 
 
-def markdown_value(reference: Reference) -> str:
+def markdown_value(reference: Reference, blank: str = " ") -> str:
     """Return a value with its name, for Markdown."""
-    shown = safe_markdown(reference.shown)
+    shown = safe_markdown(reference.shown).replace(" ", blank)
     return f"<!--siftlog:{reference.name}-->{shown}<!--/siftlog-->"
 
 
@@ -106,8 +107,10 @@ def _markdown_table(table: MethodsTable) -> Iterator[str]:
     yield ""
     yield _piped(map(safe_markdown, table.columns))
     yield _piped(["---"] * len(table.columns))
+    # pandoc wraps cells, and a value on two lines of a table is two pieces
+    value = partial(markdown_value, blank="\N{NO-BREAK SPACE}")
     for row in table.rows:
-        yield _piped(map(_markdown_line, row))
+        yield _piped(_pieces(cell, safe_markdown, value) for cell in row)
 
 
 def _piped(cells: Iterable[str]) -> str:

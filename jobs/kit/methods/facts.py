@@ -101,10 +101,9 @@ def _run(record: RunRecord) -> Iterator[Reference]:
     yield _text("date:ended", record.course.ended_us, Rounding.DATE)
     yield from _count("count:sessions", record.course.sessions, "sessions")
     yield from _count("count:replicates", started.replicates, "replicates")
-    stages = list(dict.fromkeys(queue.stage for queue in record.status.queues))
-    yield from _count("count:stages", len(stages), "stages")
+    yield from _count("count:stages", len(record.stages), "stages")
     yield from _count("count:models", len(record.models), "models")
-    for stage in stages:
+    for stage in record.stages:
         yield _text(name_of("stage", stage), stage)
     # a scorecard may have rows of several models together
     for model in dict.fromkeys((*record.models, *record.scorecard.get("models", ()))):

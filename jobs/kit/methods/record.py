@@ -16,7 +16,7 @@ import msgspec
 from runner.sent_requests import RequestExample, SentParameter, SentRequests
 from store.events import RecordedEvent, RunStarted, ScoringRecorded
 from store.read.course import Course, course
-from store.read.status import Status, run_started, scorings, status
+from store.read.status import Status, run_started, scorings, stage_order, status
 from store.read.tasks import events
 from store.read.usage import ErrorCount, error_counts
 
@@ -36,6 +36,7 @@ class RunRecord:
 
     started: RunStarted
     status: Status
+    stages: tuple[str, ...]  #: in the order of their first tasks
     course: Course
     interventions: tuple[RecordedEvent, ...]  #: of `INTERVENTIONS`, oldest first
     errors: tuple[ErrorCount, ...]
@@ -66,6 +67,7 @@ def read_record(
     return RunRecord(
         started=run_started(reader),
         status=status(reader),
+        stages=tuple(stage_order(reader)),
         course=course(reader),
         interventions=tuple(_interventions(reader)),
         errors=tuple(error_counts(reader)),

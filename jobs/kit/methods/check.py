@@ -121,7 +121,7 @@ def _faults(
         yield _fault("unknown", mark, f"the nearest is {near[0]}" if near else "")
     elif not _agree(mark.text, reference):
         kind, detail = _diagnosis(mark, reference, known, earlier)
-        if kind != "rounding" or not (any_precision and _is_exact(mark, reference)):
+        if not (any_precision and _is_exact(mark, reference)):
             yield _fault(kind, mark, detail, reference.shown)
 
 
@@ -218,11 +218,15 @@ def _is_near(shown: Decimal, exact: Decimal) -> bool:
 
 
 def _is_exact(mark: Mark, reference: Reference) -> bool:
-    """Return whether a number is correctly rounded to the digits that it has."""
+    """Return whether a number is correctly rounded to the digits that it has.
+
+    At least one of them must say something: 1 is no value for a recall of 0.917.
+    """
     shown, value = _decimal(mark.text or ""), reference.value
-    if shown is None or isinstance(value, str | None):
+    if shown is None or not isinstance(value, float):
         return False
     exact = Decimal(value) * (100 if reference.rounding is Rounding.PERCENT else 1)
     exponent = shown.as_tuple().exponent
-    half = Decimal(1).scaleb(exponent) / 2 if isinstance(exponent, int) else Decimal(0)
-    return abs(shown - exact) <= half
+    if not isinstance(exponent, int) or abs(exact) < Decimal(1).scaleb(exponent):
+        return False
+    return abs(shown - exact) <= Decimal(1).scaleb(exponent) / 2

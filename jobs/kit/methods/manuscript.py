@@ -162,12 +162,17 @@ def _closing(code: str, start: int) -> int | None:
 _MARKS: Final = re.compile(r"(?<!\\)[*`]+|(?<![\\\w])_+|(?<!\\)_+(?!\w)")
 
 
+_ESCAPED: Final = re.compile(r"\\([ !-/:-@\[-`{-~])|&#?\w{1,31};")
+
+
+def _markdown_token(match: re.Match[str]) -> str:
+    return match[1] or html.unescape(match[0])
+
+
 def plain_markdown(text: str) -> str:
     """Return what a reader of Markdown sees of a value."""
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    text = _MARKS.sub("", text).replace("\\ ", " ")
-    text = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
-    return _spaced(html.unescape(text))
+    return _spaced(_ESCAPED.sub(_markdown_token, _MARKS.sub("", text)))
 
 
 _LATEX: Final[Mapping[str, str]] = {

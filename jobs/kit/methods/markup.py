@@ -55,7 +55,8 @@ def latex(blocks: Iterable[Block], source: str) -> str:
 
 def markdown_value(reference: Reference, blank: str = " ") -> str:
     """Return a value with its name, for Markdown."""
-    shown = safe_markdown(reference.shown).replace(" ", blank)
+    # in a value, an apostrophe stays one
+    shown = safe_markdown(reference.shown).replace("'", "\\'").replace(" ", blank)
     return f"<!--siftlog:{reference.name}-->{shown}<!--/siftlog-->"
 
 

@@ -102,7 +102,7 @@ def _rounding(
 
 
 def _denominator(
-    reference: Reference, shown: str, rng: random.Random, _: References
+    reference: Reference, _: str, rng: random.Random, __: References
 ) -> str | None:
     if not reference.is_denominator or not isinstance(reference.value, int):
         return None
@@ -113,7 +113,7 @@ def _model(
     reference: Reference, shown: str, rng: random.Random, known: References
 ) -> str | None:
     others = [other.shown for other in siblings(known, reference)]
-    other = [text for text in others if text != shown and text != "n/a"]
+    other = [text for text in others if text not in {shown, "n/a"}]
     return rng.choice(other) if other else None
 
 

@@ -25,6 +25,11 @@ from store.log.integrity import LogEnd, compare_end
 from store.tables import last_seq, recorded
 from store.verify import VerifyReport, verify
 
+LABELS_FOLDER: Final = "labels"
+"""Name of the folder of a run's labels, in the run's folder."""
+GOLD: Final = "gold"
+"""Folder, in that of a run's labels, of the files of truth made from labels."""
+
 PAGE: Final = 5000
 """Events read at a time."""
 
@@ -47,6 +52,11 @@ def label_logs(folder: Path) -> list[Path]:
         raise StoreError(
             f"{folder} cannot be read ({error.strerror}): name a folder of label logs"
         ) from error
+
+
+def is_label_gold(path: Path) -> bool:
+    """Return whether a file of truth was made from labels."""
+    return path.parts[-3:-1] == (LABELS_FOLDER, GOLD)
 
 
 def author_of(log: Path) -> str | None:

@@ -132,7 +132,7 @@ def label(
 
 def _front_end(*, is_plain: bool) -> Callable[[LabelSession], Awaitable[None]]:
     """Return the function that asks the questions of a session."""
-    from runner.installed import entry_points
+    from importlib.metadata import entry_points
 
     if not is_plain and sys.stdin.isatty() and sys.stdout.isatty():
         for point in entry_points(group=FRONT_ENDS, name="screen"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.cli.label_folders import labels_option
 from runner.cli import arguments, console
 from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print_text
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="With a bundle: stop after this time; 0: never.",
 )
+@labels_option
 @arguments.runs_dir
 @arguments.as_json
 def check(
@@ -58,6 +60,7 @@ def check(
     scoring: int | None,
     any_precision: bool,
     time_limit_s: float,
+    labels_dir: Path | None,
     runs_dir: Path,
     as_json: bool,
 ) -> int:
@@ -103,7 +106,7 @@ def check(
         if not _use_bundle(bundle, compare, time_limit_s):
             return CHECK_FAILED
     else:
-        basis_of_run(resolve(runs_dir, name), scoring, compare)
+        basis_of_run(resolve(runs_dir, name), scoring, labels_dir, compare)
     (basis,) = found
     for note in basis.notes:
         print_note(f"note: {note}.")

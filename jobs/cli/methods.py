@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from jobs.cli.label_folders import labels_option
 from runner.cli import arguments, console
 from runner.cli.console import DONE, print_json, print_note, print_raw, print_text
 
@@ -40,6 +41,7 @@ FORMS: Final = {".md": "markdown", ".tex": "latex", ".docx": "docx"}
     is_flag=True,
     help="Print every value that a manuscript can quote, marked with its name.",
 )
+@labels_option
 @arguments.runs_dir
 @arguments.as_json
 def methods(
@@ -48,6 +50,7 @@ def methods(
     scoring: int | None,
     out: Path | None,
     values: bool,
+    labels_dir: Path | None,
     runs_dir: Path,
     as_json: bool,
 ) -> int:
@@ -71,7 +74,7 @@ def methods(
         )
     folder = resolve(runs_dir, run_name)
     console.relax_collector()
-    source = methods_source(folder, scoring)
+    source = methods_source(folder, scoring, labels_dir)
     known = references(source.record)
     prompts = None
     if out is not None and source.record.prompts and not values:

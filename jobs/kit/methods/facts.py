@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from jobs.kit.methods.deviations import deviations
+from jobs.kit.methods.human import label_references
 from jobs.kit.methods.record import RunRecord
 from jobs.kit.methods.references import (
     Reference,
@@ -54,6 +55,7 @@ def references(record: RunRecord) -> dict[str, Reference]:
             _inputs(record),
             _prompts(record),
             _metrics(record),
+            label_references(record.labels),
             *(deviation.references for deviation in deviations(record)),
         )
     )

@@ -16,7 +16,7 @@ from jobs.kit.methods.record import RunRecord, read_record, scoring_numbered
 from jobs.kit.methods.references import References
 from jobs.kit.methods.text import Choice
 from jobs.kit.report.headline import main_paths
-from runner.bundle.manifest import LOG, Manifest
+from runner.bundle.manifest import LABELS, LOG, Manifest
 from runner.bundle.verify import REBUILT, BundleReport, check
 from runner.errors import RunnerError
 from runner.fingerprint import code_hash
@@ -27,6 +27,8 @@ from runner.score.repeat import Rescorer, ScoringBasis, rescorer
 from store.database import open_reader
 from store.errors import StoreError
 from store.events import ScoringRecorded
+from store.labels.fold import LabelSet
+from store.labels.folder import read_labels
 from store.read.tasks import parts
 from store.runs import RunFolder
 from store.tables import visible_seq
@@ -43,20 +45,24 @@ class MethodsSource:
     templates: str = ""  #: prompts of the job with their placeholders, as TOML
 
 
-def methods_source(folder: RunFolder, number: int | None) -> MethodsSource:
+def methods_source(
+    folder: RunFolder, number: int | None, labels_dir: Path | None
+) -> MethodsSource:
     """Read a run, and replay a scoring of it.
 
     Args:
         folder: the run's folder.
         number: number of the scoring; None: the newest, or none if there is none.
+        labels_dir: folder of labels; None: those of the run.
 
     Raises:
         UsageError: there is no such scoring.
         RunnerError: the replay gives other numbers than the scoring.
     """
+    labels = read_labels(labels_dir or folder.labels)
     with open_reader(folder.log) as reader:
         if number is None and scoring_numbered(reader, None) is None:
-            record = read_record(reader, None, b"")
+            record = read_record(reader, None, b"", labels)
             job = job_of(record.started)
             choice = Choice(step=job.review_step)
             return MethodsSource(record=record, choice=choice, seq=visible_seq(reader))
@@ -75,7 +81,7 @@ def methods_source(folder: RunFolder, number: int | None) -> MethodsSource:
             metrics=tuple(main_paths(card)),
             changed=_changed(run, recorded, tuple(card.settings)),
         )
-        record = read_record(run.reader, recorded, scoring.content)
+        record = read_record(run.reader, recorded, scoring.content, labels)
         return MethodsSource(
             record=record,
             choice=choice,
@@ -116,21 +122,26 @@ class CheckBasis:
 
 
 def basis_of_run(
-    folder: RunFolder, number: int | None, use: Callable[[CheckBasis], None]
+    folder: RunFolder,
+    number: int | None,
+    labels_dir: Path | None,
+    use: Callable[[CheckBasis], None],
 ) -> None:
     """Replay a run and call *use* with its values.
 
     Args:
         folder: the run's folder.
         number: number of the scoring; None: the newest, or none if there is none.
+        labels_dir: folder of labels; None: those of the run.
         use: compares manuscripts.
 
     Raises:
         UsageError: there is no such scoring.
     """
+    labels = read_labels(labels_dir or folder.labels)
     with open_reader(folder.log) as reader:
         if number is None and scoring_numbered(reader, None) is None:
-            use(_basis(reader, folder.log, None, b""))
+            use(_basis(reader, folder.log, None, b"", labels))
             return
     with rescorer(folder) as run:
         recorded = run.recorded(number)
@@ -143,7 +154,7 @@ def basis_of_run(
                 "values are compared with these numbers"
             )
             notes = (sentence,)
-        basis = _basis(run.reader, folder.log, recorded, scoring.content)
+        basis = _basis(run.reader, folder.log, recorded, scoring.content, labels)
         use(replace(basis, notes=notes))
 
 
@@ -159,7 +170,8 @@ def basis_of_bundle(
         log = folder / LOG
         with open_reader(log) as reader:
             recorded = scoring_numbered(reader, manifest.scoring)
-            use(_basis(reader, log, recorded, (folder / REBUILT).read_bytes()))
+            card, labels = folder / REBUILT, read_labels(folder / LABELS)
+            use(_basis(reader, log, recorded, card.read_bytes(), labels))
 
     return check(path, progress, is_late=is_late, use=read)
 
@@ -169,8 +181,9 @@ def _basis(
     log: Path,
     recorded: ScoringRecorded | None,
     scorecard: bytes,
+    labels: LabelSet,
 ) -> CheckBasis:
-    record = read_record(reader, recorded, scorecard)
+    record = read_record(reader, recorded, scorecard, labels)
     return CheckBasis(
         run=record.started.run_id,
         scoring=None if recorded is None else recorded.number,

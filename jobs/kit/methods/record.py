@@ -15,6 +15,7 @@ import msgspec
 
 from runner.sent_requests import RequestExample, SentParameter, SentRequests
 from store.events import RecordedEvent, RunStarted, ScoringRecorded
+from store.labels.fold import LabelSet
 from store.read.course import Course, course
 from store.read.status import Status, run_started, scorings, stage_order, status
 from store.read.tasks import events
@@ -26,6 +27,8 @@ INTERVENTIONS: Final = (
     "comparison_decided",
 )
 """Kinds of events by which the course of a run can leave its plan."""
+
+NO_LABELS: Final = LabelSet(labels=(), adjudications=(), draws=())
 
 _PAGE: Final = 1000
 
@@ -44,6 +47,7 @@ class RunRecord:
     parameters: tuple[SentParameter, ...]
     scoring: ScoringRecorded | None  #: None: the run was not scored
     scorecard: Mapping[str, Any]  #: content of `scorecard.json`; empty: not scored
+    labels: LabelSet  #: of people who labelled the run's items
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -54,7 +58,10 @@ class RunRecord:
 
 
 def read_record(
-    reader: sqlite3.Connection, scoring: ScoringRecorded | None, scorecard: bytes
+    reader: sqlite3.Connection,
+    scoring: ScoringRecorded | None,
+    scorecard: bytes,
+    labels: LabelSet = NO_LABELS,
 ) -> RunRecord:
     """Read a run.
 
@@ -62,6 +69,7 @@ def read_record(
         reader: of the run's log, or of its beginning.
         scoring: the scoring of the scorecard.
         scorecard: content of `scorecard.json`, as it was recomputed; empty: none.
+        labels: of the run, or those that it shares with others.
     """
     requests = SentRequests(reader)
     return RunRecord(
@@ -75,6 +83,7 @@ def read_record(
         parameters=tuple(requests.parameters()),
         scoring=scoring,
         scorecard=msgspec.json.decode(scorecard) if scorecard else {},
+        labels=labels,
     )
 
 

@@ -486,7 +486,7 @@ class _Text:
         return f"{{{name_of('model', model, 'name')}}}"
 
     def _human(self) -> Iterator[str]:
-        yield from human_part(self._record)
+        yield from human_part(self._known)
 
     def _inputs_table(self) -> MethodsTable:
         names = [
@@ -565,7 +565,7 @@ class _Text:
             if self._known["cost:total"].has_value
             else "Not recorded in the log."
         )
-        human = " ".join(human_part(self._record))
+        human = " ".join(human_part(self._known))
         rows = (
             ("Tools, versions and dates", self._tool()),
             (

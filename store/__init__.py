@@ -16,8 +16,9 @@ For the code that jobs share, in addition:
 - `events`, `task`: what a log records
 - `labels.events`, `labels.fold`, `labels.folder`, `labels.writer`: labels of people
 - `tables`, `scoring`: rows of a log, and the verdicts of its scorings
-- `read.status`, `read.live`, `read.tasks`, `read.usage`: what a log reports about
-  its run
+- `time_travel`: earlier states of a log
+- `read.status`, `read.live`, `read.tasks`, `read.usage`, `read.course`: what a log
+  reports about its run
 - `clock`: the one clock
 - `nearest`: names like a misspelt one
 

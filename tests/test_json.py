@@ -113,6 +113,9 @@ CASES = (
     Case("compare killed --sequential avg_paper_score>=0.1", "interim-comparison"),
     Case("diff fresh 1 2", "difference"),
     Case("report fresh --scoring 1", "report"),
+    Case("methods fresh", "methods"),
+    Case("methods fresh --scoring 1 --format latex --out text.tex", "methods"),
+    Case("check quoted.md --bundle fresh", "manuscript", 6),
     Case("new mine.toml", "recipe"),
     Case("prepare paper-investigation check", "prepared"),
     Case("prepare property-extraction lint", "prepared"),
@@ -215,6 +218,12 @@ def _broken(folder: Path) -> None:
     (folder / "broken.bundle").write_bytes(data)
 
 
+def _quoted(folder: Path) -> None:
+    (folder / "quoted.md").write_text(
+        "<!--siftlog:count:tasks.failed-->9<!--/siftlog--> tasks failed"
+    )
+
+
 def _past(folder: Path) -> None:
     """Two runs, of which the later one lost a study."""
     for day, got in ((1, range(4)), (2, range(3))):
@@ -226,6 +235,7 @@ MADE: Mapping[str, Callable[[Path], None]] = {
     "group.toml": _group,
     "broken.bundle": _broken,
     "past": _past,
+    "quoted.md": _quoted,
 }
 """Files that are not recorded, and what makes them."""
 

@@ -13,7 +13,7 @@ from runner.cli import arguments, console
 from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print_text
 
 if TYPE_CHECKING:
-    from jobs.kit.methods.check import Verdict
+    from jobs.kit.methods.check import ManuscriptVerdict
     from jobs.kit.methods.manuscript import Manuscript
     from jobs.kit.methods.reading import CheckBasis
 
@@ -80,11 +80,11 @@ def check(
     manuscripts = {file: _read(file) for file in files}
     name = bundle_name or _named(manuscripts)
     console.relax_collector()
-    results: dict[Path, tuple[Verdict, int]] = {}
-    found: list[CheckBasis] = []
+    results: dict[Path, tuple[ManuscriptVerdict, int]] = {}
+    bases: list[CheckBasis] = []
 
     def compare(basis: CheckBasis) -> None:
-        found.append(basis)
+        bases.append(basis)
         for file, manuscript in manuscripts.items():
             verdict = check_manuscript(
                 manuscript,
@@ -107,7 +107,7 @@ def check(
             return CHECK_FAILED
     else:
         basis_of_run(resolve(runs_dir, name), scoring, labels_dir, compare)
-    (basis,) = found
+    (basis,) = bases
     for note in basis.notes:
         print_note(f"note: {note}.")
     for file, (verdict, unchecked) in results.items():
@@ -164,7 +164,12 @@ def _use_bundle(bundle: Path, compare: Any, time_limit_s: float) -> bool:  # noq
 
 
 def _print(
-    file: Path, basis: CheckBasis, verdict: Verdict, unchecked: int, *, as_json: bool
+    file: Path,
+    basis: CheckBasis,
+    verdict: ManuscriptVerdict,
+    unchecked: int,
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
         print_json(

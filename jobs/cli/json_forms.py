@@ -12,6 +12,7 @@ from jobs.kit.comparison.difference import PValue
 from jobs.kit.comparison.models import ComparisonOptions
 from jobs.kit.comparison.pairing import ItemGap, OutcomeCounts
 from jobs.kit.differences.difference import Cause
+from jobs.kit.methods.check import FaultKind
 from jobs.kit.run_matrix import MatrixRow
 from runner.cli.json_forms import JsonForm
 from runner.cli.json_runs import IntervalJson
@@ -507,6 +508,57 @@ class LabellingJson(TypedDict):
     total: int
 
 
+class MethodsValueJson(TypedDict):
+    """A value that a manuscript can quote."""
+
+    name: str
+    value: int | float | str | None  #: null: undefined or unknown
+    text: str  #: the value, rounded
+    unit: str  #: empty: none
+    rounding: str  #: the rule
+    n: int | None  #: denominator; null: no share of anything
+    model: str | None  #: null: of the whole run
+
+
+class MethodsJson(TypedDict):
+    """The methods text of a run."""
+
+    run: str
+    scoring: int | None  #: null: the run was not scored
+    seq: int  #: the last event that was read
+    format: Literal["markdown", "latex", "docx"]
+    text: str | None  #: null: of a file of Word
+    file: str | None
+    supplement: str | None  #: file of the prompts
+    values: list[MethodsValueJson]
+
+
+class ManuscriptFaultJson(TypedDict):
+    """A value in a manuscript that is not what the log gives."""
+
+    kind: FaultKind
+    line: int  #: from 1; in DOCX: number of the paragraph
+    column: int  #: from 1
+    name: str
+    written: str
+    expected: str  #: empty: unknown
+    detail: str
+    sentence: str
+
+
+class ManuscriptJson(TypedDict):
+    """The check of a manuscript."""
+
+    file: str
+    run: str
+    scoring: int | None  #: null: the run was not scored
+    sound: bool
+    checked: int
+    other_runs: int  #: values of other runs, which were not checked
+    not_checked: int  #: numbers without a mark in sentences that name a metric
+    faults: list[ManuscriptFaultJson]
+
+
 FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.comparison/4": JsonForm(("compare",), (ComparisonJson, ComparisonOptions)),
     "siftlog.interim-comparison/1": JsonForm(("compare",), (InterimComparisonJson,)),
@@ -522,6 +574,8 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.adjudication/1": JsonForm(("labels adjudicate",), (AdjudicationJson,)),
     "siftlog.recipe/1": JsonForm(("new",), (RecipeJson,)),
     "siftlog.report/1": JsonForm(("report",), (ReportJson,)),
+    "siftlog.manuscript/1": JsonForm(("check",), (ManuscriptJson,)),
+    "siftlog.methods/1": JsonForm(("methods",), (MethodsJson,)),
     "siftlog.matrix-preview/1": JsonForm(("run-all",), (MatrixPreviewJson,)),
     "siftlog.matrix/1": JsonForm(("run-all",), (MatrixJson,)),
 }

@@ -13,7 +13,7 @@ from runner.cli.console import DONE, print_json, print_note, print_raw, print_te
 
 if TYPE_CHECKING:
     from jobs.kit.methods.reading import MethodsSource
-    from jobs.kit.methods.references import Reference
+    from jobs.kit.methods.references import QuotedValue
 
 FORMS: Final = {".md": "markdown", ".tex": "latex", ".docx": "docx"}
 """Formats by the ending of a file."""
@@ -148,7 +148,7 @@ def _write(
         )
 
 
-def _values(known: list[Reference], form: str) -> str:
+def _values(known: list[QuotedValue], form: str) -> str:
     """Return all values, one a line, as a manuscript quotes them."""
     from jobs.kit.methods.markup import latex_value, markdown_value
 
@@ -160,11 +160,11 @@ def _values(known: list[Reference], form: str) -> str:
     ).replace(" %\n", " \\%\n" if form == "latex" else " %\n")
 
 
-def _value_json(reference: Reference) -> dict[str, Any]:
+def _value_json(reference: QuotedValue) -> dict[str, Any]:
     return {
         "name": reference.name,
         "value": reference.value if reference.has_value else None,
-        "shown": reference.shown,
+        "text": reference.text,
         "unit": reference.unit,
         "rounding": reference.rounding.value,
         "n": reference.n,

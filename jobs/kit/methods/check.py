@@ -14,8 +14,8 @@ from typing import Final, Literal, TypeAlias
 
 from jobs.kit.methods.manuscript import Manuscript, Mark, Source
 from jobs.kit.methods.references import (
-    Reference,
-    References,
+    QuotedValue,
+    QuotedValues,
     Rounding,
     siblings,
 )
@@ -52,7 +52,7 @@ class Fault:
     line: int
     column: int
     name: str
-    found: str  #: what stands there
+    written: str  #: what stands there
     expected: str  #: what should stand there; empty: unknown
     detail: str = ""  #: such as the model whose value it is
 
@@ -62,13 +62,13 @@ class Fault:
         expected = f", not {self.expected}" if self.expected else ""
         detail = f" ({self.detail})" if self.detail else ""
         return (
-            f"{self.name} is {self.found or 'empty'}{expected}: "
+            f"{self.name} is {self.written or 'empty'}{expected}: "
             f"{SENTENCES[self.kind]}{detail}."
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ManuscriptVerdict:
     """The result of a check."""
 
     checked: int
@@ -76,18 +76,18 @@ class Verdict:
     elsewhere: int  #: references of other runs, which were not checked
 
 
-Earlier: TypeAlias = Callable[[Source], References | None]
+Earlier: TypeAlias = Callable[[Source], QuotedValues | None]
 """Returns the values that a run had when a text was written; None: unknown."""
 
 
 def check_manuscript(
     manuscript: Manuscript,
-    known: References,
+    known: QuotedValues,
     run: str,
     *,
     earlier: Earlier = lambda _: None,
     any_precision: bool = False,
-) -> Verdict:
+) -> ManuscriptVerdict:
     """Compare a manuscript with a run.
 
     Args:
@@ -103,7 +103,7 @@ def check_manuscript(
         for mark in marks
         for fault in _faults(mark, known, earlier, any_precision=any_precision)
     ]
-    return Verdict(
+    return ManuscriptVerdict(
         checked=len(marks),
         faults=tuple(faults),
         elsewhere=len(manuscript.marks) - len(marks),
@@ -111,7 +111,7 @@ def check_manuscript(
 
 
 def _faults(
-    mark: Mark, known: References, earlier: Earlier, *, any_precision: bool
+    mark: Mark, known: QuotedValues, earlier: Earlier, *, any_precision: bool
 ) -> Iterator[Fault]:
     reference = known.get(mark.name)
     if mark.text is None:
@@ -122,7 +122,7 @@ def _faults(
     elif not _agree(mark.text, reference):
         kind, detail = _diagnosis(mark, reference, known, earlier)
         if not (any_precision and _is_exact(mark, reference)):
-            yield _fault(kind, mark, detail, reference.shown)
+            yield _fault(kind, mark, detail, reference.text)
 
 
 def _fault(kind: FaultKind, mark: Mark, detail: str = "", expected: str = "") -> Fault:
@@ -131,20 +131,20 @@ def _fault(kind: FaultKind, mark: Mark, detail: str = "", expected: str = "") ->
         line=mark.line,
         column=mark.column,
         name=mark.name,
-        found=mark.text or "",
+        written=mark.text or "",
         expected=expected,
         detail=detail,
     )
 
 
-def _agree(text: str, reference: Reference) -> bool:
+def _agree(text: str, reference: QuotedValue) -> bool:
     """Return whether a text shows a value as its rounding demands."""
-    shown = " ".join(reference.shown.split())
-    if text == shown:
+    printed = " ".join(reference.text.split())
+    if text == printed:
         return True
     if isinstance(reference.value, str) or reference.rounding is Rounding.DATE:
         return False
-    return canonical(text) == canonical(shown)
+    return canonical(text) == canonical(printed)
 
 
 _SIGNS: Final = str.maketrans({"\u2212": "-", "\u2013": "-", "·": ".", "\u2019": ","})
@@ -165,13 +165,13 @@ def canonical(text: str) -> str:
 
 
 def _diagnosis(
-    mark: Mark, reference: Reference, known: References, earlier: Earlier
+    mark: Mark, reference: QuotedValue, known: QuotedValues, earlier: Earlier
 ) -> tuple[FaultKind, str]:
     """Return what is wrong with a value, and details."""
     text = mark.text or ""
     then = earlier(mark.source) if mark.source is not None else None
     before = (then or {}).get(mark.name)
-    if before is not None and before.shown != reference.shown and _agree(text, before):
+    if before is not None and before.text != reference.text and _agree(text, before):
         return "stale", "the run was scored or continued since"
     if kind := _number_fault(text, reference):
         return kind, reference.rounding.value if kind == "rounding" else ""
@@ -181,19 +181,19 @@ def _diagnosis(
     return ("denominator" if reference.is_denominator else "digit"), ""
 
 
-def _number_fault(text: str, reference: Reference) -> FaultKind | None:
+def _number_fault(text: str, reference: QuotedValue) -> FaultKind | None:
     """Return whether a number is the value in another rounding or unit."""
-    shown, value = _decimal(text), reference.value
-    if shown is None or isinstance(value, str | None):
+    printed, value = _decimal(text), reference.value
+    if printed is None or isinstance(value, str | None):
         return None
     exact = Decimal(value)
     if reference.rounding is Rounding.PERCENT:
         exact *= 100
     if isinstance(value, int):
         return None
-    if _is_near(shown, exact):
+    if _is_near(printed, exact):
         return "rounding"
-    if _is_near(shown, exact * 100) or _is_near(shown, exact / 100):
+    if _is_near(printed, exact * 100) or _is_near(printed, exact / 100):
         return "unit"
     return None
 
@@ -206,27 +206,28 @@ def _decimal(text: str) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _is_near(shown: Decimal, exact: Decimal) -> bool:
-    """Return whether they differ by less than a unit of the last place that is shown.
+def _is_near(printed: Decimal, exact: Decimal) -> bool:
+    """Return whether they differ by less than a unit of the last place that is written.
 
     A single digit is near to too much to be taken for a rounded value.
     """
-    exponent = shown.as_tuple().exponent
-    if not isinstance(exponent, int) or not shown or len(shown.as_tuple().digits) < 2:  # noqa: PLR2004 - as said
-        return shown == exact
-    return abs(shown - exact) < Decimal(1).scaleb(exponent)
+    exponent = printed.as_tuple().exponent
+    has_digits = len(printed.as_tuple().digits) > 1
+    if not isinstance(exponent, int) or not printed or not has_digits:
+        return printed == exact
+    return abs(printed - exact) < Decimal(1).scaleb(exponent)
 
 
-def _is_exact(mark: Mark, reference: Reference) -> bool:
+def _is_exact(mark: Mark, reference: QuotedValue) -> bool:
     """Return whether a number is correctly rounded to the digits that it has.
 
     At least one of them must say something: 1 is no value for a recall of 0.917.
     """
-    shown, value = _decimal(mark.text or ""), reference.value
-    if shown is None or not isinstance(value, float):
+    printed, value = _decimal(mark.text or ""), reference.value
+    if printed is None or not isinstance(value, float):
         return False
     exact = Decimal(value) * (100 if reference.rounding is Rounding.PERCENT else 1)
-    exponent = shown.as_tuple().exponent
+    exponent = printed.as_tuple().exponent
     if not isinstance(exponent, int) or abs(exact) < Decimal(1).scaleb(exponent):
         return False
-    return abs(shown - exact) <= Decimal(1).scaleb(exponent) / 2
+    return abs(printed - exact) <= Decimal(1).scaleb(exponent) / 2

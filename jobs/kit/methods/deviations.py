@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from jobs.kit.methods.record import RunRecord
-from jobs.kit.methods.references import Reference, Rounding, Value, encoded
+from jobs.kit.methods.references import QuotedValue, Rounding, Value, encoded
 from store.events import (
     AttemptsAbandoned,
     CommandAccepted,
@@ -55,7 +55,7 @@ class Deviation:
 
     code: str
     template: str
-    references: tuple[Reference, ...]
+    references: tuple[QuotedValue, ...]
 
     @classmethod
     def of(cls, code: str, template: str, **values: Value) -> Deviation:
@@ -64,7 +64,7 @@ class Deviation:
             code=code,
             template=re.sub(r"\{(\w+)", rf"{{deviation:{code}.\1", template),
             references=tuple(
-                Reference(
+                QuotedValue(
                     name=f"deviation:{code}.{field}",
                     value=value,
                     rounding=_rounding(field, value),

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from defusedxml import ElementTree
 
+from jobs.kit.methods.blocks import Block, Bullets, Line, MethodsTable, Paragraph
 from jobs.kit.methods.manuscript import Manuscript, Mark, Source, source_in
-from jobs.kit.methods.references import Reference
-from jobs.kit.methods.text import Block, Bullets, Line, MethodsTable, Paragraph
+from jobs.kit.methods.references import QuotedValue
 from runner.errors import DatasetError, UsageError
 from store.document import Heading
 from store.printable import one_line
@@ -86,7 +86,7 @@ def _fill(paragraph: DocxParagraph, line: Line) -> None:
             _add_field(paragraph, piece)
 
 
-def _add_field(paragraph: DocxParagraph, reference: Reference) -> None:
+def _add_field(paragraph: DocxParagraph, reference: QuotedValue) -> None:
     from docx.oxml import OxmlElement  # noqa: PLC0415 - an extra
     from docx.oxml.ns import qn  # noqa: PLC0415 - an extra
 
@@ -101,7 +101,7 @@ def _add_field(paragraph: DocxParagraph, reference: Reference) -> None:
     instruction.text = f" ADDIN siftlog {reference.name} "
     paragraph.add_run()._r.append(instruction)  # noqa: SLF001 - as above
     mark("separate")
-    paragraph.add_run(reference.shown)
+    paragraph.add_run(reference.text)
     mark("end")
 
 

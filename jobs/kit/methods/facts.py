@@ -17,7 +17,7 @@ from jobs.kit.methods.deviations import deviations
 from jobs.kit.methods.human import label_references
 from jobs.kit.methods.record import RunRecord
 from jobs.kit.methods.references import (
-    Reference,
+    QuotedValue,
     Rounding,
     Value,
     by_name,
@@ -39,7 +39,7 @@ STATES: Final[Mapping[str, tuple[TaskState, ...]]] = {
 """States of tasks by the word of a text."""
 
 
-def references(record: RunRecord) -> dict[str, Reference]:
+def references(record: RunRecord) -> dict[str, QuotedValue]:
     """Return all references of a run by name."""
     return by_name(
         chain(
@@ -63,13 +63,15 @@ def references(record: RunRecord) -> dict[str, Reference]:
 
 def _count(
     name: str, value: int | None, unit: str, *, n: int | None = None, model: str = ""
-) -> Iterator[Reference]:
+) -> Iterator[QuotedValue]:
     """Yield a number, and its share of *n* as a percentage where it is one."""
     family = name.replace(model, "", 1) if model else ""
-    yield Reference(name=name, value=value, unit=unit, n=n, family=family, model=model)
+    yield QuotedValue(
+        name=name, value=value, unit=unit, n=n, family=family, model=model
+    )
     if n is not None:
         share = value / n if value is not None and n else None
-        yield Reference(
+        yield QuotedValue(
             name=f"{name}@share",
             value=share,
             rounding=Rounding.PERCENT,
@@ -86,13 +88,13 @@ def _text(
     rounding: Rounding = Rounding.EXACT,
     family: str = "",
     model: str = "",
-) -> Reference:
-    return Reference(
+) -> QuotedValue:
+    return QuotedValue(
         name=name, value=value, rounding=rounding, family=family, model=model
     )
 
 
-def _run(record: RunRecord) -> Iterator[Reference]:
+def _run(record: RunRecord) -> Iterator[QuotedValue]:
     started, scoring = record.started, record.scoring
     yield _text("run:id", started.run_id)
     yield _text("run:job", started.job)
@@ -118,10 +120,10 @@ def _run(record: RunRecord) -> Iterator[Reference]:
         yield _text("run:scoring_version", scoring.job_version)
 
 
-def _tasks(record: RunRecord) -> Iterator[Reference]:
+def _tasks(record: RunRecord) -> Iterator[QuotedValue]:
     tasks = record.status.tasks
     planned = tasks.planned
-    yield Reference(
+    yield QuotedValue(
         name="count:tasks.planned", value=planned, unit="tasks", is_denominator=True
     )
     for state in STATES:
@@ -140,7 +142,7 @@ def _tasks(record: RunRecord) -> Iterator[Reference]:
             yield from _count(name_of(kind, reason), n, "tasks")
 
 
-def _queues(record: RunRecord) -> Iterator[Reference]:
+def _queues(record: RunRecord) -> Iterator[QuotedValue]:
     """Tasks of each stage and model."""
     for queue in record.status.queues:
         planned = sum(queue.states.values())
@@ -149,7 +151,7 @@ def _queues(record: RunRecord) -> Iterator[Reference]:
             for word, states in STATES.items()
         }
         for word, n in counts.items():
-            yield Reference(
+            yield QuotedValue(
                 name=name_of("tasks", queue.stage, queue.model, word),
                 value=n,
                 unit="tasks",
@@ -159,7 +161,7 @@ def _queues(record: RunRecord) -> Iterator[Reference]:
             )
 
 
-def _requests(record: RunRecord) -> Iterator[Reference]:
+def _requests(record: RunRecord) -> Iterator[QuotedValue]:
     attempts = record.status.attempts
     stored = attempts.cached + attempts.reused
     sent = max(0, attempts.started - stored)
@@ -180,14 +182,14 @@ def _requests(record: RunRecord) -> Iterator[Reference]:
         yield from _count(name_of("error", error_class), n, "requests")
 
 
-def _replies(record: RunRecord) -> Iterator[Reference]:
+def _replies(record: RunRecord) -> Iterator[QuotedValue]:
     """Replies of each model by their faults."""
     for shares in record.status.replies:
         for word in (
             *("replies", "truncated", "refused", "filtered"),
             *("empty", "unparsed", "failed"),
         ):
-            yield Reference(
+            yield QuotedValue(
                 name=name_of("replies", shares.model, word),
                 value=getattr(shares, word),
                 unit="replies",
@@ -198,13 +200,13 @@ def _replies(record: RunRecord) -> Iterator[Reference]:
             )
 
 
-def _served(record: RunRecord) -> Iterator[Reference]:
+def _served(record: RunRecord) -> Iterator[QuotedValue]:
     for counted in record.status.served:
         for at, (name, n) in enumerate(counted.answers.items(), 1):
             served = name_of("served", counted.model, f"{counted.field}.{at}")
             family = f"served:{counted.field}"
             yield _text(served, name or "others", family=family, model=counted.model)
-            yield Reference(
+            yield QuotedValue(
                 name=f"{served}@replies",
                 value=n,
                 unit="replies",
@@ -213,7 +215,7 @@ def _served(record: RunRecord) -> Iterator[Reference]:
             )
 
 
-def _usage(record: RunRecord) -> Iterator[Reference]:
+def _usage(record: RunRecord) -> Iterator[QuotedValue]:
     state = record.status
     is_known = not state.imported
     for name, value in (
@@ -228,12 +230,12 @@ def _usage(record: RunRecord) -> Iterator[Reference]:
         "cost:budget": state.budget_usd,
     }
     for name, cost in costs.items():
-        yield Reference(
+        yield QuotedValue(
             name=name, value=cost, rounding=Rounding.DOLLARS, unit="US dollars"
         )
     for model in record.models:
         known = is_known and state.cost_usd is not None
-        yield Reference(
+        yield QuotedValue(
             name=name_of("cost", model, "total"),
             value=state.model_cost_usd.get(model, 0.0) if known else None,
             rounding=Rounding.DOLLARS,
@@ -255,14 +257,14 @@ def scoring_settings(record: RunRecord) -> Mapping[str, Any]:
     return {name: v for name, v in values.items() if "/" not in json.dumps(v)}
 
 
-def _settings(record: RunRecord) -> Iterator[Reference]:
+def _settings(record: RunRecord) -> Iterator[QuotedValue]:
     settings = scoring_settings(record)
     for name, value in settings.items():
         yield _text(name_of("setting-name", name), name)
         yield _text(name_of("setting", name), setting_text(value))
     level = settings.get("level")
     if isinstance(level, float):
-        yield Reference(name="setting:level@percent", value=100 * level, unit="%")
+        yield QuotedValue(name="setting:level@percent", value=100 * level, unit="%")
 
 
 def setting_text(value: object) -> str:
@@ -272,7 +274,7 @@ def setting_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _parameters(record: RunRecord) -> Iterator[Reference]:
+def _parameters(record: RunRecord) -> Iterator[QuotedValue]:
     seen: Counter[tuple[str, str, str]] = Counter()
     for sent in record.parameters:
         key = (sent.stage, sent.model, sent.name)
@@ -284,7 +286,7 @@ def _parameters(record: RunRecord) -> Iterator[Reference]:
         yield from _count(f"{name}@requests", sent.requests, "requests")
 
 
-def _inputs(record: RunRecord) -> Iterator[Reference]:
+def _inputs(record: RunRecord) -> Iterator[QuotedValue]:
     scoring = record.scoring
     inputs = record.started.inputs if scoring is None else scoring.inputs
     seen: Counter[str] = Counter()
@@ -304,7 +306,7 @@ def prompt_sha256(example: RequestExample) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _prompts(record: RunRecord) -> Iterator[Reference]:
+def _prompts(record: RunRecord) -> Iterator[QuotedValue]:
     yield from _count("count:prompts", len(record.prompts), "prompts")
     for at, example in enumerate(record.prompts[:MOST_PROMPTS], 1):
         name = f"prompt:{at}"
@@ -318,7 +320,7 @@ def metric_name(record: RunRecord, model: str, path: str, suffix: str = "") -> s
     return name_of("metric", record.started.job, model, path, suffix=suffix)
 
 
-def _metrics(record: RunRecord) -> Iterator[Reference]:
+def _metrics(record: RunRecord) -> Iterator[QuotedValue]:
     card = record.scorecard
     for what in ("missing", "stale"):
         if what in card:
@@ -330,10 +332,10 @@ def _metrics(record: RunRecord) -> Iterator[Reference]:
 
 def _metric(
     record: RunRecord, model: str, path: str, metric: Mapping[str, Any]
-) -> Iterator[Reference]:
+) -> Iterator[QuotedValue]:
     for suffix, key in (("", "value"), ("lo", "lo"), ("hi", "hi")):
         value = metric[key]
-        yield Reference(
+        yield QuotedValue(
             name=metric_name(record, model, path, suffix),
             value=value,
             rounding=Rounding.EXACT if isinstance(value, int) else Rounding.METRIC,
@@ -342,7 +344,7 @@ def _metric(
             model=model,
         )
     for suffix in ("n", "n_defined"):
-        yield Reference(
+        yield QuotedValue(
             name=metric_name(record, model, path, suffix),
             value=metric[suffix],
             family=f"metric:{path}@{suffix}",

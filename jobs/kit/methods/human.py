@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from jobs.kit.labels.people import FieldAgreement, field_agreement, rating_table
-from jobs.kit.methods.references import Reference, Rounding, name_of
+from jobs.kit.methods.references import QuotedValue, Rounding, name_of
 from store.labels.fold import LabelSet
 
 LEVEL: Final = 0.95
@@ -27,13 +27,16 @@ COEFFICIENTS: Final = {
 }
 """Coefficients by their name in `RaterAgreement`, in the words of a text."""
 
-_NOBODY: Final = (
+_WHOLE: Final = "item"
+"""Stands for the field of a label that is about the item itself."""
+
+_NO_LABELS: Final = (
     "No labels by people are recorded with this run. [To be completed by the authors: "
     "who checked which answers, and how disagreements were resolved]"
 )
 
 
-def label_references(labels: LabelSet) -> Iterator[Reference]:
+def label_references(labels: LabelSet) -> Iterator[QuotedValue]:
     """Yield the references of a run's labels; none where nobody labelled."""
     if not labels.current:
         return
@@ -50,10 +53,10 @@ def label_references(labels: LabelSet) -> Iterator[Reference]:
     yield _count("labels:adjudicated", adjudicated, "fields of items")
     yield _count("labels:disputed", len(labels.disputed()), "fields of items")
     for design, n in Counter(draw.event.design for draw in labels.draws).items():
-        yield Reference(name=name_of("draw-design", design), value=design)
+        yield QuotedValue(name=name_of("draw-design", design), value=design)
         yield _count(name_of("draw", design), n, "items")
     if len(labels.authors) > 1:
-        yield Reference(name="labels:level", value=100 * LEVEL, unit="%")
+        yield QuotedValue(name="labels:level", value=100 * LEVEL, unit="%")
         for agreement in _agreements(labels):
             yield from _agreement(agreement)
 
@@ -65,8 +68,8 @@ def _count(
     *,
     n: int | None = None,
     is_denominator: bool = False,
-) -> Reference:
-    return Reference(
+) -> QuotedValue:
+    return QuotedValue(
         name=name, value=value, unit=unit, n=n, is_denominator=is_denominator
     )
 
@@ -78,11 +81,11 @@ def _agreements(labels: LabelSet) -> Iterator[FieldAgreement]:
         yield field_agreement(field, table, level=LEVEL, replicates=REPLICATES)
 
 
-def _agreement(agreement: FieldAgreement) -> Iterator[Reference]:
+def _agreement(agreement: FieldAgreement) -> Iterator[QuotedValue]:
     field, people = agreement.field, agreement.people
     if not people.items:
         return
-    yield Reference(name=name_of("label-field", field), value=field or "item")
+    yield QuotedValue(name=name_of("label-field", field), value=field or _WHOLE)
     yield _count(
         name_of("agreement", field, "items"), people.items, "items", is_denominator=True
     )
@@ -91,7 +94,7 @@ def _agreement(agreement: FieldAgreement) -> Iterator[Reference]:
         if coefficient is None:
             continue
         for end in ("value", "lo", "hi"):
-            yield Reference(
+            yield QuotedValue(
                 name=name_of(
                     "agreement", field, key, suffix="" if end == "value" else end
                 ),
@@ -101,10 +104,10 @@ def _agreement(agreement: FieldAgreement) -> Iterator[Reference]:
             )
 
 
-def human_part(known: dict[str, Reference]) -> Iterator[str]:
+def human_part(known: dict[str, QuotedValue]) -> Iterator[str]:
     """Yield the sentences about the work of people, as templates."""
     if "labels:count" not in known:
-        yield _NOBODY
+        yield _NO_LABELS
         return
     yield (
         "{labels:people|person|people} gave {labels:count|label|labels} on "
@@ -128,7 +131,7 @@ def human_part(known: dict[str, Reference]) -> Iterator[str]:
         )
 
 
-def _agreement_part(field: str, known: dict[str, Reference]) -> Iterator[str]:
+def _agreement_part(field: str, known: dict[str, QuotedValue]) -> Iterator[str]:
     name = field.replace("label-field:", "agreement:", 1)
     values = [
         f"{words} {{{name}/{key}}} ({{labels:level}}% interval {{{name}/{key}@lo}} to "
@@ -136,8 +139,9 @@ def _agreement_part(field: str, known: dict[str, Reference]) -> Iterator[str]:
         for key, words in COEFFICIENTS.items()
         if f"{name}/{key}" in known and known[f"{name}/{key}"].has_value
     ]
+    where = "" if known[field].value == _WHOLE else f" ({{{field}}})"
     if values:
         yield (
-            f"On {{{name}/items|item|items}} with more than one label "
-            f"({{{field}}}): {', '.join(values)}."
+            f"On {{{name}/items|item|items}} with more than one label{where}: "
+            f"{', '.join(values)}."
         )

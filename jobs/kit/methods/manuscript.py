@@ -70,8 +70,7 @@ _UNSEEN: Final = re.compile(
 
 def read_manuscript(text: str, form: Form) -> Manuscript:
     """Return the references of a text, in their order."""
-    found = _in_latex(text) if form == "latex" else _in_markdown(text)
-    places = list(found)
+    places = list(_in_latex(text) if form == "latex" else _in_markdown(text))
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     sources = [(match.start(), _source(match)) for match in _SOURCE.finditer(text)]
     marks, rest, at = [], [], 0

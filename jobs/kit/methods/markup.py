@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, assert_never
 
-from jobs.kit.methods.references import Reference, encoded
-from jobs.kit.methods.text import Block, Bullets, Line, MethodsTable, Paragraph
+from jobs.kit.methods.blocks import Block, Bullets, Line, MethodsTable, Paragraph
+from jobs.kit.methods.references import QuotedValue, encoded
 from runner.table_rendering import escape_latex
 from store.document import Heading
 from store.printable import one_line
@@ -53,16 +53,16 @@ def latex(blocks: Iterable[Block], source: str) -> str:
     return "\n\n".join([head, *(_latex(block) for block in blocks)]) + "\n"
 
 
-def markdown_value(reference: Reference, blank: str = " ") -> str:
+def markdown_value(reference: QuotedValue, blank: str = " ") -> str:
     """Return a value with its name, for Markdown."""
     # in a value, an apostrophe stays one
-    shown = safe_markdown(reference.shown).replace("'", "\\'").replace(" ", blank)
-    return f"<!--siftlog:{reference.name}-->{shown}<!--/siftlog-->"
+    text = safe_markdown(reference.text).replace("'", "\\'").replace(" ", blank)
+    return f"<!--siftlog:{reference.name}-->{text}<!--/siftlog-->"
 
 
-def latex_value(reference: Reference) -> str:
+def latex_value(reference: QuotedValue) -> str:
     """Return a value with its name, for LaTeX."""
-    return f"\\{MACRO}{{{reference.name}}}{{{escape_latex(reference.shown)}}}"
+    return f"\\{MACRO}{{{reference.name}}}{{{escape_latex(reference.text)}}}"
 
 
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]#|~$^!\"@])")
@@ -78,7 +78,7 @@ def safe_markdown(text: str) -> str:
 
 
 def _pieces(
-    line: Line, text: Callable[[str], str], value: Callable[[Reference], str]
+    line: Line, text: Callable[[str], str], value: Callable[[QuotedValue], str]
 ) -> str:
     return "".join(
         text(piece) if isinstance(piece, str) else value(piece) for piece in line

@@ -13,7 +13,7 @@ from jobs.kit.methods.check import Earlier
 from jobs.kit.methods.facts import references
 from jobs.kit.methods.manuscript import Source
 from jobs.kit.methods.record import RunRecord, read_record, scoring_numbered
-from jobs.kit.methods.references import References
+from jobs.kit.methods.references import QuotedValues
 from jobs.kit.methods.text import Choice
 from jobs.kit.report.headline import main_paths
 from runner.bundle.manifest import LABELS, LOG, Manifest
@@ -115,7 +115,7 @@ class CheckBasis:
 
     run: str
     scoring: int | None
-    known: References
+    known: QuotedValues
     metric_words: frozenset[str]  #: names of metrics for readers, and the ends of paths
     earlier: Earlier
     notes: tuple[str, ...] = ()
@@ -204,7 +204,7 @@ def _metric_words(record: RunRecord) -> frozenset[str]:
 
 def _earlier(
     reader: sqlite3.Connection, log: Path, source: Source
-) -> References | None:
+) -> QuotedValues | None:
     """Return what a run's values were when a text was written; None: unknown.
 
     The scorecard of that time is the recorded one: it only explains a difference.

@@ -52,9 +52,9 @@ class RunRecord:
     @property
     def models(self) -> tuple[str, ...]:
         """Models of all roles that have tasks, those under test first."""
-        asked = {queue.model for queue in self.status.queues}
+        used = {queue.model for queue in self.status.queues}
         named = [name for names in self.started.models.values() for name in names]
-        return tuple(dict.fromkeys([m for m in named if m in asked]))
+        return tuple(dict.fromkeys([m for m in named if m in used]))
 
 
 def read_record(

@@ -37,7 +37,7 @@ class Rounding(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class QuotedValue:
     """A value of a run under a stable name."""
 
     name: str
@@ -50,9 +50,9 @@ class Reference:
     is_denominator: bool = False
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         """The value as the text shows it, without its unit."""
-        return _SHOWN[self.rounding](self.value) if self.has_value else UNDEFINED
+        return _RENDERED[self.rounding](self.value) if self.has_value else UNDEFINED
 
     @property
     def has_value(self) -> bool:
@@ -62,8 +62,8 @@ class Reference:
         )
 
 
-References: TypeAlias = Mapping[str, Reference]
-"""References by name."""
+QuotedValues: TypeAlias = Mapping[str, QuotedValue]
+"""Values by name."""
 
 
 def encoded(text: str, *, safe: str = "") -> str:
@@ -72,10 +72,10 @@ def encoded(text: str, *, safe: str = "") -> str:
     >>> encoded("openai/gpt-4o", safe="/"), encoded("50 %"), encoded("a--b")
     ('openai/gpt-4o', '50=20=25', 'a-=2Db')
     """
-    kept = safe.encode()
+    plain = safe.encode()
     pieces = [
         bytes([byte]).decode()
-        if _PLAIN.match(bytes([byte])) or byte in kept
+        if _PLAIN.match(bytes([byte])) or byte in plain
         else f"={byte:02X}"
         for byte in text.encode(errors="surrogatepass")
     ]
@@ -93,15 +93,15 @@ def name_of(kind: str, *parts: str, suffix: str = "") -> str:
     return f"{kind}:{'/'.join(words)}{f'@{suffix}' if suffix else ''}"
 
 
-def by_name(references: Iterable[Reference]) -> dict[str, Reference]:
+def by_name(references: Iterable[QuotedValue]) -> dict[str, QuotedValue]:
     """Return references by name; of two with one name, the first."""
-    named: dict[str, Reference] = {}
+    named: dict[str, QuotedValue] = {}
     for reference in references:
         named.setdefault(reference.name, reference)
     return named
 
 
-def siblings(references: References, reference: Reference) -> Iterator[Reference]:
+def siblings(references: QuotedValues, reference: QuotedValue) -> Iterator[QuotedValue]:
     """Yield the same value of the other models."""
     for other in references.values():
         is_same = reference.family and other.family == reference.family
@@ -146,7 +146,7 @@ def _hash(value: Value) -> str:
     return one_line(str(value))[:12]
 
 
-_SHOWN: Final = {
+_RENDERED: Final = {
     Rounding.EXACT: _exact,
     Rounding.METRIC: _metric,
     Rounding.PERCENT: _percent,

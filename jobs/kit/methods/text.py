@@ -1,55 +1,29 @@
-"""Writes the methods text of a run as blocks: paragraphs, lists and tables; pure.
-
-All words of a template are ours, and everything else in it is a reference, written as
-`{name}`: numbers, names of models, values of settings. A number may bring the words
-that follow it, in singular and plural: `{count:tasks.failed|task|tasks}`.
-"""
+"""Writes the methods text of a run as blocks; pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final
 
+from jobs.kit.methods.blocks import (
+    Block,
+    Bullets,
+    Line,
+    MethodsTable,
+    Paragraph,
+    filled,
+    joined,
+)
 from jobs.kit.methods.deviations import deviations
 from jobs.kit.methods.facts import MOST_PROMPTS, metric_name, references
 from jobs.kit.methods.human import human_part
 from jobs.kit.methods.record import RunRecord
-from jobs.kit.methods.references import Reference, References, name_of
+from jobs.kit.methods.references import name_of
 from runner.model_names import OFFLINE
 from runner.sent_requests import SentParameter
 from store.document import Heading
-
-Line: TypeAlias = tuple[str | Reference, ...]
-"""A text with its references."""
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """Sentences."""
-
-    line: Line
-
-
-@dataclass(frozen=True, slots=True)
-class Bullets:
-    """A list without numbers."""
-
-    lines: tuple[Line, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodsTable:
-    """A table of texts with references; the last column is the widest."""
-
-    caption: Line
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Line, ...], ...]
-
-
-Block: TypeAlias = Heading | Paragraph | Bullets | MethodsTable
 
 MOST_NAMED: Final = 5
 """Values of one kind that a sentence lists."""
@@ -84,8 +58,6 @@ _ORIGINS: Final[Mapping[str, str]] = {
 }
 """What a reply may report of its origin, by `ServedCount.field`."""
 
-_PLACE: Final = re.compile(r"\{([^{}|]+)(?:\|([^{}|]*)\|([^{}|]*))?\}")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -101,29 +73,6 @@ def methods_text(
 ) -> list[Block]:
     """Return the text of a run; *has_supplement*: its prompts are in a file."""
     return list(_Text(record, choice, has_supplement).blocks())
-
-
-def filled(template: str, known: References) -> Line:
-    """Return a template with its references.
-
-    Raises:
-        KeyError: the template names a reference that the run does not have.
-    """
-    pieces: list[str | Reference] = []
-    at = 0
-    for place in _PLACE.finditer(template):
-        reference = known[place[1]]
-        pieces += [template[at : place.start()], reference]
-        if place[2] is not None:
-            pieces.append(f" {place[2] if reference.value == 1 else place[3]}")
-        at = place.end()
-    return tuple(piece for piece in (*pieces, template[at:]) if piece != "")
-
-
-def joined(words: Iterable[str]) -> str:
-    """Join words as a sentence lists them: "a, b and c"."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 class _Text:
@@ -182,7 +131,7 @@ class _Text:
         started, ended = self._known["date:started"], self._known["date:ended"]
         if not ended.has_value:
             return "since {date:started}"
-        if started.shown == ended.shown:
+        if started.text == ended.text:
             return "on {date:started}"
         return "from {date:started} to {date:ended}"
 

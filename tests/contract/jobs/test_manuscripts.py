@@ -21,7 +21,7 @@ from jobs.kit.methods.facts import references
 from jobs.kit.methods.manuscript import Form, read_manuscript
 from jobs.kit.methods.markup import latex, markdown, source_line
 from jobs.kit.methods.record import RunRecord, read_record, scoring_numbered
-from jobs.kit.methods.references import Reference, References, Rounding, siblings
+from jobs.kit.methods.references import QuotedValue, QuotedValues, Rounding, siblings
 from jobs.kit.methods.text import Choice, methods_text
 from store.database import open_reader
 from store.read.tasks import parts
@@ -41,9 +41,9 @@ class Text:
     form: Form
     text: str
     run: str
-    known: References
+    known: QuotedValues
 
-    def places(self) -> list[tuple[int, int, Reference]]:
+    def places(self) -> list[tuple[int, int, QuotedValue]]:
         read = manuscript._in_latex if self.form == "latex" else manuscript._in_markdown
         return [(at, end, self.known[name]) for at, end, name, _ in read(self.text)]
 
@@ -75,11 +75,13 @@ def text_of(log: Path, form: Form) -> Text:
     )
 
 
-Change = Callable[[Reference, str, random.Random, References], str | None]
+Change = Callable[[QuotedValue, str, random.Random, QuotedValues], str | None]
 """Returns another text of a value; None: this value has no such change."""
 
 
-def _digit(_: Reference, shown: str, rng: random.Random, __: References) -> str | None:
+def _digit(
+    _: QuotedValue, shown: str, rng: random.Random, __: QuotedValues
+) -> str | None:
     places = [at for at, c in enumerate(shown) if c.isascii() and c.isdigit()]
     if not places:
         return None
@@ -89,7 +91,7 @@ def _digit(_: Reference, shown: str, rng: random.Random, __: References) -> str 
 
 
 def _rounding(
-    reference: Reference, shown: str, rng: random.Random, _: References
+    reference: QuotedValue, shown: str, rng: random.Random, _: QuotedValues
 ) -> str | None:
     is_rounded = reference.rounding in {
         Rounding.METRIC,
@@ -102,7 +104,7 @@ def _rounding(
 
 
 def _denominator(
-    reference: Reference, _: str, rng: random.Random, __: References
+    reference: QuotedValue, _: str, rng: random.Random, __: QuotedValues
 ) -> str | None:
     if not reference.is_denominator or not isinstance(reference.value, int):
         return None
@@ -110,9 +112,9 @@ def _denominator(
 
 
 def _model(
-    reference: Reference, shown: str, rng: random.Random, known: References
+    reference: QuotedValue, shown: str, rng: random.Random, known: QuotedValues
 ) -> str | None:
-    others = [other.shown for other in siblings(known, reference)]
+    others = [other.text for other in siblings(known, reference)]
     other = [text for text in others if text not in {shown, "n/a"}]
     return rng.choice(other) if other else None
 
@@ -137,7 +139,7 @@ def changes(text: Text, n: int, rng: random.Random) -> Iterator[tuple[str, Fault
         change, names = CHANGED[kind]
         # LaTeX has names of models escaped: only plain values are changed
         shown = text.text[start:end]
-        if shown != reference.shown:
+        if shown != reference.text:
             continue
         changed = change(reference, shown, rng, text.known)
         if changed is None or canonical(changed) == canonical(shown):
@@ -151,7 +153,7 @@ def changes(text: Text, n: int, rng: random.Random) -> Iterator[tuple[str, Fault
         column = start - text.text.rfind("\n", 0, start)
         assert (fault.line, fault.column) == (line, column)
         assert fault.name == reference.name
-        assert (fault.found, fault.expected) == (changed, reference.shown)
+        assert (fault.written, fault.expected) == (changed, reference.text)
         assert fault.kind in names, (kind, shown, fault)
         done += 1
         yield kind, fault

@@ -4,19 +4,19 @@ import pytest
 
 from jobs.kit.methods.check import canonical, check_manuscript
 from jobs.kit.methods.manuscript import Source, read_manuscript
-from jobs.kit.methods.references import Reference, Rounding, by_name
+from jobs.kit.methods.references import QuotedValue, Rounding, by_name
 
 METRIC = {"rounding": Rounding.METRIC, "family": "recall"}
 KNOWN = by_name(
     [
-        Reference(name="recall:a", value=0.91666, model="a", **METRIC),  # type: ignore[arg-type]
-        Reference(name="recall:b", value=0.75, model="b", **METRIC),  # type: ignore[arg-type]
-        Reference(name="recall:a@n", value=1234, model="a", is_denominator=True),
-        Reference(name="share", value=0.9714, rounding=Rounding.PERCENT, unit="%"),
-        Reference(name="count", value=12_345),
-        Reference(name="model:a", value="a", family="model", model="a"),
-        Reference(name="model:b", value="b", family="model", model="b"),
-        Reference(name="cost", value=3.456, rounding=Rounding.DOLLARS),
+        QuotedValue(name="recall:a", value=0.91666, model="a", **METRIC),  # type: ignore[arg-type]
+        QuotedValue(name="recall:b", value=0.75, model="b", **METRIC),  # type: ignore[arg-type]
+        QuotedValue(name="recall:a@n", value=1234, model="a", is_denominator=True),
+        QuotedValue(name="share", value=0.9714, rounding=Rounding.PERCENT, unit="%"),
+        QuotedValue(name="count", value=12_345),
+        QuotedValue(name="model:a", value="a", family="model", model="a"),
+        QuotedValue(name="model:b", value="b", family="model", model="b"),
+        QuotedValue(name="cost", value=3.456, rounding=Rounding.DOLLARS),
     ]
 )
 SOURCE = "<!--siftlog-source run=r scoring=1 seq=9-->\n"
@@ -90,9 +90,9 @@ def test_a_value_that_was_right_when_it_was_written_is_stale() -> None:
         "markdown",
     )
 
-    def earlier(source: Source) -> dict[str, Reference]:
+    def earlier(source: Source) -> dict[str, QuotedValue]:
         assert (source.scoring, source.seq) == (1, 9)
-        return by_name([Reference(name="count", value=7)])
+        return by_name([QuotedValue(name="count", value=7)])
 
     verdict = check_manuscript(read, KNOWN, "r", earlier=earlier)
     assert [fault.kind for fault in verdict.faults] == ["stale", "digit"]

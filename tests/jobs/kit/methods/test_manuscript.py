@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from jobs.kit.methods.blocks import Block, Bullets, MethodsTable, Paragraph
 from jobs.kit.methods.docx import read_docx, write_docx
 from jobs.kit.methods.manuscript import (
     Source,
@@ -19,8 +20,7 @@ from jobs.kit.methods.manuscript import (
     unchecked_numbers,
 )
 from jobs.kit.methods.markup import latex, markdown, source_line
-from jobs.kit.methods.references import Reference, name_of
-from jobs.kit.methods.text import Block, Bullets, MethodsTable, Paragraph
+from jobs.kit.methods.references import QuotedValue, name_of
 from store.document import Heading
 from tests.latex import assert_compiles
 
@@ -40,8 +40,8 @@ TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=40)).filter(
 )
 
 
-def _reference(text: str) -> Reference:
-    return Reference(name=name_of("model", text, "name"), value=text)
+def _reference(text: str) -> QuotedValue:
+    return QuotedValue(name=name_of("model", text, "name"), value=text)
 
 
 def _blocks(text: str) -> list[Block]:
@@ -59,7 +59,7 @@ def _blocks(text: str) -> list[Block]:
 
 
 def _seen(text: str) -> str:
-    return " ".join(_reference(text).shown.split())
+    return " ".join(_reference(text).text.split())
 
 
 @given(TEXTS)

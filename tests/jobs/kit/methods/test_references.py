@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.kit.methods.manuscript import _decoded
-from jobs.kit.methods.references import Reference, Rounding, encoded, name_of
+from jobs.kit.methods.references import QuotedValue, Rounding, encoded, name_of
 
 
 @given(st.text())
@@ -26,7 +26,7 @@ def test_only_a_model_keeps_its_slashes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "rounding", "shown"),
+    ("value", "rounding", "text"),
     [
         (1234, Rounding.EXACT, "1,234"),
         (95.0, Rounding.EXACT, "95"),
@@ -51,4 +51,4 @@ def test_only_a_model_keeps_its_slashes() -> None:
 def test_a_value_is_shown_by_its_rule(
     value: float | str | None, rounding: Rounding, shown: str
 ) -> None:
-    assert Reference(name="x", value=value, rounding=rounding).shown == shown
+    assert QuotedValue(name="x", value=value, rounding=rounding).text == shown

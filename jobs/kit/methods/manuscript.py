@@ -123,8 +123,8 @@ _Place: TypeAlias = tuple[int, int, str, str | None]
 
 def _in_markdown(text: str) -> Iterator[_Place]:
     openings = list(_OPENED.finditer(text))
-    ends = [match.start() for match in openings[1:]] + [len(text)]
-    for opening, next_start in zip(openings, ends, strict=True):
+    ends = [*(match.start() for match in openings[1:]), len(text)]
+    for opening, next_start in zip(openings, ends, strict=False):
         name = opening[1] or opening[2]
         closing = _CLOSED.search(text, opening.end())
         if closing is None or closing.start() > next_start or not name:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -93,6 +94,9 @@ def test_a_run_that_was_scored_anew_makes_values_stale(folder: Path) -> None:
     assert _do(folder, "check", path, "--scoring", 1).code == 0
 
 
+@pytest.mark.skipif(
+    "SIFTLOG_PROVE" not in os.environ, reason="slow; docs/methods-text.md does the same"
+)
 def test_a_bundle_is_verified_and_its_numbers_are_computed_again(
     folder: Path,
 ) -> None:

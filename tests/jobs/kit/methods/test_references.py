@@ -26,7 +26,7 @@ def test_only_a_model_keeps_its_slashes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "rounding", "text"),
+    ("value", "rounding", "expected"),
     [
         (1234, Rounding.EXACT, "1,234"),
         (95.0, Rounding.EXACT, "95"),
@@ -49,6 +49,6 @@ def test_only_a_model_keeps_its_slashes() -> None:
     ],
 )
 def test_a_value_is_shown_by_its_rule(
-    value: float | str | None, rounding: Rounding, shown: str
+    value: float | str | None, rounding: Rounding, expected: str
 ) -> None:
-    assert QuotedValue(name="x", value=value, rounding=rounding).text == shown
+    assert QuotedValue(name="x", value=value, rounding=rounding).text == expected

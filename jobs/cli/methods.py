@@ -161,6 +161,8 @@ def _values(known: list[QuotedValue], form: str) -> str:
 
 
 def _value_json(reference: QuotedValue) -> dict[str, Any]:
+    from jobs.kit.methods.references import model_text
+
     return {
         "name": reference.name,
         "value": reference.value if reference.has_value else None,
@@ -168,5 +170,5 @@ def _value_json(reference: QuotedValue) -> dict[str, Any]:
         "unit": reference.unit,
         "rounding": reference.rounding.value,
         "n": reference.n,
-        "model": reference.model or None,
+        "model": model_text(reference.model) or None,
     }

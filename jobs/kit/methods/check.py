@@ -17,6 +17,7 @@ from jobs.kit.methods.references import (
     QuotedValue,
     QuotedValues,
     Rounding,
+    model_text,
     siblings,
 )
 from store.nearest import nearest
@@ -177,7 +178,7 @@ def _diagnosis(
         return kind, reference.rounding.value if kind == "rounding" else ""
     for other in siblings(known, reference):
         if _agree(text, other):
-            return "model", f"of {other.model}"
+            return "model", f"of {model_text(other.model)}"
     return ("denominator" if reference.is_denominator else "digit"), ""
 
 

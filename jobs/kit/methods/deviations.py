@@ -15,7 +15,13 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from jobs.kit.methods.record import RunRecord
-from jobs.kit.methods.references import QuotedValue, Rounding, Value, encoded
+from jobs.kit.methods.references import (
+    QuotedValue,
+    Rounding,
+    Value,
+    encoded,
+    model_text,
+)
 from store.events import (
     AttemptsAbandoned,
     CommandAccepted,
@@ -257,7 +263,7 @@ def _refused_parameters(record: RunRecord) -> Iterator[Deviation]:
             f"parameter-{at}",
             f"The parameter {{name}} {rest}",
             name=refused.name,
-            model=refused.model,
+            model=model_text(refused.model),
             instead=refused.instead,
         )
 
@@ -269,7 +275,7 @@ def _mixed_origins(record: RunRecord) -> Iterator[Deviation]:
             f"mixed-{at}",
             "Replies of {model} did not all have the same origin: they report {n} "
             "different values of {field}.",
-            model=served.model,
+            model=model_text(served.model),
             n=len(served.answers),
             field=served.field,
         )

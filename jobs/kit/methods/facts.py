@@ -21,6 +21,7 @@ from jobs.kit.methods.references import (
     Rounding,
     Value,
     by_name,
+    model_text,
     name_of,
 )
 from runner.sent_requests import RequestExample
@@ -62,13 +63,10 @@ def references(record: RunRecord) -> dict[str, QuotedValue]:
 
 
 def _count(
-    name: str, value: int | None, unit: str, *, n: int | None = None, model: str = ""
+    name: str, value: int | None, unit: str, *, n: int | None = None
 ) -> Iterator[QuotedValue]:
     """Yield a number, and its share of *n* as a percentage where it is one."""
-    family = name.replace(model, "", 1) if model else ""
-    yield QuotedValue(
-        name=name, value=value, unit=unit, n=n, family=family, model=model
-    )
+    yield QuotedValue(name=name, value=value, unit=unit, n=n)
     if n is not None:
         share = value / n if value is not None and n else None
         yield QuotedValue(
@@ -77,8 +75,6 @@ def _count(
             rounding=Rounding.PERCENT,
             unit="%",
             n=n,
-            family=family and f"{family}@share",
-            model=model,
         )
 
 
@@ -112,7 +108,7 @@ def _run(record: RunRecord) -> Iterator[QuotedValue]:
     # a scorecard may have rows of several models together
     for model in dict.fromkeys((*record.models, *record.scorecard.get("models", ()))):
         name = name_of("model", model, "name")
-        yield _text(name, model, family="model", model=model)
+        yield _text(name, model_text(model), family="model", model=model)
     if scoring is not None:
         yield from _count("run:scoring", scoring.number, "")
         yield _text("run:scorecard", scoring.digest, Rounding.HASH)

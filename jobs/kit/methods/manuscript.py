@@ -61,7 +61,8 @@ _COMMENT: Final = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
 
 
 _UNSEEN: Final = re.compile(
-    r"<!--.*?-->|\\(?:begin|end|label|ref|cite\w*|usepackage|includegraphics)\b"
+    rf"<!--.*?-->|\\{MACRO}\s*\{{[^{{}}]*\}}|"
+    r"\\(?:begin|end|label|ref|cite\w*|usepackage|includegraphics)\b"
     r"(?:\[[^\]]*\])?(?:\{(?:[^{}]|\{[^{}]*\})*\})*",
     re.DOTALL,
 )

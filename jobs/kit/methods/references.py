@@ -7,12 +7,14 @@ of models, are written as `=XX` for each byte of UTF-8.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from pathlib import PurePath
 from typing import Final, TypeAlias
 
 from store.printable import one_line
@@ -83,13 +85,34 @@ def encoded(text: str, *, safe: str = "") -> str:
     return re.sub(r"(?<=-)-", "=2D", "".join(pieces))
 
 
+RECORDED: Final = "recorded:"
+"""Begins the name of a model whose replies were read from a file."""
+
+
+def model_text(model: str) -> str:
+    """Return the name of a model for readers, who need no place of a file."""
+    is_file = model.startswith(RECORDED)
+    return f"{RECORDED}{PurePath(model).name}" if is_file else model
+
+
+def _word(part: str) -> str:
+    """Return a part without the place of a file, which stays distinct by a hash."""
+    if not part.startswith(RECORDED):
+        return part
+    sha256 = hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()
+    return f"{RECORDED}{sha256[:8]}-{PurePath(part).name}"
+
+
 def name_of(kind: str, *parts: str, suffix: str = "") -> str:
     """Return a name such as `metric:JOB/MODEL/PATH@n`.
 
     Of the parts, only a name of a model keeps its slashes; it is never the last one.
     """
     last = len(parts) - 1
-    words = [encoded(p, safe="" if at == last else "/") for at, p in enumerate(parts)]
+    words = [
+        encoded(_word(part), safe="" if at == last else "/")
+        for at, part in enumerate(parts)
+    ]
     return f"{kind}:{'/'.join(words)}{f'@{suffix}' if suffix else ''}"
 
 

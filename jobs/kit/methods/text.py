@@ -20,7 +20,7 @@ from jobs.kit.methods.deviations import deviations
 from jobs.kit.methods.facts import MOST_PROMPTS, metric_name, references
 from jobs.kit.methods.human import human_part
 from jobs.kit.methods.record import RunRecord
-from jobs.kit.methods.references import name_of
+from jobs.kit.methods.references import RECORDED, name_of
 from runner.model_names import OFFLINE
 from runner.sent_requests import SentParameter
 from store.document import Heading
@@ -172,6 +172,9 @@ class _Text:
                     f"{name} is a rule-based baseline that siftlog runs itself, "
                     "without a language model."
                 )
+                continue
+            if model.startswith(RECORDED):
+                yield f"Answers of {name} were read from a file of recorded replies."
                 continue
             if self._record.status.imported:
                 yield f"The import names the model {name}."

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.kit.methods.manuscript import _decoded
-from jobs.kit.methods.references import QuotedValue, Rounding, encoded, name_of
+from jobs.kit.methods.references import (
+    QuotedValue,
+    Rounding,
+    encoded,
+    model_text,
+    name_of,
+)
 
 
 @given(st.text())
@@ -52,3 +58,12 @@ def test_a_value_is_shown_by_its_rule(
     value: float | str | None, rounding: Rounding, expected: str
 ) -> None:
     assert QuotedValue(name="x", value=value, rounding=rounding).text == expected
+
+
+def test_the_name_of_recorded_replies_says_no_place_and_stays_distinct() -> None:
+    models = [f"recorded:/home/{who}/run/replies.jsonl" for who in ("a", "b")]
+    names = [name_of("model", model, "name") for model in models]
+    assert len({*names}) == 2
+    assert not any("home" in name for name in names)
+    assert {model_text(model) for model in models} == {"recorded:replies.jsonl"}
+    assert model_text("openai/gpt-4o") == "openai/gpt-4o"

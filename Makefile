@@ -72,6 +72,7 @@ prove: $(READY) golden
 		tests/tui/test_attached.py tests/tui/test_run_screens.py \
 		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
 		tests/store/segments tests/thirdparty \
+		tests/contract/jobs/test_manuscripts.py tests/jobs/cli/test_methods.py \
 		tests/jobs/kit/metrics/test_significance.py tests/jobs/kit/metrics/test_coverage.py \
 		tests/jobs/evidence_retrieval/predictions/test_rankings.py \
 		tests/jobs/evidence_retrieval/test_queries_against_any.py

@@ -6,6 +6,7 @@ modules are internal and change without notice.
 For authors of jobs:
 
 - `job`: the base class `Job`, with its stages, tasks, answers, inputs and importers
+- `labelling`: what people can label in a run
 - `job_faults`: turns exceptions of a job's methods into values
 - `messages`: requests, replies and schemas
 - `prompts`: prompts as data
@@ -26,6 +27,9 @@ For the code that jobs share (commands, comparisons, reports), in addition:
 - `score.scoring`, `score.repeat`, `score.render`, `score.notable`: scoring a run again
   or as recorded, and the content of reports
 - `export`: the rows that an export writes
+- `sent_requests`: prompts and parameters of a run's requests
+- `bundle.manifest`, `bundle.verify`: a bundle that is verified, and read while it is
+- `model_names`: names of models
 - `estimate.estimate`: estimates of calls, tokens, cost and time
 - `matrix`: runs of one file
 - `run.early_stopping`: scores of an unfinished run, for a decision to stop it

@@ -354,6 +354,10 @@ class Job(ABC):
     prompts: PromptCatalog | None = None
     """The job's prompts, which a setting `prompts` may replace."""
 
+    review_step: Literal["", "selection", "data collection"] = ""
+    """The step of a systematic review that the job automates, by the name that PRISMA
+    2020 has for it. Empty: none in particular. `siftlog methods` names it."""
+
     prepare_runs: tuple[str, ...] = ()
     """Subcommands of `siftlog prepare JOB` that call models. Each is a run; the setting
     of the same name is its input file."""
@@ -368,6 +372,10 @@ class Job(ABC):
 
     importer: Importer | None = None
     """Imports answers of other tools. None: not supported."""
+
+    labelling: Any = None
+    """What people can label: a `runner.labelling.Labelling`. None: whether each reply
+    is correct."""
 
     explain_inputs: Callable[[AnySettings, tuple[str, ...]], Prepared] | None = None
     """Explains items of `prepare`'s input, before there is a data set: a function of

@@ -19,6 +19,9 @@ from store.task import TaskRow
 PAGE: Final = 1_000
 """Events read at a time."""
 
+_PARAMETERS: Final = ("temperature", "max_tokens", "dimensions", "top_n")
+"""Parameters that a stored request has beside those that the user set."""
+
 _CACHED_TEXTS: Final = 256
 """Number of decoded texts kept: consecutive requests are about the same paper."""
 
@@ -56,6 +59,17 @@ class RequestExample:
     request_sha256: str
     requests: int
     request: SentRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentParameter:
+    """A parameter that requests of a stage to a model have with one value."""
+
+    stage: str
+    model: str
+    name: str  #: field of the request, such as "temperature"
+    value: str  #: JSON
+    requests: int
 
 
 class SentRequests:
@@ -103,6 +117,27 @@ class SentRequests:
                     )
                 )
         return sorted(examples, key=lambda example: example.task)
+
+    def parameters(self) -> list[SentParameter]:
+        """Return the parameters of all requests, the most frequent value first.
+
+        A parameter that a request leaves out has no value. Texts, formats of replies
+        and headers are no parameters here.
+        """
+        counts: dict[tuple[str, str, str], Counter[str]] = {}
+        for row, seq, _ in self._sent():
+            facts = self._facts(seq)
+            values = {name: facts.get(name) for name in _PARAMETERS}
+            values |= facts.get("parameters") or {}
+            for name, value in values.items():
+                if value is not None and name != "headers":
+                    key = (row.stage, row.model, name)
+                    counts.setdefault(key, Counter())[json.dumps(value)] += 1
+        return [
+            SentParameter(stage=stage, model=model, name=name, value=value, requests=n)
+            for (stage, model, name), tally in sorted(counts.items())
+            for value, n in tally.most_common()
+        ]
 
     def _sent(self) -> Iterator[tuple[TaskRow, int, str]]:
         """Yield every started attempt: its task, the event and the request's hash."""

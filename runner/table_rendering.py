@@ -208,8 +208,8 @@ def _latex(table: PrintTable) -> Iterator[str]:
     packages = ["booktabs", "longtable"] if is_long else ["booktabs"]
     packages += ["graphicx", "siunitx"] if is_wide else ["siunitx"]
     yield f"% needs \\usepackage{{{','.join(packages)}}}"
-    caption_text = f"{_tex(table.title)}{'. ' if table.note else ''}{_tex(table.note)}"
-    caption = f"\\caption{{{caption_text}}}"
+    title, note = escape_latex(table.title), escape_latex(table.note)
+    caption = f"\\caption{{{title}{'. ' if note else ''}{note}}}"
     label = f"\\label{{tab:{_slug(table.title)}}}"
     if is_long:
         yield "\\begingroup\\footnotesize"
@@ -266,7 +266,9 @@ def _latex_column(
         case "text" | "key":
             texts = [_cell(cell, "text") for cell in cells]
             is_long = max(map(len, texts), default=0) > WRAPPED
-            return "p{5.5cm}" if is_long else "l", [_tex(text) for text in texts]
+            return "p{5.5cm}" if is_long else "l", [
+                escape_latex(text) for text in texts
+            ]
         case "interval" | "changes":
             return "c", [_latex_ends(cell, column.kind) for cell in cells]
         case "number" | "change":
@@ -280,21 +282,23 @@ def _latex_numbers(kind: Kind, cells: Sequence[PrintCell]) -> tuple[str, list[st
     if any(re.match(r"[+-]?\d.*e", text) for text in texts):
         # an S column needs one format for all numbers
         is_number = re.compile(r"[+-]?\d").match
-        return "r", [f"\\num{{{t}}}" if is_number(t) else _tex(t) for t in texts]
+        return "r", [
+            f"\\num{{{t}}}" if is_number(t) else escape_latex(t) for t in texts
+        ]
     whole = max((len(match[2]) for match in numbers), default=1)
     parts = max((len(match[3] or "") for match in numbers), default=0)
     sign = "+" if kind == "change" else "-" if any(e[1] for e in numbers) else ""
     layout = f"S[table-format={sign}{whole}.{parts}]"
     # braces keep siunitx from parsing text
     return layout, [
-        text if match is not None else f"{{{_tex(text)}}}"
+        text if match is not None else f"{{{escape_latex(text)}}}"
         for text, match in zip(texts, matches, strict=True)
     ]
 
 
 def _latex_ends(cell: PrintCell, kind: Kind) -> str:
     if not isinstance(cell, tuple) or None in cell:
-        return _tex(_cell(cell, kind))
+        return escape_latex(_cell(cell, kind))
     signed = kind == "changes"
     ends = (format_number(end, signed=signed, grouped=False) for end in cell)
     form = "\\num[print-implicit-plus]" if signed else "\\num"
@@ -308,7 +312,7 @@ def _latex_headings(columns: Sequence[PrintColumn]) -> Iterator[str]:
         for group, group_columns in groupby(columns, key=lambda column: column.group):
             size = len(list(group_columns))
             if group:
-                head = _tex(_cell(group, "text"))
+                head = escape_latex(_cell(group, "text"))
                 headings.append(f"\\multicolumn{{{size}}}{{c}}{{{head}}}")
                 rules.append(f"\\cmidrule(lr){{{at}-{at + size - 1}}}")
             else:
@@ -316,7 +320,7 @@ def _latex_headings(columns: Sequence[PrintColumn]) -> Iterator[str]:
             at += size
         yield f"{' & '.join(headings)} \\\\"
         yield " ".join(rules)
-    yield f"{' & '.join(f'{{{_tex(column.name)}}}' for column in columns)} \\\\"
+    yield f"{' & '.join(f'{{{escape_latex(column.name)}}}' for column in columns)} \\\\"
 
 
 _SPECIAL = {
@@ -331,7 +335,7 @@ _SPECIAL = {
 }
 
 
-def _tex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Escape text for LaTeX."""
     # after \\, a bracket or a star would be its argument
     guard = "{}" if text.startswith(("[", "*")) else ""

@@ -116,6 +116,16 @@ def test_exports_go_as_they_are_written(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.timeout(180)
+def test_manuscripts_are_checked_as_it_is_written(tmp_path: Path) -> None:
+    page = (ROOT / "docs/methods-text.md").read_text()
+    printed = follow(page, tmp_path)
+    (shown,) = blocks("text", page)
+    assert shown in printed
+    assert "exit code 6" in printed
+    assert printed.count(" 0 wrong") == 2
+
+
 def test_every_page_that_is_pointed_to_is_there() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     for page in pages:

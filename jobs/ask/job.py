@@ -28,6 +28,7 @@ class Ask(Job):
     Settings = AskSettings
     everyday = EVERYDAY
     stages = STAGES
+    review_step = "data collection"
     prompts = WORDING
 
     with_sample = staticmethod(with_sample)
@@ -48,6 +49,7 @@ class Ask(Job):
     score = Deferred("jobs.ask.score:score")
     describe = Deferred("jobs.ask.explain:describe")
     explain = Deferred("jobs.ask.explain:explain")
+    labelling = Deferred("jobs.ask.labelling:labelling")
     quotes = Deferred("jobs.ask.explain:quotes")
 
     def replicates(self, settings: AskSettings, /) -> int | None:

@@ -23,6 +23,7 @@ class PaperInvestigation(Job):
     everyday = EVERYDAY
     profiles = PROFILES
     stages = STAGES
+    review_step = "data collection"
     prompts = WORDING
 
     with_sample = staticmethod(with_sample)

@@ -41,6 +41,7 @@ class PropertyExtraction(Job):
     everyday = EVERYDAY
     profiles = PROFILES
     stages = STAGES
+    review_step = "data collection"
     prompts = WORDING
 
     with_sample = staticmethod(with_sample)

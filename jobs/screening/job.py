@@ -20,6 +20,7 @@ class Screening(Job):
     Settings = ScreeningSettings
     everyday = EVERYDAY
     stages = STAGES
+    review_step = "selection"
     prompts = WORDING
 
     with_sample = staticmethod(with_sample)
@@ -40,6 +41,7 @@ class Screening(Job):
     explain = Deferred("jobs.screening.explain:explain")
     explain_inputs = Deferred("jobs.screening.explain_inputs:explain_inputs")
     prepare = Deferred("jobs.screening.prepare:SUBCOMMANDS")
+    labelling = Deferred("jobs.screening.labelling:labelling")
     importer = Deferred("jobs.screening.importer:importer")
 
 

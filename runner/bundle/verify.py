@@ -24,6 +24,7 @@ from runner.bundle import archive
 from runner.bundle.archive import InvalidArchive
 from runner.bundle.manifest import (
     INPUTS,
+    LABELS,
     LOG,
     NAME,
     Manifest,
@@ -43,6 +44,7 @@ from runner.workload import fitting
 from store.database import open_reader
 from store.errors import StoreError
 from store.events import Input
+from store.labels.folder import label_logs, verify_labels
 from store.read.status import run_started, scorings
 from store.tables import head
 from store.verify import LogFault, VerifyReport, check_schema, verify
@@ -203,6 +205,7 @@ def check(
     within: Path | None = None,
     *,
     is_late: Callable[[], bool] = lambda: False,
+    use: Callable[[Path, Manifest], None] = lambda _folder, _manifest: None,
 ) -> BundleReport:
     """Unpack a bundle into a temporary folder, and recompute its scorecard.
 
@@ -211,6 +214,8 @@ def check(
         progress: receives one-line progress messages.
         within: parent of the temporary folder; None: the system's default.
         is_late: whether the time limit has passed.
+        use: called with the folder of a sound bundle, which has the log and the
+            recomputed scorecard, before it is deleted.
 
     Raises:
         RunnerError: it is of a later siftlog, there is no disk space to unpack it, or
@@ -222,7 +227,7 @@ def check(
             raise RunnerError(LATE)
         progress(line)
 
-    run = _Check(path, report_progress, within or Path(gettempdir()), is_late)
+    run = _Check(path, report_progress, within or Path(gettempdir()), is_late, use)
     try:
         run.all()
     except InvalidArchive as refused:
@@ -255,9 +260,11 @@ class _Check:
         progress: Callable[[str], None],
         within: Path,
         is_late: Callable[[], bool],
+        use: Callable[[Path, Manifest], None],
     ) -> None:
         self._path = path
         self._is_late = is_late
+        self._use = use
         self._progress = progress
         self._within = within
         self.manifest: Manifest | None = None
@@ -284,8 +291,12 @@ class _Check:
             self.faults += archive.unpack(opened, manifest, folder, self._progress)
             if (folder / LOG).exists():
                 self.faults += self._of_log(manifest, folder / LOG)
+            if not self.faults:
+                self.faults += self._of_labels(folder / LABELS)
             if self.is_sealed and not self.faults:
                 self.faults += self._of_scorecard(manifest, folder)
+            if self.is_sealed and not self.faults:
+                self._use(folder, manifest)
 
     def _read(self, opened: ZipFile) -> Manifest:
         content = archive.manifest_bytes(opened)
@@ -332,6 +343,20 @@ class _Check:
                 where=f"scoring {manifest.scoring}",
                 message="is another one in the log",
             )
+
+    def _of_labels(self, folder: Path) -> Iterator[LogFault]:
+        """Check the label logs."""
+        try:
+            for path in label_logs(folder):
+                check_schema(path)
+            reports = verify_labels(folder, self._progress)
+        except StoreError as error:
+            yield LogFault(what="file", where=LABELS, message=str(error))
+            return
+        for report in reports:
+            where = f"{LABELS}/{report.log.name}"
+            for problem in report.problems:
+                yield LogFault(what="labels", where=where, message=problem)
 
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
         """Check the stored scorecard, then the recomputed one."""

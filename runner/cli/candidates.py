@@ -133,6 +133,7 @@ def files(ctx: click.Context, word: str) -> Iterator[Candidate]:
 
 COMPLETERS: Final[Mapping[str, Complete]] = {
     "against": runs,
+    "bundle_name": runs,
     "compare words": runs,
     "embed_model": models,
     "explain words": items,

@@ -1,0 +1,224 @@
+"""Opens a run or a bundle and recomputes what its methods text says."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+
+from jobs.kit.methods.check import Earlier
+from jobs.kit.methods.facts import references
+from jobs.kit.methods.manuscript import Source
+from jobs.kit.methods.record import RunRecord, read_record, scoring_numbered
+from jobs.kit.methods.references import QuotedValues
+from jobs.kit.methods.text import Choice
+from jobs.kit.report.headline import main_paths
+from runner.bundle.manifest import LABELS, LOG, Manifest
+from runner.bundle.verify import REBUILT, BundleReport, check
+from runner.errors import RunnerError
+from runner.fingerprint import code_hash
+from runner.prompts import USUAL_PROFILE, written
+from runner.registry import job_of
+from runner.score.render import changes
+from runner.score.repeat import Rescorer, ScoringBasis, rescorer
+from store.database import open_reader
+from store.errors import StoreError
+from store.events import ScoringRecorded
+from store.labels.fold import LabelSet
+from store.labels.folder import read_labels
+from store.read.tasks import parts
+from store.runs import RunFolder
+from store.tables import visible_seq
+from store.time_travel import LogPrefix, moment_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodsSource:
+    """What the methods text of a run is made from."""
+
+    record: RunRecord
+    choice: Choice
+    seq: int  #: the log's last event
+    templates: str = ""  #: prompts of the job with their placeholders, as TOML
+
+
+def methods_source(
+    folder: RunFolder, number: int | None, labels_dir: Path | None
+) -> MethodsSource:
+    """Read a run, and replay a scoring of it.
+
+    Args:
+        folder: the run's folder.
+        number: number of the scoring; None: the newest, or none if there is none.
+        labels_dir: folder of labels; None: those of the run.
+
+    Raises:
+        UsageError: there is no such scoring.
+        RunnerError: the replay gives other numbers than the scoring.
+    """
+    labels = read_labels(labels_dir or folder.labels)
+    with open_reader(folder.log) as reader:
+        if number is None and scoring_numbered(reader, None) is None:
+            record = read_record(reader, None, b"", labels)
+            job = job_of(record.started)
+            choice = Choice(step=job.review_step)
+            return MethodsSource(record=record, choice=choice, seq=visible_seq(reader))
+    with rescorer(folder) as run:
+        recorded = run.recorded(number)
+        scoring = run.repeated(recorded)
+        if scoring.digest != recorded.digest:
+            raise RunnerError(
+                f"Scoring {recorded.number} of {folder.run_id} cannot be repeated: the "
+                "code or the inputs have changed since, and a replay gives other "
+                f"numbers; siftlog score {folder.run_id} makes a new scoring."
+            )
+        card = scoring.scorecard
+        choice = Choice(
+            step=run.job.review_step,
+            metrics=tuple(main_paths(card)),
+            changed=_changed(run, recorded, tuple(card.settings)),
+        )
+        record = read_record(run.reader, recorded, scoring.content, labels)
+        return MethodsSource(
+            record=record,
+            choice=choice,
+            seq=visible_seq(run.reader),
+            templates=_templates(run, recorded),
+        )
+
+
+def _changed(
+    run: Rescorer, recorded: ScoringRecorded, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the settings of a scoring that differ from the default."""
+    settings = run.placed(ScoringBasis.of(run.job, recorded))
+    return tuple(changes(run.job, settings, names))
+
+
+def _templates(run: Rescorer, recorded: ScoringRecorded) -> str:
+    """Return the prompts of a run, unless the job's code has changed since."""
+    catalog = run.job.prompts
+    if catalog is None or code_hash(run.job) != run.started.code_sha256:
+        return ""
+    settings = run.placed(ScoringBasis.of(run.job, recorded))
+    file = getattr(settings, "prompts", None)
+    profile = getattr(settings, "profile", USUAL_PROFILE)
+    return written(catalog, catalog.book(file, profile))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckBasis:
+    """What a manuscript is compared with."""
+
+    run: str
+    scoring: int | None
+    known: QuotedValues
+    metric_words: frozenset[str]  #: names of metrics for readers, and the ends of paths
+    earlier: Earlier
+    notes: tuple[str, ...] = ()
+
+
+def basis_of_run(
+    folder: RunFolder,
+    number: int | None,
+    labels_dir: Path | None,
+    use: Callable[[CheckBasis], None],
+) -> None:
+    """Replay a run and call *use* with its values.
+
+    Args:
+        folder: the run's folder.
+        number: number of the scoring; None: the newest, or none if there is none.
+        labels_dir: folder of labels; None: those of the run.
+        use: compares manuscripts.
+
+    Raises:
+        UsageError: there is no such scoring.
+    """
+    labels = read_labels(labels_dir or folder.labels)
+    with open_reader(folder.log) as reader:
+        if number is None and scoring_numbered(reader, None) is None:
+            use(_basis(reader, folder.log, None, b"", labels))
+            return
+    with rescorer(folder) as run:
+        recorded = run.recorded(number)
+        scoring = run.repeated(recorded)
+        notes: tuple[str, ...] = ()
+        if scoring.digest != recorded.digest:
+            sentence = (
+                f"scoring {recorded.number} of {folder.run_id}, repeated, gives other "
+                "numbers than it did, as the code or the inputs have changed since; "
+                "values are compared with these numbers"
+            )
+            notes = (sentence,)
+        basis = _basis(run.reader, folder.log, recorded, scoring.content, labels)
+        use(replace(basis, notes=notes))
+
+
+def basis_of_bundle(
+    path: Path,
+    use: Callable[[CheckBasis], None],
+    progress: Callable[[str], None],
+    is_late: Callable[[], bool],
+) -> BundleReport:
+    """Verify a bundle and call *use* with its values; not if the bundle has faults."""
+
+    def read(folder: Path, manifest: Manifest) -> None:
+        log = folder / LOG
+        with open_reader(log) as reader:
+            recorded = scoring_numbered(reader, manifest.scoring)
+            card, labels = folder / REBUILT, read_labels(folder / LABELS)
+            use(_basis(reader, log, recorded, card.read_bytes(), labels))
+
+    return check(path, progress, is_late=is_late, use=read)
+
+
+def _basis(
+    reader: sqlite3.Connection,
+    log: Path,
+    recorded: ScoringRecorded | None,
+    scorecard: bytes,
+    labels: LabelSet,
+) -> CheckBasis:
+    record = read_record(reader, recorded, scorecard, labels)
+    return CheckBasis(
+        run=record.started.run_id,
+        scoring=None if recorded is None else recorded.number,
+        known=references(record),
+        metric_words=_metric_words(record),
+        earlier=cache(partial(_earlier, reader, log)),
+    )
+
+
+def _metric_words(record: RunRecord) -> frozenset[str]:
+    return frozenset(
+        word
+        for scored in record.scorecard.get("models", {}).values()
+        for path, metric in scored["metrics"].items()
+        for word in (metric["name"], path, path.rpartition(".")[2])
+    )
+
+
+def _earlier(
+    reader: sqlite3.Connection, log: Path, source: Source
+) -> QuotedValues | None:
+    """Return what a run's values were when a text was written; None: unknown.
+
+    The scorecard of that time is the recorded one: it only explains a difference.
+    """
+    recorded = scoring_numbered(reader, source.scoring) if source.scoring else None
+    key = b"" if recorded is None else bytes.fromhex(recorded.digest)
+    card = parts(reader, [key]).get(key, b"") if key else b""
+    try:
+        with ExitStack() as opened:
+            before = reader
+            if source.seq < visible_seq(reader):
+                prefix = opened.enter_context(LogPrefix(log))
+                prefix.move_to(moment_of(reader, source.seq))
+                before = opened.enter_context(prefix.open_reader())
+            return references(read_record(before, recorded, card))
+    except StoreError:
+        return None  # it is a union, whose beginning cannot be read, or made up

@@ -323,17 +323,15 @@ class _Variation:
             2 * np.maximum(size, _TINY) * spread
         )
         excess = np.maximum(0.0, self.wobble - np.maximum(0.0, binomial))
-        return np.maximum(2.0, 1 / (1 / max(1, most) + excess))
+        return np.asarray(np.maximum(2.0, 1 / (1 / max(1, most) + excess)))
 
 
 def _value(strata: Sequence[_Weighed], weights: Sequence[Floats]) -> Floats:
     parts = [s.totals(weight) for s, weight in zip(strata, weights, strict=True)]
     above = np.sum([part.above for part in parts], axis=0)
     below = np.sum([part.below for part in parts], axis=0)
-    value: Floats = np.clip(
-        quotient(above, np.where(below > _TINY, below, 0.0)), 0.0, 1.0
-    )
-    return value
+    ratio = quotient(above, np.where(below > _TINY, below, 0.0))
+    return np.asarray(np.clip(ratio, 0.0, 1.0), dtype=np.float64)
 
 
 def _slopes(strata: Sequence[_Weighed]) -> list[Floats]:

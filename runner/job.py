@@ -369,6 +369,10 @@ class Job(ABC):
     importer: Importer | None = None
     """Imports answers of other tools. None: not supported."""
 
+    labelling: Any = None
+    """What people can label: a `runner.labelling.Labelling`. None: whether each reply
+    is correct."""
+
     explain_inputs: Callable[[AnySettings, tuple[str, ...]], Prepared] | None = None
     """Explains items of `prepare`'s input, before there is a data set: a function of
     settings and items. None: `siftlog explain JOB` loads the data."""

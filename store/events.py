@@ -1,4 +1,4 @@
-"""Defines the events of a run: frozen facts, named in the past tense.
+"""Defines the events of logs: frozen facts, named in the past tense.
 
 Two rules for events. An event says what *happened*, never what should happen. It
 carries every small fact that a fold needs (counts, durations, classes), so that no
@@ -24,6 +24,13 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from store.labels.events import (
+    Adjudicated,
+    ItemDrawn,
+    LabelRecorded,
+    LabelsStarted,
+    LabelWithdrawn,
+)
 from store.results import ComparisonDecided, Milestone, StoppingRule
 from store.served_by import ServedBy
 from store.slices import Shard
@@ -461,6 +468,11 @@ class ScoringRecorded(EventBase, frozen=True, kw_only=True):
     """The headline's value, by model; None: undefined."""
 
 
+LabelEvent: TypeAlias = (
+    LabelsStarted | ItemDrawn | LabelRecorded | LabelWithdrawn | Adjudicated
+)
+"""Events of label logs; no run's log has any."""
+
 Event: TypeAlias = (
     RunStarted
     | RunResumed
@@ -485,6 +497,7 @@ Event: TypeAlias = (
     | ScoringRecorded
     | ComparisonDecided
     | BatchEvent
+    | LabelEvent
 )
 
 

@@ -58,6 +58,7 @@ from store.fold_state import (
     RunState,
     bucket_of,
 )
+from store.labels.events import LabelEventBase
 from store.results import ComparisonDecided
 from store.served_by import charge_differs, served_keys
 from store.task import (
@@ -208,6 +209,7 @@ class Fold:
                 | ComparisonDecided()
                 | ParameterRefused()
                 | BatchEventBase()
+                | LabelEventBase()
             ):
                 pass  # found by their marks
             case _:

@@ -208,6 +208,11 @@ class RunFolder:
         return self.path / "scores"
 
     @property
+    def labels(self) -> Path:
+        """The label logs of people who labelled this run's items."""
+        return self.path / "labels"
+
+    @property
     def exports(self) -> Path:
         """Files made for other programs."""
         return self.path / "exports"

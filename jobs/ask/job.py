@@ -48,6 +48,7 @@ class Ask(Job):
     score = Deferred("jobs.ask.score:score")
     describe = Deferred("jobs.ask.explain:describe")
     explain = Deferred("jobs.ask.explain:explain")
+    labelling = Deferred("jobs.ask.labelling:labelling")
     quotes = Deferred("jobs.ask.explain:quotes")
 
     def replicates(self, settings: AskSettings, /) -> int | None:

@@ -40,6 +40,7 @@ class Screening(Job):
     explain = Deferred("jobs.screening.explain:explain")
     explain_inputs = Deferred("jobs.screening.explain_inputs:explain_inputs")
     prepare = Deferred("jobs.screening.prepare:SUBCOMMANDS")
+    labelling = Deferred("jobs.screening.labelling:labelling")
     importer = Deferred("jobs.screening.importer:importer")
 
 

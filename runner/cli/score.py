@@ -9,6 +9,7 @@ import asyncio
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,8 @@ from store.document import as_text, wide_table
 from store.nearest import did_you_mean
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from runner.job import Job
     from runner.score.scoring import Scoring
     from store.events import RecordedEvent, ScoringRecorded
@@ -46,6 +49,12 @@ if TYPE_CHECKING:
 @arguments.runs_dir
 @click.option("--no-record", is_flag=True, help="Write no file and record no event.")
 @arguments.at
+@click.option(
+    "--labels-from",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="With --gold labels: folder of label logs.  [default: RUN/labels]",
+)
 @arguments.strict
 @click.option(
     "--fail-under",
@@ -78,6 +87,7 @@ def score(
     sets: tuple[str, ...],
     runs_dir: Path,
     least: tuple[str, ...],
+    labels_from: Path | None,
     **parameters: Any,
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
@@ -85,6 +95,9 @@ def score(
     Give a setting of the job by its own flag; siftlog jobs JOB --all lists them. No
     model is called. For a live run, scores the finished part and records nothing. With
     --at, scores the answers of that moment under its settings and records nothing.
+
+    With --gold labels, the truth is what people labelled: adjudicated values, and
+    values on which all labels agree.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
@@ -116,17 +129,18 @@ def score(
             )
         run_scoring, values = _scored_back(job, folder, typed, moment_name)
     else:
-        run_scoring = asyncio.run(
-            scoring.score_run(
-                job,
-                folder,
-                scoring.effective_settings(job, folder, typed),
-                clock=run_steps.CLOCK,
-                record=not no_record,
-                report=not output.no_report,
-                figures=output.figures,
+        with _truth(job, folder, typed, labels_from, is_recorded=not no_record) as used:
+            run_scoring = asyncio.run(
+                scoring.score_run(
+                    job,
+                    folder,
+                    used,
+                    clock=run_steps.CLOCK,
+                    record=not no_record,
+                    report=not output.no_report,
+                    figures=output.figures,
+                )
             )
-        )
     for sentence in _remarks(run_scoring):
         print_note(sentence)
     card = run_scoring.scorecard
@@ -160,6 +174,37 @@ def score(
     for sentence in failed:
         print_note(f"siftlog: {sentence}")
     return CHECK_FAILED if failed else DONE
+
+
+FROM_LABELS = ["labels"]
+"""Value of --gold that means the labels of people instead of a file."""
+
+
+@contextmanager
+def _truth(
+    job: Job,
+    folder: RunFolder,
+    typed: dict[str, list[str]],
+    labels_from: Path | None,
+    *,
+    is_recorded: bool,
+) -> Iterator[BaseModel]:
+    """Return the settings of a scoring, with a truth from labels if it is wanted."""
+    from runner.score import scoring
+    from runner.score.label_gold import gold_settings
+
+    if typed.get("gold") != FROM_LABELS:
+        if labels_from is not None:
+            raise UsageError("--labels-from says where labels are: add --gold labels.")
+        yield scoring.effective_settings(job, folder, typed)
+        return
+    del typed["gold"]
+    settings = scoring.effective_settings(job, folder, typed)
+    with gold_settings(
+        job, folder, settings, labels=labels_from, is_recorded=is_recorded
+    ) as (used, gold):
+        print_note(f"{gold.sentence}.")
+        yield used
 
 
 def _show_scoring(

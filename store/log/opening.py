@@ -70,6 +70,7 @@ class OpenedLog:
     run_id: str
     config_sha256: bytes
     epoch: int
+    writer: bytes  #: id of this opening's writer; (writer, seq) identifies an event
     position: Position
     genesis: bytes | None  #: start of the chain; None: of a union, which is derived
 
@@ -128,13 +129,15 @@ def open_for_writing(
     run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
     conn.execute(SQL["begin"])
     (epoch,) = conn.execute(SQL["take_over"], (owner,)).fetchone()
-    conn.execute(SQL["insert_writer"], (epoch, os.urandom(16), now_us))
+    writer = os.urandom(16)
+    conn.execute(SQL["insert_writer"], (epoch, writer, now_us))
     conn.execute(SQL["commit"])
     first = genesis(run_id, config_sha256, created_us)
     return OpenedLog(
         run_id=run_id,
         config_sha256=config_sha256,
         epoch=epoch,
+        writer=writer,
         position=position,
         genesis=None if is_union(conn) else first,
     )

@@ -242,6 +242,11 @@ class SqliteLog:
         """Number of this opening of the log, from 1."""
         return self._opened.epoch
 
+    @property
+    def writer(self) -> str:
+        """Id of this opening's writer, in hex; with a seq it identifies an event."""
+        return self._opened.writer.hex()
+
     async def append(self, *entries: Entry | Event) -> int:
         """Record *entries* as one unit; return the last one's seq once durable."""
         durable: asyncio.Future[int] = asyncio.get_running_loop().create_future()

@@ -35,6 +35,13 @@ from store.events import (
     TasksReopened,
     batch_bytes,
 )
+from store.labels.events import (
+    Adjudicated,
+    ItemDrawn,
+    LabelRecorded,
+    LabelsStarted,
+    LabelWithdrawn,
+)
 from store.results import ComparisonDecided, StoppingRule
 from store.task import PlannedTask, manifest_bytes
 
@@ -214,6 +221,57 @@ ENTRIES: dict[str, list[Entry]] = {
                 name="max_tokens",
                 words="use max_completion_tokens instead",
                 instead="max_completion_tokens",
+            )
+        ),
+    ],
+    "log-1-labels": [
+        *FIRST,
+        Entry(event=LabelsStarted(author="ann", siftlog_version="1.0")),
+        Entry(
+            event=ItemDrawn(
+                author="ann",
+                item="one",
+                field="dose",
+                design="stratified",
+                probability=0.25,
+                stratum="exclude",
+                seed=7,
+                position=1,
+                expected=2.0,
+                population=8,
+                population_sha256="e" * 64,
+                score=0.5,
+                run="golden",
+            )
+        ),
+        Entry(
+            event=LabelRecorded(
+                author="ann",
+                item="one",
+                field="dose",
+                value="5 mg",
+                reason="table 2",
+                visible=["title", "text", "reply:m"],
+                run="golden",
+                run_task=1,
+                text_sha256="f" * 64,
+                draw="ab:26",
+                probability=0.25,
+                seconds=12.5,
+                source="labels.csv",
+            )
+        ),
+        Entry(event=LabelWithdrawn(author="ann", label="ab:27", reason="undone")),
+        Entry(
+            event=Adjudicated(
+                author="bo",
+                item="one",
+                field="dose",
+                value="5 mg",
+                reason="both read table 2",
+                considered=["ab:27", "cd:2"],
+                text_sha256="f" * 64,
+                run="golden",
             )
         ),
     ],

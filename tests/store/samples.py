@@ -38,6 +38,13 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
+from store.labels.events import (
+    Adjudicated,
+    ItemDrawn,
+    LabelRecorded,
+    LabelsStarted,
+    LabelWithdrawn,
+)
 from store.results import ComparisonDecided, StoppingRule
 from store.task import PlannedTask, TaskState, manifest_bytes
 
@@ -151,6 +158,24 @@ BATCHED: tuple[Event, ...] = (
     BatchCancelled(batch="k", by="operator"),
 )
 
+LABELLED: tuple[Event, ...] = (
+    LabelsStarted(author="ann", siftlog_version="1"),
+    ItemDrawn(
+        author="ann",
+        item="one",
+        design="random",
+        probability=0.25,
+        seed=1,
+        position=1,
+        expected=1.0,
+        population=4,
+        population_sha256="4" * 64,
+    ),
+    LabelRecorded(author="ann", item="one", value="yes", visible=["text"]),
+    LabelWithdrawn(author="ann", label="0:1"),
+    Adjudicated(author="ann", item="one", value="no", considered=["0:1"]),
+)
+
 #: What concerns no task: any of these may stand anywhere.
 ASIDE: tuple[Event, ...] = (
     RunResumed(code_sha256="2" * 64, settings="{}", unknown=1),
@@ -164,6 +189,7 @@ ASIDE: tuple[Event, ...] = (
     RunFinished(completed=1, failed=1, skipped=1),
     DECIDED,
     *BATCHED,
+    *LABELLED,
     LimitObserved(model="m-large", concurrency=8, in_flight=3, rpm=60.0),
     LimitObserved(model="m-small", concurrency=4, in_flight=0, tpm=1000.0),
     CommandAccepted(command="c1", kind="drain", author="someone", payload="{}"),

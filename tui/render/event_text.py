@@ -42,6 +42,14 @@ from store.events import (
     fields_of,
 )
 from store.json_text import readable
+from store.labels.events import (
+    Adjudicated,
+    ItemDrawn,
+    LabelEventBase,
+    LabelRecorded,
+    LabelsStarted,
+    LabelWithdrawn,
+)
 from store.results import ComparisonDecided
 from tui.render.format import (
     UNKNOWN,
@@ -155,6 +163,8 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
             )
         case BatchEventBase():
             return _batch(event)
+        case LabelEventBase():
+            return _label(event)
         case UnknownEvent():
             facts = event.facts.decode(errors="replace")
             return f"version {event.version} is not known to this siftlog: {facts}"
@@ -177,6 +187,24 @@ def _batch(event: BatchEventBase) -> str:
         case _:
             summary = ""
     return _joined(f"batch {event.batch}: {summary}", getattr(event, "why", None) or "")
+
+
+def _label(event: LabelEventBase) -> str:
+    """Describe an event of a label log."""
+    match event:
+        case LabelsStarted():
+            summary = f"label log, siftlog {event.siftlog_version}"
+        case ItemDrawn():
+            summary = f"{event.item} drawn: {event.design}, p {event.probability:.3g}"
+        case LabelRecorded() | Adjudicated():
+            about = " ".join(filter(None, (event.item, event.field)))
+            verb = "adjudicated" if isinstance(event, Adjudicated) else "labelled"
+            summary = f"{about} {verb} {event.value}"
+        case LabelWithdrawn():
+            summary = f"{event.label} withdrawn"
+        case _:
+            summary = ""
+    return _joined(summary, f"by {event.author}", getattr(event, "reason", ""))
 
 
 def _answered(event: AttemptAnswered) -> str:

@@ -26,6 +26,7 @@ from runner.score.repeat import ScoringBasis
 from runner.score.scoring import Scoring
 from runner.scorecard import Booking, Comparable, Verdict
 from store.events import Input
+from store.labels.folder import is_label_gold
 from store.scoring import StoredVerdict, all_verdicts, write_verdicts
 
 
@@ -34,6 +35,7 @@ class CauseKind(enum.StrEnum):
 
     ITEMS = "items"  #: answers that came, went or were asked again
     INPUT = "input"  #: a file or folder, such as the gold
+    LABEL = "label"  #: a file of truth that was made from labels of people
     SETTING = "setting"
     PARSER = "parser"  #: other code read something else from the replies
     SCORER = "scorer"  #: other code judged what was read otherwise
@@ -120,7 +122,7 @@ def _changes(
         at = replace(_set(at, after, name), inputs=(*others, *new))
         yield (
             Cause(
-                kind=CauseKind.INPUT,
+                kind=CauseKind.LABEL if _are_labels(old, new) else CauseKind.INPUT,
                 name=name,
                 before=_input_words(old),
                 after=_input_words(new),
@@ -140,6 +142,13 @@ def _changes(
             ),
             at,
         )
+
+
+def _are_labels(*sides: Sequence[Input]) -> bool:
+    """Return whether an input of either side was made from labels of people."""
+    return any(
+        is_label_gold(Path(input_file.path)) for side in sides for input_file in side
+    )
 
 
 def _of(basis: ScoringBasis, name: str) -> tuple[Input, ...]:

@@ -1,0 +1,1 @@
+"""What is made of labels: sessions, draws, gold values and agreement."""

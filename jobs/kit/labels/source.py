@@ -1,0 +1,121 @@
+"""Opens what can be labelled in a run: its items, their fields, and the replies.
+
+with label_source(folder) as source:
+for key in source.items:
+print(source.item(key).title)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from jobs.kit.labels.reply_labelling import ReplyLabelling
+from runner.job import Answers, Dataset, Job
+from runner.job_faults import calling
+from runner.labelling import LabelField, LabelItem, Labelling, ModelLabel
+from runner.registry import job_of
+from runner.score import scoring
+from store.database import open_reader
+from store.labels.fold import ItemField
+from store.read.status import run_started
+from store.runs import RunFolder
+from store.tables import visible_seq
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelSource:
+    """A run's items as people label them; its data is loaded."""
+
+    run: str  #: id
+    job: Job
+    labelling: Labelling
+    dataset: Dataset = field(repr=False)
+    answers: Answers = field(repr=False)
+
+    @cached_property
+    def fields(self) -> tuple[LabelField, ...]:
+        """The fields of the items."""
+        with calling(self.job, "labelling"):
+            return self.labelling.fields(self.dataset)
+
+    @cached_property
+    def items(self) -> tuple[str, ...]:
+        """The keys of all items, in the order of the plan."""
+        with calling(self.job, "labelling"):
+            return tuple(self.labelling.items(self.dataset))
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.items)
+
+    def item(self, key: str) -> LabelItem:
+        """An item; raise `KeyError` if the run has none of that key."""
+        if key not in self._known:
+            raise KeyError(key)
+        with calling(self.job, "labelling"):
+            return self.labelling.item(self.dataset, key)
+
+    def field(self, name: str) -> LabelField:
+        """A field; raise `KeyError` if there is none of that name."""
+        return {one.name: one for one in self.fields}[name]
+
+    def fields_of(self, key: str) -> tuple[LabelField, ...]:
+        """The fields that are labelled for an item."""
+        return tuple(
+            one for one in self.fields if self.labelling.applies(self.dataset, key, one)
+        )
+
+    def questions(self, keys: Iterable[str]) -> Iterator[ItemField]:
+        """What is asked about items, in the order of the keys."""
+        for key in keys:
+            for one in self.fields_of(key):
+                yield ItemField(key, one.name)
+
+    @cached_property
+    def replies(self) -> Mapping[ItemField, Sequence[ModelLabel]]:
+        """What the models replied; the answers are read when it is first used."""
+        by_field: dict[ItemField, list[ModelLabel]] = {}
+        with calling(self.job, "labelling"):
+            for reply in self.labelling.replies(self.dataset, self.answers):
+                about = ItemField(reply.item, reply.field)
+                by_field.setdefault(about, []).append(reply)
+        return by_field
+
+    def text_hashes(self, keys: Iterable[str]) -> dict[str, str]:
+        """SHA-256 of the present texts of items, by key; unknown keys are left out."""
+        known = self._known
+        return {key: self.item(key).sha256 for key in keys if key in known}
+
+
+@contextmanager
+def label_source(
+    folder: RunFolder, typed: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[LabelSource]:
+    """Load the data of a run and open its answers as of now.
+
+    Args:
+        folder: of the run.
+        typed: settings of the job that differ from the run's.
+
+    Raises:
+        DatasetError: an input file is missing or invalid.
+        StoreError: the log cannot be read.
+    """
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        job = job_of(first)
+        settings = scoring.effective_settings(job, folder, typed or {})
+        with calling(job, "load"):
+            dataset = job.load(settings)
+        models = tuple(first.models["subject"])
+        yield LabelSource(
+            run=folder.run_id,
+            job=job,
+            labelling=job.labelling
+            or ReplyLabelling(job, dataset, models, first.replicates),
+            dataset=dataset,
+            answers=scoring.answers(reader, first, visible_seq(reader)),
+        )

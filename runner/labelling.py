@@ -1,0 +1,120 @@
+"""Declares what people can label in a run: the part `labelling` of a job.
+
+A job says which fields its items have, which values are allowed, what a person reads,
+and what the models replied. A job whose truth is a value per field also turns gold
+values into the file that one of its settings reads. All methods are pure.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from runner.job import Answers, Dataset, QuotedPassage
+from store.labels.fold import text_hash
+
+COMMAND_KEYS: Final = frozenset("zsrq/?")
+"""Keys of the front ends (undo, skip, reveal, quit, note, help): no choice has one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelChoice:
+    """An allowed value of a field."""
+
+    value: str
+    key: str  #: one character, unique in its field, that gives this answer
+    is_gold: bool = True  #: False: it decides nothing, such as "unclear"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelField:
+    """What is labelled of an item."""
+
+    name: str  #: "": the item itself
+    question: str
+    choices: tuple[LabelChoice, ...] = ()
+    is_open: bool = False  #: any text is a value too, which is typed
+
+    def choice(self, key: str) -> LabelChoice | None:
+        """The choice that a key gives; None: there is none."""
+        return next((one for one in self.choices if one.key == key), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelItem:
+    """What a person reads of an item."""
+
+    key: str
+    title: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Hash of what a person reads of it, in hex, as labels refer to it."""
+        return text_hash(f"{self.title}\n\n{self.text}" if self.title else self.text)
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """The parts that it has, as `LabelRecorded.visible` lists them."""
+        parts = (("title", self.title), ("text", self.text))
+        return tuple(name for name, content in parts if content.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLabel:
+    """What one replicate of a model replied about a field of an item."""
+
+    item: str
+    field: str
+    model: str
+    replicate: int
+    value: str | None  #: None: the reply has no value that could be read
+    reason: str = ""
+    probability: float | None = None  #: of the value, as stated by the model, 0 to 1
+    quotes: tuple[QuotedPassage, ...] = ()
+    task: int | None = None
+
+
+class Labelling(ABC):
+    """The part `labelling` of a job."""
+
+    gold_setting: str = ""
+    """Setting of the job that names its file of truth; "": labels are no truth."""
+
+    needs_reply: bool = False
+    """Whether a label is about a reply, which is then visible while labelling."""
+
+    @abstractmethod
+    def fields(self, dataset: Dataset) -> tuple[LabelField, ...]:
+        """The fields of every item, in the order in which they are labelled."""
+
+    @abstractmethod
+    def items(self, dataset: Dataset) -> Iterator[str]:
+        """The keys of the items, in the order of the plan."""
+
+    @abstractmethod
+    def item(self, dataset: Dataset, key: str) -> LabelItem:
+        """An item; raise `KeyError` if the data has none of that key."""
+
+    @abstractmethod
+    def replies(self, dataset: Dataset, answers: Answers) -> Iterator[ModelLabel]:
+        """What the models replied, read in one pass over the answers."""
+
+    def applies(self, dataset: Dataset, key: str, field: LabelField) -> bool:
+        """Whether a field is labelled for an item; by default every field is."""
+        del dataset, key, field
+        return True
+
+    def gold_rows(
+        self, dataset: Dataset, gold: Mapping[str, Mapping[str, str]]
+    ) -> Iterator[Mapping[str, str]]:
+        """The rows of the file that the setting `gold_setting` reads, as a CSV.
+
+        Args:
+            dataset: data loaded without such a file.
+            gold: value by field, by item; only items that the data has.
+        """
+        del dataset, gold
+        return iter(())

@@ -134,6 +134,7 @@ CASES = (
     Case("labels export people", "label"),
     Case("labels agreement people", "label-agreement"),
     Case("labels adjudicate people PMC0000001 --value correct", "adjudication"),
+    Case("estimate-quality screened", "label-quality"),
     Case("history review-benchmark --runs-dir past", "history"),
     Case("history review-benchmark --runs-dir past --against last", "history", 6),
     Case("prepare review-benchmark extract {extract}", "launch done", 6),
@@ -262,6 +263,12 @@ def _people(folder: Path) -> None:
     asyncio.run(record())
 
 
+def _screened(folder: Path) -> None:
+    """A run whose items people may label."""
+    words = ("--run-id=screened", "--limit=12", "--boot-b=20", "--no-report")
+    siftlog("run", "screening", *words, cwd=folder)
+
+
 MADE: Mapping[str, Callable[[Path], None]] = {
     "group.toml": _group,
     "broken.bundle": _broken,
@@ -269,6 +276,7 @@ MADE: Mapping[str, Callable[[Path], None]] = {
     "quoted.md": _quoted,
     "labels.csv": _labels,
     "people": _people,
+    "screened": _screened,
 }
 """Files that are not recorded, and what makes them."""
 

@@ -136,7 +136,10 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Run": ("run-all", "estimate", "prepare", "prompts", "import"),
     "Look": ("tasks", "events", "explain", "history", "serve"),
-    "Score": ("scores", "diff", "label", "labels", "methods", "check"),
+    "Score": (
+        *("scores", "diff", "label", "labels", "estimate-quality"),
+        *("methods", "check"),
+    ),
     "Control": (
         *("pause", "drain", "cancel", "retry"),
         *("limits", "budget", "commands"),

@@ -1,0 +1,390 @@
+"""Estimates rates from a few human labels and a judgement of every item.
+
+A judge, such as a model, has a prediction for each of N items; people labelled n of
+them, drawn with known probabilities. Reading the predictions as if they were the truth
+gives a narrow interval around the wrong value. Prediction-powered inference uses them
+only to explain a part of the variation between labels, so that the estimate stays
+right however biased the judge is, and narrow where it is good (PPI++: Angelopoulos,
+Duchi and Zrnic, "PPI++: Efficient prediction-powered inference", 2023; the difference
+estimator of survey sampling: Särndal, Swensson and Wretman, 1992, chapter 6).
+
+A metric is a ratio of two means, a / b, both linear in the truth: precision has
+a = truth * verdict and b = verdict. With predictions in place of the truth the same
+terms are known for every item. For a stratum h with weights w (1 / probability):
+
+    A = sum over h of N_h / N * (mean_w(a) + lambda_h (mean_all(a') - mean_w(a')))
+    B likewise, and the estimate is A / B
+
+lambda_h is the slope of the label's residual z = a - (A / B) b on the predicted one:
+the weight with the least variance. 0 ignores the judge; a useless judge gets it.
+
+Variance: of z - lambda z', within strata, with the factor 1 - probability for a finite
+population (the labelled items belong to it). The interval is Wilson's at the effective
+number of labels n_eff = p (1 - p) / variance, with a t quantile. Three corrections
+keep its coverage with 100 labels, `design/estimates-from-labels.md` has the figures:
+
+unseen     A tenth of a label more, on which the judge is right as often as wrong,
+           counts in the variance; else a judge without a visible error would be exact.
+kurtosis   A variance that rests on a few large residuals is itself uncertain. Its
+           degrees of freedom are Satterthwaite's, after taking off the kurtosis of a
+           binomial count, for which Wilson's form already allows.
+fallback   Where the interval would be more than 5 % wider than that of labels alone,
+           labels alone are used.
+
+What it takes: drawn items are labelled whatever the label is, and labels are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from jobs.kit.metrics.columns import Floats, quotient
+
+UNSEEN: Final = 0.1
+"""Labels that the variance counts beside those at hand, half of them misjudged."""
+
+MOST_WIDER: Final = 1.05
+"""An interval wider than this, in widths of labels alone, is replaced by the latter."""
+
+LEAST_LABELS: Final = 2
+"""Labels of a stratum without which its variance is unknown."""
+
+MOST_WEIGHT: Final = 2.0
+"""Largest lambda. Above 1 it stretches predictions that are too close to the mean."""
+
+_POOLED: Final = 10.0
+"""Labels that the slope of all strata weighs in the slope of each one."""
+
+_TINY: Final = 1e-12
+
+
+class Terms(NamedTuple):
+    """Numerator and denominator of a metric: a row an item, or their means."""
+
+    above: Floats
+    below: Floats
+
+
+TermsOf: TypeAlias = Callable[[Floats, Floats], Terms]
+"""The terms of items, from the truth (or a prediction of it) and a model's verdict."""
+
+
+def _prevalence(truth: Floats, verdict: Floats) -> Terms:
+    return Terms(truth, np.ones_like(truth + verdict))
+
+
+def _accuracy(truth: Floats, verdict: Floats) -> Terms:
+    right = truth * verdict + (1 - truth) * (1 - verdict)
+    return Terms(right, np.ones_like(right))
+
+
+def _precision(truth: Floats, verdict: Floats) -> Terms:
+    return Terms(truth * verdict, verdict + 0 * truth)
+
+
+def _recall(truth: Floats, verdict: Floats) -> Terms:
+    return Terms(truth * verdict, truth + 0 * verdict)
+
+
+def _specificity(truth: Floats, verdict: Floats) -> Terms:
+    return _recall(1 - truth, 1 - verdict)
+
+
+def _npv(truth: Floats, verdict: Floats) -> Terms:
+    return _precision(1 - truth, 1 - verdict)
+
+
+def _f1(truth: Floats, verdict: Floats) -> Terms:
+    return Terms(2 * truth * verdict, truth + verdict)
+
+
+RATIOS: Final[Mapping[str, TermsOf]] = MappingProxyType(
+    {
+        "prevalence": _prevalence,
+        "accuracy": _accuracy,
+        "precision": _precision,
+        "recall": _recall,
+        "specificity": _specificity,
+        "npv": _npv,
+        "f1": _f1,
+    }
+)
+"""Metrics that can be estimated, by name. A total is N times the prevalence."""
+
+
+class Bounds(NamedTuple):
+    """Values with the ends of their intervals; NaN where undefined."""
+
+    value: Floats
+    lo: Floats
+    hi: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stratum:
+    """The labels of a stratum, and the predictions for all its items.
+
+    Arrays may have leading axes, for independent data sets of one shape.
+    """
+
+    size: int  #: items, labelled or not
+    truth: Terms  #: of each label, shape (..., n)
+    predicted: Terms  #: the same terms with predictions, shape (..., n)
+    predicted_means: Terms  #: over all items of the stratum, shape (...)
+    probabilities: Floats  #: that the draw included each labelled item, shape (..., n)
+
+    @property
+    def n(self) -> int:
+        """Labels."""
+        return int(self.truth.above.shape[-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoweredEstimates:
+    """An estimate by prediction-powered inference, next to the two simple ones."""
+
+    powered: Bounds
+    labels_alone: Bounds
+    weights: (
+        Floats  #: lambda by stratum, on the last axis; 0 where labels alone are used
+    )
+    effective: Floats  #: labels of a simple random draw that would give this variance
+    quantile: Floats  #: of t, by which the interval is as wide as it is
+
+
+def powered_estimates(
+    strata: Sequence[Stratum], terms_of: TermsOf, level: float = 0.95
+) -> PoweredEstimates:
+    """Estimate a ratio metric from *strata*.
+
+    Raises:
+        ValueError: a stratum has fewer than two labels, or there is none.
+    """
+    if not strata:
+        raise ValueError("An estimate needs at least one stratum.")
+    for number, stratum in enumerate(strata, 1):
+        if stratum.n < LEAST_LABELS:
+            raise ValueError(
+                f"Stratum {number} has {stratum.n} labels; an interval needs two or "
+                "more. Label more items there, or join it with another stratum."
+            )
+    items = sum(stratum.size for stratum in strata)
+    unseen = _unseen_terms(terms_of)
+    seen = [_Weighed.of(stratum, items) for stratum in strata]
+    wider = [stratum.with_unseen(*unseen) for stratum in seen]
+    n, h = sum(stratum.n for stratum in strata), len(strata)
+    zeros = [np.zeros(seen[0].lead)] * h
+
+    alone = _Variation.of(wider, zeros)
+    weights = zeros if n <= 2 * h else _slopes(wider)
+    judged = _Variation.of(wider, weights)
+
+    # unseen labels count in variances, not in estimates
+    alone_value, value = _value(seen, zeros), _value(seen, weights)
+    size = alone.spread / np.maximum(alone.variance, _TINY) * (n - h) / (n + UNSEEN)
+    ratio = judged.variance / np.maximum(alone.variance, _TINY)
+    ratio = ratio * (n - h) / max(1, n - 2 * h)
+    judged_size = size / np.maximum(ratio, _TINY)
+    alone_t = _quantile(alone.freedom(alone_value, size, n - h - 1), level)
+    judged_t = _quantile(judged.freedom(value, judged_size, n - h - 1), level)
+    by_labels = wilson_bounds(alone_value, size, alone_t)
+    powered = wilson_bounds(value, judged_size, judged_t)
+
+    width = by_labels.hi - by_labels.lo
+    is_fallback = ~(powered.hi - powered.lo <= MOST_WIDER * width)
+    return PoweredEstimates(
+        powered=Bounds(
+            *(np.where(is_fallback, *x) for x in zip(by_labels, powered, strict=True))
+        ),
+        labels_alone=by_labels,
+        weights=np.stack([np.where(is_fallback, 0.0, w) for w in weights], axis=-1),
+        effective=np.where(is_fallback, size, judged_size),
+        quantile=np.where(is_fallback, alone_t, judged_t),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Weighed:
+    """A stratum with what each label counts."""
+
+    share: float  #: of all items
+    truth: Terms
+    predicted: Terms
+    predicted_means: Terms
+    weights: Floats  #: items that a label stands for
+    unsampled: Floats  #: 1 - probability, the finite population factor
+    counts: Floats  #: labels that a row is; less than 1 for unseen ones
+
+    @classmethod
+    def of(cls, stratum: Stratum, items: int) -> _Weighed:
+        chances = stratum.probabilities
+        return cls(
+            share=stratum.size / items,
+            truth=stratum.truth,
+            predicted=stratum.predicted,
+            predicted_means=stratum.predicted_means,
+            weights=1 / chances,
+            unsampled=1 - chances,
+            counts=np.ones_like(chances),
+        )
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return self.weights.shape[:-1]
+
+    @property
+    def n(self) -> Floats:
+        return np.asarray(self.counts.sum(-1))
+
+    def with_unseen(self, truth: Terms, predicted: Terms) -> _Weighed:
+        """Add rows of `UNSEEN` labels, as heavy as the heaviest label."""
+        rows = len(truth.above)
+
+        def joined(seen: Floats, more: Floats) -> Floats:
+            return np.concatenate(
+                [seen, np.broadcast_to(more, (*seen.shape[:-1], rows))], axis=-1
+            )
+
+        return _Weighed(
+            share=self.share,
+            truth=Terms(*map(joined, self.truth, truth)),
+            predicted=Terms(*map(joined, self.predicted, predicted)),
+            predicted_means=self.predicted_means,
+            weights=joined(self.weights, self.weights.max(-1, keepdims=True)),
+            unsampled=joined(self.unsampled, self.unsampled.mean(-1, keepdims=True)),
+            counts=joined(self.counts, np.full(1, UNSEEN * self.share / rows)),
+        )
+
+    def mean(self, values: Floats) -> Floats:
+        """Weighted mean over labels."""
+        weights = self.weights * self.counts
+        return np.asarray((weights * values).sum(-1) / weights.sum(-1))
+
+    def totals(self, weight: Floats) -> Terms:
+        """This stratum's part of the two means of the population."""
+        above, below = (
+            self.share * (self.mean(t) + weight * (everywhere - self.mean(p)))
+            for t, p, everywhere in zip(
+                self.truth, self.predicted, self.predicted_means, strict=True
+            )
+        )
+        return Terms(above, below)
+
+    def residuals(self, terms: Terms, value: Floats) -> Floats:
+        """Weighted residuals of labels from a ratio, around their mean."""
+        z = terms.above - value[..., None] * terms.below
+        weights = self.weights * self.counts
+        mean_weight = weights.sum(-1, keepdims=True) / self.n[..., None]
+        centred = z - self.mean(z)[..., None]
+        return np.asarray(self.weights / mean_weight * centred)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Variation:
+    """The variance of an estimate, and how well it is known."""
+
+    variance: Floats
+    spread: Floats  #: p (1 - p), at the value that unseen labels are part of
+    wobble: Floats  #: squared coefficient of variation of the variance, halved
+
+    @classmethod
+    def of(cls, strata: Sequence[_Weighed], weights: Sequence[Floats]) -> _Variation:
+        value = _value(strata, weights)
+        total, apart = np.zeros(strata[0].lead), np.zeros(strata[0].lead)
+        for stratum, weight in zip(strata, weights, strict=True):
+            z = stratum.residuals(stratum.truth, value)
+            predicted = stratum.residuals(stratum.predicted, value)
+            scale = (stratum.share / stratum.n) ** 2
+            parts = stratum.unsampled * (z - weight[..., None] * predicted) ** 2
+            sums = (stratum.counts * parts).sum(-1)
+            squares = (stratum.counts * parts**2).sum(-1)
+            total = total + scale * sums
+            apart = apart + scale**2 * (squares - sums**2 / stratum.n)
+        below = sum(
+            stratum.totals(weight).below
+            for stratum, weight in zip(strata, weights, strict=True)
+        )
+        return cls(
+            variance=quotient(total, np.square(below)),
+            spread=value * (1 - value),
+            wobble=apart / (2 * np.maximum(total, _TINY) ** 2),
+        )
+
+    def freedom(self, value: Floats, size: Floats, most: int) -> Floats:
+        """Degrees of freedom: at most *most*, fewer where the kurtosis is high."""
+        spread = np.maximum(value * (1 - value), 0.25 / max(1, most))
+        binomial = (1 - 4 * value * (1 - value)) / (
+            2 * np.maximum(size, _TINY) * spread
+        )
+        excess = np.maximum(0.0, self.wobble - np.maximum(0.0, binomial))
+        return np.asarray(np.maximum(2.0, 1 / (1 / max(1, most) + excess)))
+
+
+def _value(strata: Sequence[_Weighed], weights: Sequence[Floats]) -> Floats:
+    parts = [s.totals(weight) for s, weight in zip(strata, weights, strict=True)]
+    above = np.sum([part.above for part in parts], axis=0)
+    below = np.sum([part.below for part in parts], axis=0)
+    ratio = quotient(above, np.where(below > _TINY, below, 0.0))
+    return np.asarray(np.clip(ratio, 0.0, 1.0), dtype=np.float64)
+
+
+def _slopes(strata: Sequence[_Weighed]) -> list[Floats]:
+    """Lambda of each stratum, partly that of all.
+
+    A second pass uses residuals from the estimate that the first one gives.
+    """
+    weights = [np.zeros(strata[0].lead)] * len(strata)
+    for _ in range(2):
+        value = _value(strata, weights)
+        moments = []
+        for stratum in strata:
+            z = stratum.residuals(stratum.truth, value)
+            predicted = stratum.residuals(stratum.predicted, value)
+            counts = stratum.counts * stratum.unsampled
+            both = (counts * z * predicted).sum(-1)
+            moments.append((both, (counts * predicted**2).sum(-1)))
+        n = sum(stratum.n for stratum in strata)
+        pooled = [sum(moment) * _POOLED / n for moment in zip(*moments, strict=True)]
+        slopes = (
+            (both + pooled[0]) / np.maximum(alone + pooled[1], _TINY)
+            for both, alone in moments
+        )
+        weights = [np.clip(slope, 0.0, MOST_WEIGHT) for slope in slopes]
+    return weights
+
+
+def _unseen_terms(terms_of: TermsOf) -> tuple[Terms, Terms]:
+    """The terms of all labels that may not have been seen, true and predicted."""
+    truth, prediction, verdict = (
+        np.array(column, dtype=np.float64)
+        for column in zip(*product((0, 1), repeat=3), strict=True)
+    )
+    true, predicted = terms_of(truth, verdict), terms_of(prediction, verdict)
+    counts = (true.below > 0) | (predicted.below > 0)
+    return (
+        Terms(*(column[counts] for column in true)),
+        Terms(*(column[counts] for column in predicted)),
+    )
+
+
+def wilson_bounds(value: Floats, size: Floats, t: Floats) -> Bounds:
+    """Wilson's interval of a share of effective size, with any quantile."""
+    size, value = np.broadcast_arrays(np.maximum(size, _TINY), value)
+    scale = size + t * t
+    centre = (size * value + t * t / 2) / scale
+    half = t / scale * np.sqrt(size * value * (1 - value) + t * t / 4)
+    lo = np.where(value <= 0, 0.0, np.maximum(0.0, centre - half))
+    hi = np.where(value >= 1, 1.0, np.minimum(1.0, centre + half))
+    return Bounds(value, lo, hi)
+
+
+def _quantile(freedom: Floats, level: float) -> Floats:
+    from scipy.special import stdtrit  # noqa: PLC0415 - slow to load
+
+    return np.asarray(stdtrit(freedom, 0.5 + level / 2), dtype=np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +107,7 @@ def label(
         )
     if options["design"] and (items or options["adjudicate"]):
         raise UsageError("--draw chooses the items: leave out ITEM and --adjudicate.")
-    show = _front_end(is_plain=plain or as_json)
+    show = _front_end(print_note if as_json else print_text, is_plain=plain or as_json)
     after = asyncio.run(_label(target, person, items, show=show, **options))
     if as_json:
         print_json(
@@ -130,23 +131,26 @@ def label(
     return DONE
 
 
-def _front_end(*, is_plain: bool) -> Callable[[LabelSession], Awaitable[None]]:
-    """Return the function that asks the questions of a session."""
+def _front_end(
+    write: Callable[[str], None], *, is_plain: bool
+) -> Callable[[LabelSession], Awaitable[None]]:
+    """Return the function that asks the questions of a session.
+
+    Args:
+        write: prints text of the plain one.
+        is_plain: whether it must be that.
+    """
     from importlib.metadata import entry_points
+
+    from jobs.cli.plain_labelling import key_of, label_plainly, line_of
 
     if not is_plain and sys.stdin.isatty() and sys.stdout.isatty():
         for point in entry_points(group=FRONT_ENDS, name="screen"):
             front_end: Callable[[LabelSession], Awaitable[None]] = point.load()
             return front_end
-    return _ask_plainly
-
-
-async def _ask_plainly(session: LabelSession) -> None:
-    from jobs.cli.plain_labelling import key_of, label_plainly, line_of
-
-    await label_plainly(
-        session,
-        write=print_text,
+    return partial(
+        label_plainly,
+        write=write,
         read=lambda: key_of(sys.stdin),
         read_line=line_of,
     )

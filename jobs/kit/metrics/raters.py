@@ -255,5 +255,5 @@ def dawid_skene(
 def _maximised(is_value: Floats, posterior: Floats) -> tuple[Floats, Floats]:
     """Return the prevalence, and the confusion of each rater."""
     sums = posterior.sum(axis=0) + PSEUDO_COUNT
-    counts = np.einsum("it,irg->rtg", posterior, given) + PSEUDO_COUNT
+    counts = np.einsum("it,irg->rtg", posterior, is_value) + PSEUDO_COUNT
     return sums / sums.sum(), counts / counts.sum(axis=2, keepdims=True)

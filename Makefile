@@ -73,6 +73,9 @@ prove: $(READY) golden
 		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
 		tests/store/segments tests/thirdparty \
 		tests/jobs/kit/metrics/test_significance.py tests/jobs/kit/metrics/test_coverage.py \
+		tests/jobs/kit/metrics/test_prediction_powered.py \
+		tests/jobs/kit/metrics/test_confidence_sequences.py \
+		tests/jobs/kit/metrics/test_recall_bound.py tests/jobs/screening/test_stop_rule.py \
 		tests/jobs/evidence_retrieval/predictions/test_rankings.py \
 		tests/jobs/evidence_retrieval/test_queries_against_any.py
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest -m hypothesis tests

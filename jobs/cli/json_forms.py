@@ -483,6 +483,56 @@ class PeopleAgreementJson(TypedDict):
     fields: list[FieldAgreementJson]
 
 
+class RateJson(TypedDict):
+    """A rate with its interval; null where undefined."""
+
+    value: float | None
+    lo: float | None
+    hi: float | None
+
+
+class EstimatedMetricJson(RateJson):
+    """A metric by labels and the replies of other models."""
+
+    metric: str
+    labels_alone: RateJson
+    naive: RateJson  #: with the other models for the truth
+    weight: float  #: of the other models; 0: labels alone
+    effective_labels: float | None  #: random labels alone of the same precision
+    labels_needed: int | None  #: more labels, for the width; null: none was asked for
+
+
+class ModelQualityJson(TypedDict):
+    """What labels say of a model."""
+
+    model: str
+    items: int  #: with a reply that has a value
+    labels: int
+    metrics: list[EstimatedMetricJson]  #: empty: too few labels
+
+
+class FieldQualityJson(TypedDict):
+    """What labels say of the models on a field."""
+
+    field: str
+    positive: str | None  #: value that precision and recall are about
+    design: str | None  #: of the draw; null: labels are taken as drawn at random
+    labels: int  #: gold values that count
+    outside: int  #: gold values of items that were not drawn
+    models: list[ModelQualityJson]
+
+
+class LabelQualityJson(TypedDict):
+    """How good models are, estimated from labels."""
+
+    run: str
+    folder: str
+    level: float
+    width: float | None
+    judge: str | None
+    fields: list[FieldQualityJson]
+
+
 class AdjudicationJson(TypedDict):
     """A final value that was recorded."""
 
@@ -519,6 +569,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.label-agreement/1": JsonForm(
         ("labels agreement",), (PeopleAgreementJson,)
     ),
+    "siftlog.label-quality/1": JsonForm(("estimate-quality",), (LabelQualityJson,)),
     "siftlog.adjudication/1": JsonForm(("labels adjudicate",), (AdjudicationJson,)),
     "siftlog.recipe/1": JsonForm(("new",), (RecipeJson,)),
     "siftlog.report/1": JsonForm(("report",), (ReportJson,)),

@@ -191,8 +191,8 @@ def powered_estimates(
     ratio = judged.variance / np.maximum(alone.variance, _TINY)
     ratio = ratio * (n - h) / max(1, n - 2 * h)
     judged_size = size / np.maximum(ratio, _TINY)
-    alone_t = _quantile(alone.freedom(alone_value, size, n - h - 1), level)
-    judged_t = _quantile(judged.freedom(value, judged_size, n - h - 1), level)
+    alone_t = _quantile(alone.freedom(size, n - h - 1), level)
+    judged_t = _quantile(judged.freedom(judged_size, n - h - 1), level)
     by_labels = wilson_bounds(alone_value, size, alone_t)
     powered = wilson_bounds(value, judged_size, judged_t)
 
@@ -292,6 +292,7 @@ class _Variation:
     variance: Floats
     spread: Floats  #: p (1 - p), at the value that unseen labels are part of
     wobble: Floats  #: squared coefficient of variation of the variance, halved
+    unsampled: Floats  #: mean finite population factor
 
     @classmethod
     def of(cls, strata: Sequence[_Weighed], weights: Sequence[Floats]) -> _Variation:
@@ -314,15 +315,20 @@ class _Variation:
             variance=quotient(total, np.square(below)),
             spread=value * (1 - value),
             wobble=apart / (2 * np.maximum(total, _TINY) ** 2),
+            unsampled=np.sum(
+                [stratum.share * stratum.unsampled.mean(-1) for stratum in strata],
+                axis=0,
+            ),
         )
 
-    def freedom(self, value: Floats, size: Floats, most: int) -> Floats:
-        """Degrees of freedom: at most *most*, fewer where the kurtosis is high."""
-        spread = np.maximum(value * (1 - value), 0.25 / max(1, most))
-        binomial = (1 - 4 * value * (1 - value)) / (
-            2 * np.maximum(size, _TINY) * spread
-        )
-        excess = np.maximum(0.0, self.wobble - np.maximum(0.0, binomial))
+    def freedom(self, size: Floats, most: int) -> Floats:
+        """Degrees of freedom: at most *most*, fewer where the kurtosis is high.
+
+        The finite population makes a draw worth more labels, not their kurtosis less.
+        """
+        hits = np.maximum(size * self.unsampled * self.spread, _TINY)
+        binomial = np.maximum(0.0, (1 - 4 * self.spread) / (2 * hits))
+        excess = np.maximum(0.0, self.wobble - binomial)
         return np.asarray(np.maximum(2.0, 1 / (1 / max(1, most) + excess)))
 
 

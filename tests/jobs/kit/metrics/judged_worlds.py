@@ -136,43 +136,49 @@ class _DrawnStratum:
     chances: Floats
 
 
-def _draw(cell: Cell, populations: int, rng: np.random.Generator) -> list[_DrawnStratum]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A stratum before the draw."""
+
+    shares: Floats  #: of the kinds among its items
+    items: int
+    labels: int
+
+
+def _draw(
+    cell: Cell, populations: int, rng: np.random.Generator
+) -> list[_DrawnStratum]:
     shares = cell.shares
     if cell.design != "stratified":
-        return [_stratum(cell, shares, cell.items, cell.labels, populations, rng)]
+        whole = _Part(shares=shares, items=cell.items, labels=cell.labels)
+        return [_stratum(cell, whole, populations, rng)]
     strata = []
     for verdict in (0, 1):
-        part = np.where(JUDGE == verdict, shares, 0.0)
+        part = np.where(verdict == JUDGE, shares, 0.0)
         labels = max(5, round(cell.labels * (0.5 * part.sum() + 0.25)))
         items = max(labels, round(cell.items * part.sum()))
-        strata.append(
-            _stratum(cell, part / part.sum(), items, labels, populations, rng)
-        )
+        stratum = _Part(shares=part / part.sum(), items=items, labels=labels)
+        strata.append(_stratum(cell, stratum, populations, rng))
     return strata
 
 
 def _stratum(
-    cell: Cell,
-    shares: Floats,
-    items: int,
-    labels: int,
-    populations: int,
-    rng: np.random.Generator,
+    cell: Cell, part: _Part, populations: int, rng: np.random.Generator
 ) -> _DrawnStratum:
     """Draw by sequential Poisson sampling: the smallest u / chance come first.
 
     Of the items of one kind only the next u is needed: the least of k uniform numbers
     above the last one.
     """
-    counts = rng.multinomial(items, shares, size=populations)
+    counts = rng.multinomial(part.items, part.shares, size=populations)
     sizes = cell.sizes
-    chances = np.minimum(1.0, labels * sizes / (counts @ sizes)[:, None])
+    chances = np.minimum(1.0, part.labels * sizes / (counts @ sizes)[:, None])
     left = counts.astype(np.float64)
     row = np.arange(populations)
     u = _next_uniform(np.zeros_like(left), left, rng)
     keys = u / chances
-    kinds = np.empty((populations, labels), dtype=np.int64)
-    for position in range(labels):
+    kinds = np.empty((populations, part.labels), dtype=np.int64)
+    for position in range(part.labels):
         kind = keys.argmin(axis=1)
         kinds[:, position] = kind
         left[row, kind] -= 1

@@ -1,0 +1,133 @@
+"""The command `siftlog estimate-quality`: what labels say of the models of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from jobs.cli.label_folders import field_option, labels_option, target_of
+from runner.cli import arguments
+from runner.cli.console import DONE, print_json, print_note, print_text
+
+if TYPE_CHECKING:
+    from store.document import Block
+
+
+@click.command(
+    "estimate-quality", short_help="Estimate how good models are from labels."
+)
+@arguments.run_argument
+@field_option
+@click.option(
+    "--judge",
+    default="",
+    metavar="MODEL",
+    help="Model whose replies predict the labels.  [default: all other models]",
+)
+@click.option(
+    "--width",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Say how many more labels give an interval of this width.",
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Level of the intervals.",
+)
+@labels_option
+@arguments.runs_dir
+@arguments.as_json
+def estimate_quality(
+    run_name: str,
+    field_name: str | None,
+    judge: str,
+    width: float | None,
+    level: float,
+    labels_dir: Path | None,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Estimate how good the models of RUN are from few labels and many replies.
+
+    Labels count that siftlog label RUN --draw chose, weighted by their recorded
+    probability. The other models predict what people would say of the rest: that makes
+    intervals narrower where they are right, and never biased where they are wrong. The
+    interval of labels alone stands next to it, and what one would get by taking the
+    other models for the truth.
+    """
+    from jobs.kit.labels.quality import field_quality
+    from jobs.kit.labels.quality_page import quality_blocks, quality_json
+    from runner.errors import UsageError
+    from store.document import as_text
+    from store.labels.folder import read_labels
+
+    target = target_of(runs_dir, run_name, labels_dir)
+    if target.run is None:
+        raise UsageError(
+            f"{run_name} is a folder of labels: name a run, and the folder with "
+            "--labels."
+        )
+    read = read_labels(target.folder)
+    with target.source() as source:
+        if source is None or source.labelling.needs_reply:
+            raise UsageError(
+                f"Labels of {run_name} say whether a reply is right, not what it "
+                "should have been; siftlog score RUN --gold labels counts them."
+            )
+        fields = {one.name: one for one in source.fields}
+        if field_name is not None and field_name not in fields:
+            raise UsageError(
+                f"Run {run_name} has no field {field_name!r}: name one of "
+                f"{', '.join(filter(None, fields)) or 'none'}."
+            )
+        models = {
+            reply.model for of_item in source.replies.values() for reply in of_item
+        }
+        if judge and judge not in models:
+            raise UsageError(
+                f"No reply is by {judge}: --judge takes one of "
+                f"{', '.join(sorted(models)) or 'none'}."
+            )
+        labelled = {about.item for about in read.by_field.keys() | read.decided.keys()}
+        texts = source.text_hashes(sorted(labelled))
+        results = [
+            field_quality(
+                fields[name],
+                read,
+                texts,
+                source.replies,
+                judge=judge,
+                level=level,
+                width=width,
+            )
+            for name in (fields if field_name is None else [field_name])
+        ]
+    if as_json:
+        print_json(
+            "siftlog.label-quality/1",
+            {
+                "run": target.run.run_id,
+                "folder": str(target.folder),
+                "level": level,
+                "width": width,
+                "judge": judge or None,
+                "fields": [quality_json(result) for result in results],
+            },
+        )
+        return DONE
+    blocks: list[Block] = []
+    for result in results:
+        if result.labels:
+            blocks += quality_blocks(result, level, width)
+    if not blocks:
+        print_note(
+            f"{target.folder} holds no label that counts; record some with siftlog "
+            f"label {target.run.run_id} --draw random."
+        )
+        return DONE
+    print_text(as_text(blocks))
+    return DONE

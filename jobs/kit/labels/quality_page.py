@@ -1,0 +1,90 @@
+"""Renders what labels say of models: `siftlog estimate-quality`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from jobs.kit.labels.quality import FieldQuality
+from jobs.kit.metrics.label_estimates import EstimatedRate
+from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
+
+
+def quality_json(result: FieldQuality) -> dict[str, Any]:
+    """The estimates of a field for `--json`."""
+    return {
+        "field": result.field,
+        "positive": result.positive or None,
+        "design": result.design or None,
+        "labels": result.labels,
+        "outside": result.outside,
+        "models": [
+            {
+                "model": model.model,
+                "items": model.items,
+                "labels": model.labels,
+                "metrics": [
+                    {
+                        "metric": one.metric,
+                        **asdict(one.estimate.powered),
+                        "labels_alone": asdict(one.estimate.labels_alone),
+                        "naive": asdict(one.estimate.naive),
+                        "weight": one.estimate.weights[""],
+                        "effective_labels": one.estimate.effective,
+                        "labels_needed": one.needed,
+                    }
+                    for one in model.estimates
+                ],
+            }
+            for model in result.models
+        ],
+    }
+
+
+def quality_blocks(
+    result: FieldQuality, level: float, width: float | None
+) -> list[Block]:
+    """The estimates of a field for people."""
+    drawn = f"drawn by {result.design}" if result.design else "not drawn by a design"
+    blocks: list[Block] = [
+        Heading(result.field or "items", level=1),
+        Fact("labels", f"{result.labels:,}, {drawn}"),
+    ]
+    if result.outside:
+        blocks.append(
+            Fact("left out", f"{result.outside:,} labels of items that were not drawn")
+        )
+    blocks.append(Fact("intervals", f"{level:.0%}; 'as truth' trusts the other models"))
+    columns: list[Words | Numbers] = [
+        *(Words("model"), Words("metric"), Words("estimate")),
+        *(Words("labels alone"), Words("as truth")),
+    ]
+    if width is not None:
+        columns.append(Numbers(f"labels to {width:g}"))
+    rows: list[tuple[str | int | None, ...]] = [
+        (
+            *(model.model, one.metric),
+            *map(
+                _rate_text,
+                (
+                    *(one.estimate.powered, one.estimate.labels_alone),
+                    one.estimate.naive,
+                ),
+            ),
+            *(() if width is None else (one.needed,)),
+        )
+        for model in result.models
+        for one in model.estimates
+    ]
+    few = [model.model for model in result.models if not model.estimates]
+    if rows:
+        blocks += ["", TableBlock(columns, rows, indent=0, is_wide=True)]
+    if few:
+        blocks += ["", f"Too few labels for {', '.join(few)}."]
+    return [*blocks, ""]
+
+
+def _rate_text(rate: EstimatedRate) -> str | None:
+    if rate.value is None or rate.lo is None or rate.hi is None:
+        return None
+    return f"{rate.value:.3f} [{rate.lo:.3f}, {rate.hi:.3f}]"

@@ -1,0 +1,189 @@
+"""Intervals from few labels and a biased judge hold the truth.
+
+With SIFTLOG_PROVE 20,000 populations a cell and all biases; else a few hundred of some
+cells. `design/estimates-from-labels.md` has the figures of all.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from jobs.kit.metrics.label_estimates import (
+    LabelledPopulation,
+    RateEstimate,
+    estimate_rate,
+    labels_needed,
+)
+from jobs.kit.metrics.prediction_powered import RATIOS
+from tests.jobs.kit.metrics.judged_worlds import DESIGNS, SEED, Cell, coverage
+
+PROVE = "SIFTLOG_PROVE" in os.environ
+POPULATIONS = 20_000 if PROVE else 400
+BIASES = (-0.2, -0.1, 0.0, 0.1, 0.2) if PROVE else (-0.2, 0.0, 0.2)
+LABELS = (100, 200, 500) if PROVE else (100,)
+OF_ALL_ITEMS = ("prevalence", "accuracy")
+
+CELLS = [
+    pytest.param(
+        Cell(prevalence=p, bias=bias, labels=n, design=design),
+        id=f"{design}, {n} labels, prevalence {p}, bias {bias:+}",
+    )
+    for n in LABELS
+    for design in DESIGNS
+    for p in ((0.5, 0.1) if PROVE else (0.5,))
+    for bias in BIASES
+]
+
+
+def slack(share: float) -> float:
+    """Three standard errors of a simulated share."""
+    return 3 * (share * (1 - share) / POPULATIONS) ** 0.5
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("cell", CELLS)
+def test_intervals_hold_the_truth_whatever_the_judge(cell: Cell) -> None:
+    for found in coverage(cell, POPULATIONS):
+        if found.metric in OF_ALL_ITEMS:
+            assert found.powered >= 0.94 - slack(0.94), found
+            assert found.powered <= 0.97 + slack(0.97), found
+        else:  # 100 labels hold as few as five of what the rate is about
+            assert found.powered >= 0.92 - slack(0.92), found
+        assert found.widest <= 1.05 + 1e-9, found
+
+
+def test_a_good_judge_makes_intervals_a_third_shorter() -> None:
+    balanced = Cell(prevalence=0.5, bias=0.0, labels=200, design="random", is_sure=True)
+    rare = Cell(prevalence=0.1, bias=0.0, labels=200, design="random", is_sure=True)
+    by_metric = {one.metric: one for one in coverage(balanced, POPULATIONS)}
+    assert by_metric["prevalence"].median_width <= 0.7
+    assert {one.metric: one for one in coverage(rare, POPULATIONS)}[
+        "prevalence"
+    ].median_width <= 0.85
+
+
+def test_taking_the_judge_for_the_truth_fails() -> None:
+    cell = Cell(prevalence=0.5, bias=0.1, labels=100, design="random")
+    for found in coverage(cell, 200):
+        assert found.naive < 0.2
+
+
+def population(seed: int = SEED, **changes: object) -> LabelledPopulation:
+    """2,000 items, 150 of them labelled at random; a judge that is right in 90 %."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(2000) < 0.3).astype(np.float64)
+    judge = np.where(rng.random(2000) < 0.1, 1 - truth, truth)
+    model = np.where(rng.random(2000) < 0.15, 1 - truth, truth)
+    labelled = np.sort(rng.choice(2000, 150, replace=False))
+    columns: dict[str, object] = {
+        "verdicts": model,
+        "predictions": judge,
+        "labelled": labelled.tolist(),
+        "truth": truth[labelled],
+    }
+    return LabelledPopulation(**columns | changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("metric", RATIOS)
+def test_ends_contain_the_value_and_are_rates(metric: str) -> None:
+    estimate = estimate_rate(metric, population())
+    for rate in (estimate.powered, estimate.labels_alone, estimate.naive):
+        assert rate.value is not None
+        assert rate.lo is not None
+        assert rate.hi is not None
+        assert 0 <= rate.lo <= rate.value <= rate.hi <= 1
+
+
+def test_a_judge_without_information_gets_no_weight() -> None:
+    useless = estimate_rate("prevalence", population(predictions=[0.5] * 2000))
+    assert useless.weights[""] == pytest.approx(0, abs=1e-9)
+    assert useless.powered.value == pytest.approx(useless.labels_alone.value)
+    assert useless.powered.width == pytest.approx(useless.labels_alone.width, rel=0.01)
+
+
+def test_labels_of_all_items_leave_no_doubt() -> None:
+    rng = np.random.default_rng(1)
+    truth = (rng.random(60) < 0.4).astype(np.float64)
+    everything = LabelledPopulation(
+        verdicts=np.ones(60),
+        predictions=rng.random(60),
+        labelled=range(60),
+        truth=truth,
+    )
+    estimate = estimate_rate("prevalence", everything).powered
+    assert estimate.value == pytest.approx(truth.mean())
+    assert estimate.width == pytest.approx(0, abs=1e-4)
+
+
+def test_equal_chances_are_a_random_draw_and_their_scale_does_not_matter() -> None:
+    plain = estimate_rate("recall", population())
+    for chance in (150 / 2000, 0.5):
+        same = estimate_rate("recall", population(chances=[chance] * 150))
+        assert same.powered.lo == pytest.approx(plain.powered.lo)
+        assert same.powered.hi == pytest.approx(plain.powered.hi)
+
+
+def test_strata_of_the_verdict_estimate_the_same_rate() -> None:
+    whole = population()
+    strata = ["+" if verdict else "-" for verdict in whole.verdicts]
+    apart = estimate_rate("precision", population(strata=strata))
+    together = estimate_rate("precision", whole)
+    assert set(apart.weights) == {"+", "-"}
+    assert apart.powered.value == pytest.approx(together.powered.value, abs=0.02)
+
+
+def test_undefined_where_no_label_is_about_it() -> None:
+    assert estimate_rate("precision", population(verdicts=[0.0] * 2000)).powered == (
+        estimate_rate("precision", population(verdicts=[0.0] * 2000)).naive
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"labelled": [4] * 150}, "Item 4 is labelled twice"),
+        ({"labelled": [*range(149), 2000]}, "outside 0 to 1999"),
+        ({"truth": [1.0] * 149}, "must speak of the same items"),
+        ({"chances": [0.0, *[0.1] * 149]}, "A chance is 0"),
+        ({"strata": ["a", *["b"] * 1999]}, "has 0 labels"),
+    ],
+)
+def test_impossible_populations_are_refused(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        estimate_rate("accuracy", population(**changes))
+
+
+def widths(metric: str, labels: int) -> list[float]:
+    """Widths of intervals from so many labels, of some populations."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        whole = population(seed)
+        truth = (np.random.default_rng(seed).random(2000) < 0.3).astype(np.float64)
+        labelled = np.sort(rng.choice(2000, labels, replace=False))
+        again = population(seed, labelled=labelled.tolist(), truth=truth[labelled])
+        assert np.array_equal(again.verdicts, whole.verdicts)
+        width = estimate_rate(metric, again).powered.width
+        assert width is not None
+        found.append(width)
+    return found
+
+
+@pytest.mark.parametrize("metric", ["prevalence", "precision", "recall"])
+def test_the_labels_that_are_needed_reach_the_width(metric: str) -> None:
+    def needed(estimate: RateEstimate) -> int:
+        more = labels_needed(estimate, 0.07)
+        assert more is not None
+        return more
+
+    estimates = [estimate_rate(metric, population(seed)) for seed in range(20)]
+    total = 150 + round(float(np.median([needed(one) for one in estimates])))
+    assert np.median(widths(metric, total)) == pytest.approx(0.07, rel=0.1)
+    assert labels_needed(estimates[0], 0.9) == 0
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        labels_needed(estimates[0], 1.5)

@@ -163,6 +163,14 @@ class _Queue:
             self.skipped.clear()
         return self.waiting[0] if self.waiting else None
 
+    def discard(self, about: ItemField) -> bool:
+        """Take a question out; return whether it was in."""
+        for questions in (self.waiting, self.skipped):
+            if about in questions:
+                questions.remove(about)
+                return True
+        return False
+
 
 class LabelSession:
     """A session of one author over some questions."""
@@ -205,12 +213,23 @@ class LabelSession:
         self._total = len(every)
         self._history: list[_Recorded] = []
         self._open: _Open | None = None
+        self._drawn_since: dict[ItemField, Statement[ItemDrawn]] = {}
         self._advance()
 
     @property
     def author(self) -> str:
         """In whose name labels are recorded."""
         return self._recorder.author
+
+    @property
+    def status(self) -> str:
+        """A line about where the work stands, to show with each question; "": none."""
+        return ""
+
+    @property
+    def ending(self) -> str:
+        """What to say once there is no question."""
+        return "All items are labelled."
 
     @property
     def question(self) -> Question | None:
@@ -325,6 +344,30 @@ class LabelSession:
         if self._open is not None:
             self._open.is_revealed = True
 
+    def ask_next(
+        self, about: ItemField, draw: Statement[ItemDrawn] | None = None
+    ) -> None:
+        """Make a question the present one, put off or not, or none of the session yet.
+
+        Args:
+            about: the question.
+            draw: that chose it since the session began, for its label.
+        """
+        if draw is not None:
+            self._drawn_since[about] = draw
+        if self._open is not None and self._open.about == about:
+            return
+        is_waiting = self._queue.discard(about)
+        self._total += not is_waiting
+        self._queue.waiting.appendleft(about)
+        self._advance()
+
+    def leave_out(self, about: ItemField) -> None:
+        """Ask a question no more, because somebody else has answered it."""
+        is_open = self._open is not None and self._open.about == about
+        if self._queue.discard(about) and is_open:
+            self._advance()
+
     @property
     def _may_look(self) -> bool:
         return self._shows_replies or (
@@ -340,6 +383,8 @@ class LabelSession:
         )
 
     def _draw_of(self, about: ItemField) -> Statement[ItemDrawn] | None:
+        if about in self._drawn_since:
+            return self._drawn_since[about]
         draws = self._labels.drawn
         return draws.get(about) or draws.get(ItemField(about.item, ""))
 

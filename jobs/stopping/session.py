@@ -1,0 +1,205 @@
+"""One person's pass over a library until the recall aimed at is proved.
+
+It is a `LabelSession`, so every front end can show it. After each answer it reads what
+others have recorded, moves the bound on, and chooses what to ask next: the first unread
+record in ranked order, or a random draw, recorded before the record is shown. Nothing
+shown says which of the two it was.
+
+Several people may work at a time. A lock of the label folder is held while an answer or
+a draw is recorded, so that each draw is from the records that are unread at that time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from jobs.kit.labels.session import LabelSession, Question, SessionSource
+from jobs.stopping.screening_fold import (
+    DESIGN,
+    ScreeningFold,
+    drawn_record,
+    in_order,
+)
+from jobs.stopping.status_text import status_line
+from store.clock import Clock
+from store.labels.events import ItemDrawn
+from store.labels.fold import EventId, ItemField, LabelEntry, Statement, population_hash
+from store.labels.folder import LabelFolder
+from store.labels.writer import LabelWriter
+
+LOCK: Final = ".screening.lock"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a label folder; its holder never waits for a person."""
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class ScreeningState:
+    """A fold that follows the label logs of a folder."""
+
+    def __init__(self, folder: LabelFolder, run: str, texts: dict[str, str]) -> None:
+        self.folder = folder
+        self._run = run
+        self._texts = texts
+        self._seen: set[EventId] = set()
+        self._last: tuple[int, EventId] | None = None
+        self.fold = ScreeningFold(run, texts)
+
+    def refresh(self) -> ScreeningFold:
+        """Read what is new and return the fold."""
+        if not self.folder.poll():
+            return self.fold
+        every = self.folder.entries
+        new = in_order(entry for entry in every if entry.id not in self._seen)
+        if new and self._last is not None and _place(new[0]) < self._last:
+            # a clock that was set back, or a log that was put in the folder later
+            self.fold = ScreeningFold(self._run, self._texts)
+            new = in_order(every)
+        self.fold.receive_all(new)
+        self._seen.update(entry.id for entry in new)
+        if new:
+            self._last = _place(new[-1])
+        return self.fold
+
+
+def _place(entry: LabelEntry) -> tuple[int, EventId]:
+    return entry.ts_us, entry.id
+
+
+class ScreeningSession(LabelSession):
+    """A session of one person; `start` it before the first question."""
+
+    def __init__(
+        self,
+        source: SessionSource,
+        writer: LabelWriter,
+        order: Sequence[str],
+        *,
+        state: ScreeningState,
+        clock: Clock,
+        is_assisted: bool = False,
+        goes_on: bool = False,
+    ) -> None:
+        """Prepare a session.
+
+        Args:
+            source: the records and replies.
+            writer: records answers and draws.
+            order: keys of all records, the one to read first first.
+            state: of the label folder; it has a plan.
+            clock: measures the seconds of an answer.
+            is_assisted: whether replies are visible from the start.
+            goes_on: whether to ask on once the target is reached.
+        """
+        self._state = state
+        self._writer = writer
+        self._goes_on = goes_on
+        self._folder = state.folder.path
+        fold = state.refresh()
+        # draws that nobody has labelled come first: later draws wait for them
+        every = dict.fromkeys([*fold.waiting, *order])
+        left = [key for key in every if key not in fold.relevance]
+        super().__init__(
+            source,
+            writer,
+            [ItemField(key, "") for key in left],
+            labels=state.folder.refresh(),
+            clock=clock,
+            is_assisted=is_assisted,
+        )
+        self._done_by_others: set[str] = set(fold.relevance)
+
+    @property
+    def fold(self) -> ScreeningFold:
+        """Where the screening stands."""
+        return self._state.fold
+
+    @property
+    def question(self) -> Question | None:
+        """The present question; None: stop, or all records are labelled."""
+        return None if self.has_stopped else super().question
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether the target is reached and this session does not go on."""
+        status = self.fold.status
+        return status is not None and status.should_stop and not self._goes_on
+
+    @property
+    def status(self) -> str:
+        """Labelled, found, bound, target and forecast, in a line."""
+        return status_line(self.fold)
+
+    @property
+    def ending(self) -> str:
+        """The status at the end."""
+        why = "Stop: the target is reached." if self.has_stopped else super().ending
+        return f"{why}\n{self.status}"
+
+    async def start(self) -> None:
+        """Choose the first question."""
+        await self._choose()
+
+    async def answer(self, value: str, *, reason: str = "") -> str:
+        """Record the value of the present question; see `LabelSession.answer`."""
+        with locked(self._folder):
+            label = await super().answer(value, reason=reason)
+        await self._choose()
+        return label
+
+    async def undo(self) -> bool:
+        """Withdraw the last answer; its question is asked again."""
+        with locked(self._folder):
+            is_undone = await super().undo()
+        self._state.refresh()
+        return is_undone
+
+    async def _choose(self) -> None:
+        """Make the record that is to be read next the present question."""
+        with locked(self._folder):
+            fold = self._state.refresh()
+            for record in fold.relevance.keys() - self._done_by_others:
+                self._done_by_others.add(record)
+                self.leave_out(ItemField(record, ""))
+            status = fold.status
+            if self.has_stopped or status is None or not fold.unread:
+                return
+            asked = super().question
+            is_drawn = asked is not None and asked.item.key in fold.waiting
+            if status.advice == "draw" and not is_drawn:
+                await self._draw()
+
+    async def _draw(self) -> None:
+        fold = self.fold
+        plan = fold.plan
+        if plan is None:
+            raise TypeError("a screening has a plan before it draws")
+        position, unread = len(fold.draws) + 1, fold.unread
+        record = drawn_record(plan.event.seed, position, unread)
+        event = ItemDrawn(
+            author=self.author,
+            item=record,
+            design=DESIGN,
+            probability=1 / len(unread),
+            seed=plan.event.seed,
+            position=position,
+            expected=1.0,
+            population=len(unread),
+            population_sha256=population_hash(unread),
+            run=fold.run,
+        )
+        (name,) = await self._writer.drawn(event)
+        self._state.refresh()
+        self.ask_next(ItemField(record, ""), Statement(name, 0, event))

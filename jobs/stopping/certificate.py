@@ -35,10 +35,10 @@ from store.errors import ignore_progress
 from store.filesystem import make_folder, sync_folder
 from store.labels.fold import LabelEntry, population_hash
 from store.labels.folder import LabelFolder, author_of, label_logs
+from store.runs import CERTIFICATES
 from store.tables import head, last_seq
 
 SCHEMA: Final = "siftlog.certificate/1"
-CERTIFICATES: Final = "certificates"
 NAME: Final = "certificate.json"
 ORDER: Final = "order.csv"
 LABELS: Final = "labels"

@@ -18,7 +18,6 @@ from typing import Any
 from jobs.screening.inputs import ScreeningDataset, load
 from jobs.screening.settings import ScreeningSettings
 from jobs.stopping.certificate import (
-    CERTIFICATES,
     LABELS,
     NAME,
     ORDER,
@@ -34,6 +33,7 @@ from jobs.stopping.certificate_page import pages
 from jobs.stopping.library import open_library
 from jobs.stopping.reading_order import order_hash
 from jobs.stopping.screening_fold import ScreeningFold
+from jobs.stopping.status_text import floored
 from runner.errors import RunnerError
 from runner.registry import job_of
 from runner.score.scoring import settings_in
@@ -43,7 +43,7 @@ from store.labels.events import ScreeningStopped
 from store.labels.fold import LabelEntry
 from store.labels.folder import LabelFolder
 from store.read.status import run_started
-from store.runs import RunFolder
+from store.runs import CERTIFICATES, RunFolder
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,16 +66,42 @@ class CertificateReport:
         """Whether nothing differs."""
         return not self.problems
 
+    @property
+    def name(self) -> str:
+        """The file with the folder that numbers it."""
+        return "/".join(self.path.absolute().parts[-2:])
 
-def certificates_in(run: Path) -> list[Path]:
-    """The certificates in the folder of a run, in the order in which they were made."""
-    found = (run / CERTIFICATES).glob(f"[0-9]*/{NAME}")
-    return sorted(found, key=lambda path: (len(path.parent.name), path.parent.name))
+    @property
+    def sentence(self) -> str:
+        """What a sound one proves."""
+        notes = "".join(f"; {note}" for note in self.notes)
+        later = (
+            f"; {self.later_events:,} label events have followed"
+            if self.later_events
+            else ""
+        )
+        return (
+            f"{self.name} is sound: {self.labelled:,} of {self.records:,} records "
+            f"labelled, recall at least {floored(self.recall or 0.0)} (target "
+            f"{self.target:g}), computed again from the label events{later}{notes}"
+        )
 
-
-def is_certificate(path: Path) -> bool:
-    """Whether a file is to be checked as a certificate."""
-    return path.suffix == ".json"
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All of it, for `--json`."""
+        return {
+            "certificate": str(self.path),
+            "run": self.run or None,
+            "number": self.number,
+            "sound": self.is_sound,
+            "recall_at_least": self.recall,
+            "target": self.target,
+            "labelled": self.labelled,
+            "records": self.records,
+            "later_events": self.later_events,
+            "problems": self.problems,
+            "notes": self.notes,
+        }
 
 
 def check_certificate(path: Path) -> CertificateReport:
@@ -255,13 +281,16 @@ def _stop_in(
                 f"the label logs in {run.labels} differ from the certificate at event "
                 f"{entry.id}"
             )
-    report.later_events = len(now) - len(copied)
-    for entry in now.values():
-        event = entry.event
-        if isinstance(event, ScreeningStopped) and (
-            (event.run, event.number) == (document["run"], document.get("number"))
-        ):
-            return event
+    own = (document["run"], document.get("number"))
+    stops = [
+        entry.event
+        for entry in now.values()
+        if isinstance(entry.event, ScreeningStopped)
+        and (entry.event.run, entry.event.number) == own
+    ]
+    report.later_events = len(now) - len(copied) - len(stops)
+    if stops:
+        return stops[0]
     report.notes.append("the label logs do not name it: its process ended before")
     return None
 

@@ -160,7 +160,12 @@ def certificate(
             "scoring": plan.scoring,
             "scoring_digest": plan.scoring_digest,
         },
-        "plan": {"event": statement.id, "seed": plan.seed, "later": fold.other_plans},
+        "plan": {
+            "event": statement.id,
+            "question": plan.question,
+            "seed": plan.seed,
+            "later": fold.other_plans,
+        },
         "logs": [
             {
                 "log": one.log,

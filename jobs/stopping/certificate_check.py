@@ -41,7 +41,7 @@ from store.database import open_reader
 from store.errors import StoreError
 from store.labels.events import ScreeningStopped
 from store.labels.fold import LabelEntry
-from store.labels.folder import LabelFolder
+from store.labels.folder import LabelFolder, verify_labels
 from store.read.status import run_started
 from store.runs import CERTIFICATES, RunFolder
 
@@ -121,7 +121,11 @@ def _problems(path: Path, report: CertificateReport) -> Iterator[str]:
         yield f"{path.name} {document}"
         return
     folder = path.parent
-    changed = list(_changed_logs(folder / LABELS, document))
+    changed = list(_changed_logs(folder / LABELS, document)) or [
+        f"{LABELS}/{log.log.name}: {problem}"
+        for log in verify_labels(folder / LABELS)
+        for problem in log.problems
+    ]
     yield from changed
     if changed:
         return

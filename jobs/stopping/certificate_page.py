@@ -19,7 +19,7 @@ MARKDOWN: Final = "certificate.md"
 ASSUMPTIONS: Final = (
     "Each random draw was uniform over the records that nobody had read, and was "
     "recorded before its record was shown. The draws follow from the seed of the plan, "
-    "and the check repeats them.",
+    "and the check repeats them; nobody used the seed to foresee them.",
     "The labels are right. The bound counts what people labelled include or unclear; it "
     "knows nothing of mistakes.",
     "The library did not change. Its hashes are part of the plan and are checked.",
@@ -40,30 +40,36 @@ NOT_GUARANTEED: Final = (
 def _conclusion(document: Mapping[str, Any]) -> str:
     target = _percent(document["target"])
     verdict = (
+        f"with {_percent(1 - document['alpha'])} confidence, "
         f"{_percent_floor(document['recall_at_least'])} or more of the relevant records "
         "of this library were found"
     )
     if document["reached"]:
         return (
             f"Screening could stop: {verdict}, and the target was {target}. A screening "
-            f"by this rule stops below its target with a probability of at most "
-            f"{_percent(document['alpha'])}."
+            "by this rule stops below its target with a probability of at most "
+            f"{_percent(document['alpha'])}, however the records were ranked."
         )
     return f"Screening could not stop yet: {verdict}, and the target is {target}."
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:g} %"
+    return f"{round(100 * share, 6):g} %"
 
 
 def _percent_floor(share: float) -> str:
     return f"{math.floor(share * 1000 + 1e-9) / 10:g} %"
 
 
+def _time(stamp: str) -> str:
+    return f"{stamp[:10]} {stamp[11:19]} UTC"
+
+
 def _facts(document: Mapping[str, Any]) -> dict[str, str]:
     labelled, records = document["labelled"], document["records"]
     saved = 1 - labelled / records if records else 0.0
     return {
+        "question": document["plan"]["question"],
         "records in the library": f"{records:,}",
         "labelled by people": f"{labelled:,} ({_percent_floor(saved)} not read)",
         "relevant among them": f"{document['relevant_found']:,}",
@@ -73,8 +79,8 @@ def _facts(document: Mapping[str, Any]) -> dict[str, str]:
         "alpha": f"{document['alpha']:g}",
         "random draws": f"{document['draws_counted']:,} count in the bound",
         "labelled by": ", ".join(document["labelled_by"]) or "nobody",
-        "planned": f"{document['planned_at']} by {document['planned_by']}",
-        "last label": str(document["stopped_at"]),
+        "planned": f"{_time(document['planned_at'])} by {document['planned_by']}",
+        "last label": _time(document["stopped_at"]),
     }
 
 
@@ -135,9 +141,9 @@ def _remarks(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _how_to_check() -> str:
     return (
-        "Check it with `siftlog verify certificate.json`: keep this folder together and "
-        "put the library's files next to it, or leave it in the folder of its run. "
-        "Everything above is computed again from the label events."
+        "The command siftlog verify certificate.json computes everything above again "
+        "from the label events. Keep this folder together, and put the library's files "
+        "next to it or leave it in the folder of its run."
     )
 
 

@@ -234,8 +234,11 @@ async def screen_library(
                 is_assisted=is_assisted,
                 goes_on=goes_on,
             )
-            await session.start()
-            await show(session)
+            try:
+                await session.start()
+                await show(session)
+            finally:
+                session.close()
             with locked(where):
                 certificate = await _certify(state, folder, where, library, order, writer)
         return Screened(
@@ -282,6 +285,7 @@ def _plan(
     return ScreeningPlanned(
         author=author,
         run=folder.run_id,
+        question=library.question,
         target=TARGET if request.target is None else request.target,
         alpha=ALPHA if request.alpha is None else request.alpha,
         seed=seed,

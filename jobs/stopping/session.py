@@ -7,6 +7,8 @@ shown says which of the two it was.
 
 Several people may work at a time. A lock of the label folder is held while an answer or
 a draw is recorded, so that each draw is from the records that are unread at that time.
+In ranked order nobody is asked about a record that is on another's screen; a draw may
+choose one, since it must choose from all.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from jobs.kit.labels.session import LabelSession, Question, SessionSource
 from jobs.stopping.screening_fold import (
@@ -33,6 +36,8 @@ from store.labels.folder import LabelFolder
 from store.labels.writer import LabelWriter
 
 LOCK: Final = ".screening.lock"
+OPEN: Final = ".screening"
+"""Suffix of the file that says what is on a session's screen."""
 
 
 @contextmanager
@@ -42,6 +47,55 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
+
+
+class OpenRecords:
+    """Which records are on people's screens: a locked file for each session.
+
+    The lock goes with its process, so the file of one that died counts no more.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / f".open-{uuid4().hex}{OPEN}"
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def hold(self, record: str) -> None:
+        """Say what is on the screen; "": nothing."""
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, record.encode("utf-8", "surrogatepass"), 0)
+
+    def of_others(self) -> set[str]:
+        """The records on all other screens."""
+        paths = self._folder.glob(f".open-*{OPEN}")
+        return {
+            record
+            for path in paths
+            if path != self._path and (record := _held(path)) is not None
+        }
+
+    def close(self) -> None:
+        """End the session."""
+        self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+def _held(path: Path) -> str | None:
+    """The record in a session's file; None where the session has ended."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return path.read_bytes().decode("utf-8", "surrogatepass")
+    else:
+        path.unlink(missing_ok=True)
+        return None
     finally:
         os.close(descriptor)
 
@@ -119,7 +173,10 @@ class ScreeningSession(LabelSession):
             clock=clock,
             is_assisted=is_assisted,
         )
-        self._done_by_others: set[str] = set(fold.relevance)
+        self._order = left
+        self._gone: set[str] = set(fold.relevance)  #: not asked any more
+        self._skipped: set[str] = set()
+        self._open_records = OpenRecords(self._folder)
 
     @property
     def fold(self) -> ScreeningFold:
@@ -163,23 +220,51 @@ class ScreeningSession(LabelSession):
         """Withdraw the last answer; its question is asked again."""
         with locked(self._folder):
             is_undone = await super().undo()
-        self._state.refresh()
+            self._state.refresh()
+        self._gone.discard(self._asked)
+        self._open_records.hold(self._asked)
         return is_undone
 
     async def _choose(self) -> None:
         """Make the record that is to be read next the present question."""
         with locked(self._folder):
             fold = self._state.refresh()
-            for record in fold.relevance.keys() - self._done_by_others:
-                self._done_by_others.add(record)
+            for record in fold.relevance.keys() - self._gone:
+                self._gone.add(record)
                 self.leave_out(ItemField(record, ""))
-            status = fold.status
-            if self.has_stopped or status is None or not fold.unread:
-                return
-            asked = super().question
-            is_drawn = asked is not None and asked.item.key in fold.waiting
-            if status.advice == "draw" and not is_drawn:
-                await self._draw()
+            status, asked = fold.status, self._asked
+            if not self.has_stopped and asked not in fold.waiting:
+                if status is not None and status.advice == "draw" and fold.unread:
+                    await self._draw()
+                else:
+                    self._avoid_others()
+            self._open_records.hold(self._asked)
+
+    @property
+    def _asked(self) -> str:
+        """The record of the present question; "" without one."""
+        question = self.question
+        return "" if question is None else question.item.key
+
+    def _avoid_others(self) -> None:
+        """Go on to the first record that nobody else has on the screen."""
+        others = self._open_records.of_others()
+        if self._asked not in others:
+            return
+        busy = others | self._gone | self._skipped
+        record = next((key for key in self._order if key not in busy), None)
+        if record is not None:
+            self.ask_next(ItemField(record, ""))
+
+    def skip(self) -> None:
+        """Put the present question off; see `LabelSession.skip`."""
+        self._skipped.add(self._asked)
+        super().skip()
+        self._open_records.hold(self._asked)
+
+    def close(self) -> None:
+        """Free the record on the screen for others."""
+        self._open_records.close()
 
     async def _draw(self) -> None:
         fold = self.fold

@@ -115,6 +115,7 @@ class ScreeningPlanned(LabelEventBase, frozen=True, kw_only=True):
     VERSION: ClassVar[int] = 1
 
     run: str  #: id of the run that ranks the records
+    question: str = ""  #: what is screened for, with its criteria
     target: float  #: recall to reach
     alpha: float  #: chance of stopping below it, at most
     seed: int  #: of the random draws

@@ -193,12 +193,12 @@ def _changed_logs(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
     listed = {str(one["log"]): one["sha256"] for one in document["logs"]}
     there = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
     for name in sorted(there - listed.keys()):
-        yield f"{LABELS}/{name} is not part of the certificate"
+        yield f"{LABELS}/{name} is not part of {NAME}"
     for name, sha256 in listed.items():
         if name not in there:
-            yield f"{LABELS}/{name} is missing"
+            yield f"{LABELS}/{name}, which {NAME} names, is missing"
         elif file_sha256(folder / name) != sha256:
-            yield f"{LABELS}/{name} differs from the copy that the certificate names"
+            yield f"{LABELS}/{name} differs from the copy that {NAME} names"
 
 
 def _run_of(folder: Path, document: Mapping[str, Any]) -> RunFolder | None:
@@ -222,7 +222,15 @@ def _library(
             settings = settings_in(job_of(run_started(reader)), reader, {})
         if not isinstance(settings, ScreeningSettings):
             return None, [f"run {run.run_id} is no run of screening"]
-        settings = settings.model_copy(update={"labels": None})
+        here = [
+            path if path.is_file() or not (folder / path.name).is_file()
+            # the run has moved to another machine
+            else folder / path.name
+            for path in settings.library
+        ]
+        settings = settings.model_copy(
+            update={"labels": None, "library": tuple(here)}
+        )
     else:
         names = [str(one.get("name")) for one in files if isinstance(one, dict)]
         settings = ScreeningSettings(library=tuple(folder / name for name in names))
@@ -238,7 +246,7 @@ def _library(
     for (path, sha256), then in zip(hashes, listed_hashes, strict=False):
         if not problems and sha256 != then:
             problems.append(
-                f"the library's file {path.name} differs from the one that was screened"
+                f"the library's file {path.name} differs from the one that {NAME} names"
             )
     if problems:
         return None, problems
@@ -332,7 +340,7 @@ def _changed_files(
         if not (folder / name).is_file():
             yield f"{name} is missing"
         elif (folder / name).read_bytes() != content:
-            yield f"{name} differs from the page of the certificate"
+            yield f"{name} differs from the page of {NAME}"
     path = folder / ORDER
     if not path.is_file():
         yield f"{ORDER} is missing"

@@ -56,6 +56,7 @@ def screen(
             if match is None:
                 continue
             if kill_after is not None and answered >= kill_after:
+                lines.append(process.stdout.readline())  # what is proved by then
                 process.kill()
                 break
             key = "q" if answered == stop_after else answer(match[1])

@@ -144,7 +144,7 @@ def change(path: str, value: object) -> Callable[[dict[str, Any]], None]:
         (change("labelled_by", ["cy"]), "labelled_by"),
         (change("code.sha256", "0"), "code.sha256"),
         (change("run", "other"), "hold no plan of a screening"),
-        (change("logs", []), "is not part of the certificate"),
+        (change("logs", []), "is not part of certificate.json"),
         (change("logs", None), "does not list its label logs"),
         (change("library", None), "does not name the files of its library"),
         (change("more", 1), "more is unknown"),

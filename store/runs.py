@@ -290,8 +290,8 @@ class RunFolder:
 
 def certificates_in(run: Path) -> list[Path]:
     """The certificates in the folder of a run, in the order in which they were made."""
-    found = (run / CERTIFICATES).glob("[0-9]*/certificate.json")
-    return sorted(found, key=lambda path: (len(path.parent.name), path.parent.name))
+    paths = (run / CERTIFICATES).glob("[0-9]*/certificate.json")
+    return sorted(paths, key=lambda path: (len(path.parent.name), path.parent.name))
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:

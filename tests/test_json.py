@@ -131,6 +131,11 @@ CASES = (
     Case("labels export people", "label"),
     Case("labels agreement people", "label-agreement"),
     Case("labels adjudicate people PMC0000001 --value correct", "adjudication"),
+    Case(
+        "screen sample --simulate-labels sample --seeds 1",
+        "screening-simulation",
+    ),
+    Case("verify certificate.json", "certificate-verify", 6),
     Case("history review-benchmark --runs-dir past", "history"),
     Case("history review-benchmark --runs-dir past --against last", "history", 6),
     Case("prepare review-benchmark extract {extract}", "launch done", 6),
@@ -259,6 +264,7 @@ MADE: Mapping[str, Callable[[Path], None]] = {
     "past": _past,
     "labels.csv": _labels,
     "people": _people,
+    "certificate.json": lambda folder: (folder / "certificate.json").touch(),
 }
 """Files that are not recorded, and what makes them."""
 
@@ -415,6 +421,7 @@ def test_a_run_in_the_background(tmp_path: Path) -> None:
 ELSEWHERE = {
     "detached": ("run", "resume"),
     "probe": ("doctor",),
+    "screening": ("screen",),
     "command-result": ("pause", "drain", "resume", "commands"),
     "command-preview": ("pause", "drain", "commands"),
 }

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import inspect
 import io
 import json
 import os
@@ -59,8 +60,8 @@ class Library:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogHead:
-    """Where a label log ended."""
+class CopiedLog:
+    """A label log in a certificate, and where it ended."""
 
     log: str  #: name of its file
     author: str
@@ -74,7 +75,7 @@ def code_sha256() -> str:
     """SHA-256 over the code that computes the bound, in hex."""
     digest = hashlib.sha256()
     for module in (recall_bound, stop_rule, screening_fold):
-        digest.update(Path(module.__file__).read_bytes())
+        digest.update(inspect.getsource(module).encode())
     return digest.hexdigest()
 
 
@@ -84,7 +85,7 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_copies(folder: Path) -> tuple[list[LogHead], list[LabelEntry]]:
+def read_copies(folder: Path) -> tuple[list[CopiedLog], list[LabelEntry]]:
     """Heads and events of the label logs of a certificate, in the order of a union.
 
     Raises:
@@ -94,7 +95,7 @@ def read_copies(folder: Path) -> tuple[list[LogHead], list[LabelEntry]]:
     for log in label_logs(folder):
         with open_reader(log) as reader:
             heads.append(
-                LogHead(
+                CopiedLog(
                     log=log.name,
                     author=author_of(log) or "",
                     events=last_seq(reader),
@@ -108,7 +109,7 @@ def read_copies(folder: Path) -> tuple[list[LogHead], list[LabelEntry]]:
 
 
 def certificate(
-    fold: ScreeningFold, library: Library, heads: Sequence[LogHead]
+    fold: ScreeningFold, library: Library, heads: Sequence[CopiedLog]
 ) -> dict[str, Any]:
     """The document of a stop.
 
@@ -264,7 +265,9 @@ def write_certificate(
                 with file.open("rb") as opened:
                     os.fsync(opened.fileno())
         target = folder / str(document["number"])
-        shutil.rmtree(target, ignore_errors=True)  # of a process that died before its event
+        shutil.rmtree(
+            target, ignore_errors=True
+        )  # of a process that died before its event
         draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -223,14 +223,13 @@ def _library(
         if not isinstance(settings, ScreeningSettings):
             return None, [f"run {run.run_id} is no run of screening"]
         here = [
-            path if path.is_file() or not (folder / path.name).is_file()
+            path
+            if path.is_file() or not (folder / path.name).is_file()
             # the run has moved to another machine
             else folder / path.name
             for path in settings.library
         ]
-        settings = settings.model_copy(
-            update={"labels": None, "library": tuple(here)}
-        )
+        settings = settings.model_copy(update={"labels": None, "library": tuple(here)})
     else:
         names = [str(one.get("name")) for one in files if isinstance(one, dict)]
         settings = ScreeningSettings(library=tuple(folder / name for name in names))
@@ -239,9 +238,7 @@ def _library(
         for path in settings.library
         if not path.is_file()
     ]
-    hashes = [
-        (path, file_sha256(path)) for path in settings.library if path.is_file()
-    ]
+    hashes = [(path, file_sha256(path)) for path in settings.library if path.is_file()]
     listed_hashes = [one.get("sha256") for one in files if isinstance(one, dict)]
     for (path, sha256), then in zip(hashes, listed_hashes, strict=False):
         if not problems and sha256 != then:
@@ -262,8 +259,8 @@ def _against_plan(fold: ScreeningFold, library: Library) -> Iterator[str]:
         yield "the library is not the one of the plan in the label log"
     if plan.records != len(library.texts):
         yield (
-            f"the library has {len(library.texts):,} records, and the plan in the label "
-            f"log {plan.records:,}"
+            f"the library has {len(library.texts):,} records, and the plan in the "
+            f"label log {plan.records:,}"
         )
 
 
@@ -277,7 +274,7 @@ def _stop_in(
 
     Returns:
         The event; a sentence if the logs differ from the copies; None if there is none,
-        as where the labels are kept in a folder of their own.
+        as where the labels are kept in a folder of their name.
     """
     logs = LabelFolder(run.labels)
     logs.poll()
@@ -293,12 +290,12 @@ def _stop_in(
                 f"the label logs in {run.labels} differ from the certificate at event "
                 f"{entry.id}"
             )
-    own = (document["run"], document.get("number"))
+    name = (document["run"], document.get("number"))
     stops = [
         entry.event
         for entry in now.values()
         if isinstance(entry.event, ScreeningStopped)
-        and (entry.event.run, entry.event.number) == own
+        and (entry.event.run, entry.event.number) == name
     ]
     report.later_events = len(now) - len(copied) - len(stops)
     if stops:
@@ -348,7 +345,6 @@ def _changed_files(
     lines = path.read_bytes().decode("utf-8", "replace").splitlines()[1:]
     order = [line.partition(",")[2] for line in lines]
     if (
-        fold.plan is not None
-        and order_hash(order) != fold.plan.event.order_sha256
+        fold.plan is not None and order_hash(order) != fold.plan.event.order_sha256
     ) or encoded_order(order) != path.read_bytes():
         yield f"{ORDER} is not the ranked order of the plan"

@@ -17,22 +17,32 @@ HTML: Final = "certificate.html"
 MARKDOWN: Final = "certificate.md"
 
 ASSUMPTIONS: Final = (
-    "Each random draw was uniform over the records that nobody had read, and was "
-    "recorded before its record was shown. The draws follow from the seed of the plan, "
-    "and the check repeats them; nobody used the seed to foresee them.",
-    "The labels are right. The bound counts what people labelled include or unclear; it "
-    "knows nothing of mistakes.",
+    (
+        "Each random draw was uniform over the records that nobody had read, and was "
+        "recorded before its record was shown. The draws follow from the seed of the "
+        "plan, and the check repeats them; nobody used the seed to foresee them."
+    ),
+    (
+        "The labels are right. The bound counts what people labelled include or "
+        "unclear; it knows nothing of mistakes."
+    ),
     "The library did not change. Its hashes are part of the plan and are checked.",
-    "Target and alpha were fixed before the first draw, and this is the only plan that "
-    "counts: who screens again and again until one run stops early gives up the guarantee.",
+    (
+        "Target and alpha were fixed before the first draw, and no other plan was "
+        "tried: to screen again until one run stops early gives up the guarantee."
+    ),
 )
 """What the guarantee takes; see `jobs.kit.metrics.recall_bound`."""
 
 NOT_GUARANTEED: Final = (
-    "That the library holds all relevant records there are: a search that missed them is "
-    "not seen here.",
-    "That one particular screening reached the target: at most alpha of all screenings "
-    "by this rule stop below it.",
+    (
+        "That the library holds all relevant records there are: a search that missed "
+        "them is not seen here."
+    ),
+    (
+        "That one particular screening reached the target: at most alpha of all "
+        "screenings by this rule stop below it."
+    ),
     "That the records found are the important ones: recall counts each record alike.",
 )
 
@@ -41,14 +51,14 @@ def _conclusion(document: Mapping[str, Any]) -> str:
     target = _percent(document["target"])
     verdict = (
         f"with {_percent(1 - document['alpha'])} confidence, "
-        f"{_percent_floor(document['recall_at_least'])} or more of the relevant records "
-        "of this library were found"
+        f"{_percent_floor(document['recall_at_least'])} or more of the relevant "
+        "records of this library were found"
     )
     if document["reached"]:
         return (
-            f"Screening could stop: {verdict}, and the target was {target}. A screening "
-            "by this rule stops below its target with a probability of at most "
-            f"{_percent(document['alpha'])}, however the records were ranked."
+            f"Screening could stop: {verdict}, and the target was {target}. A "
+            "screening by this rule stops below its target with a probability of at "
+            f"most {_percent(document['alpha'])}, however the records were ranked."
         )
     return f"Screening could not stop yet: {verdict}, and the target is {target}."
 
@@ -99,7 +109,8 @@ def _basis(document: Mapping[str, Any]) -> dict[str, str]:
     facts["without an abstract"] = f"{library['without_abstract']:,} records"
     facts["ranked by"] = by[ranking["order"]]
     facts["run"] = (
-        f"{document['run']}, {ranking['run_events']:,} events, head {ranking['run_head']}"
+        f"{document['run']}, {ranking['run_events']:,} events, "
+        f"head {ranking['run_head']}"
     )
     if ranking["scoring"] is not None:
         facts["scoring"] = f"{ranking['scoring']}, digest {ranking['scoring_digest']}"
@@ -126,8 +137,9 @@ def _remarks(document: Mapping[str, Any]) -> Iterator[str]:
         )
     if document["draws_irregular"]:
         yield (
-            f"{len(document['draws_irregular']):,} draws do not count: they are not the "
-            "ones that the seed gives, or records were read between draw and record."
+            f"{len(document['draws_irregular']):,} draws do not count: they are not "
+            "the ones that the seed gives, or something was read before they were "
+            "recorded."
         )
     waiting = len(document["draws"]) - document["draws_counted"]
     if waiting:

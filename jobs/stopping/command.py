@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -199,8 +199,8 @@ def _show_screening(done: Screened, *, as_json: bool) -> None:
     print_text(status_line(done.fold))
     if done.fold.disputed:
         print_text(
-            f"People disagree on {len(done.fold.disputed):,} records, which count as not "
-            f"labelled: siftlog label {done.run} --adjudicate"
+            f"People disagree on {len(done.fold.disputed):,} records, which count as "
+            f"not labelled: siftlog label {done.run} --adjudicate"
         )
     if certificate is not None:
         page = certificate.path.with_suffix(".html")
@@ -210,9 +210,7 @@ def _show_screening(done: Screened, *, as_json: bool) -> None:
         print_text("To label on: add --go-on.")
 
 
-def _show_simulation(
-    result: Simulation, folder: Path | None, *, as_json: bool
-) -> None:
+def _show_simulation(result: Simulation, folder: Path | None, *, as_json: bool) -> None:
     """Print a simulation, and draw it where a folder is named."""
     from dataclasses import asdict
 

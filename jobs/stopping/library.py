@@ -66,8 +66,8 @@ def open_library(
     if without == len(items):
         first = settings.library[0].name
         raise DatasetError(
-            f"{first}: none of its {len(items):,} records has an abstract, so nobody can "
-            "screen them (export the library with abstracts)."
+            f"{first}: none of its {len(items):,} records has an abstract, so nobody "
+            "can screen them (export the library with abstracts)."
         )
     return OpenLibrary(
         dataset=dataset,
@@ -100,5 +100,3 @@ def library_of(source: LabelSource) -> OpenLibrary:
             "are screened to a stop."
         )
     return open_library(dataset)
-
-

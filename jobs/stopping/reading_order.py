@@ -19,7 +19,7 @@ from runner.labelling import ModelLabel
 OrderName: TypeAlias = Literal["model", "tfidf", "random"]
 ORDERS: Final[tuple[OrderName, ...]] = get_args(OrderName)
 
-_STANDS_FOR: Final = {INCLUDE: 1.0, EXCLUDE: 0.0}
+_BY_DECISION: Final = {INCLUDE: 1.0, EXCLUDE: 0.0}
 _UNKNOWN: Final = 0.5
 
 
@@ -43,7 +43,7 @@ def _probability(replies: Iterable[ModelLabel]) -> float:
 
 def _stated(reply: ModelLabel) -> float:
     if reply.probability is None:
-        return _STANDS_FOR.get(reply.value or "", _UNKNOWN)
+        return _BY_DECISION.get(reply.value or "", _UNKNOWN)
     is_exclusion = reply.value == EXCLUDE  # whose probability is that of exclusion
     return 1 - reply.probability if is_exclusion else reply.probability
 

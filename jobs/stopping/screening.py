@@ -223,8 +223,9 @@ async def screen_library(
                     plan = _plan(request, folder, author, library, source)
                     await writer.screening(plan)
                     fold = state.refresh()
-            planned = cast("Any", fold.plan).event
-            order = _planned_order(request, planned, library, source)
+            if fold.plan is None:
+                raise TypeError("a plan that was recorded is in the fold")
+            order = _planned_order(request, fold.plan.event, library, source)
             session = ScreeningSession(
                 source,
                 writer,
@@ -240,7 +241,7 @@ async def screen_library(
             finally:
                 session.close()
             with locked(where):
-                certificate = await _certify(state, folder, where, library, order, writer)
+                certificate = await _certify(state, folder, library, order, writer)
         return Screened(
             run=folder.run_id,
             labels=where,
@@ -313,17 +314,17 @@ def _planned_order(
     Raises:
         UsageError: the request contradicts the plan, or the ranking has changed.
     """
-    for name, asked, planned in (
+    for name, requested, planned in (
         ("--target-recall", request.target, plan.target),
         ("--alpha", request.alpha, plan.alpha),
         ("--seed", request.seed, plan.seed),
         ("--order", request.order, plan.order),
     ):
-        if asked is not None and asked != planned:
+        if requested is not None and requested != planned:
             raise UsageError(
-                f"{name} is {asked}, and run {plan.run} was planned with {planned}: a "
-                "plan holds from the first draw on; leave the option out, or begin anew "
-                "under another --run-id and --labels folder."
+                f"{name} is {requested}, and run {plan.run} was planned with {planned}: a "
+                "plan holds from the first draw on; leave the option out, or begin "
+                "anew under another --run-id and --labels folder."
             )
     order = ranked(library, cast("OrderName", plan.order), plan.seed, source)
     if reading_order.order_hash(order) != plan.order_sha256:
@@ -337,7 +338,6 @@ def _planned_order(
 async def _certify(
     state: ScreeningState,
     folder: RunFolder,
-    labels: Path,
     library: OpenLibrary,
     order: Sequence[str],
     writer: LabelWriter,
@@ -348,10 +348,11 @@ async def _certify(
     if status is None or not status.should_stop:
         return None
     figures = (status.relevant, status.read, status.recall)
-    stops = [(one.event.relevant, one.event.read, one.event.recall) for one in fold.stops]
+    stops = [(one.relevant, one.read, one.recall) for one in fold.stops]
     if stops and stops[-1] == figures:
         return None
-    written = write_certificate(folder.path, labels, library.hashes, order, pages)
+    where = state.folder.path
+    written = write_certificate(folder.path, where, library.hashes, order, pages)
     await writer.screening(
         ScreeningStopped(
             author=writer.author,
@@ -383,10 +384,12 @@ def simulate_library(
         folder = ranked_run(request, notify)
         with label_source(folder) as source:
             library = library_of(source)
-            return _simulated(request, library, source, file, seeds, progress)
+            return _simulated(
+                request, library, source, file, seeds=seeds, progress=progress
+            )
     settings = ScreeningSettings(**request.settings)
     library = open_library(load(settings))
-    return _simulated(request, library, None, file, seeds, progress)
+    return _simulated(request, library, None, file, seeds=seeds, progress=progress)
 
 
 def _simulated(
@@ -394,6 +397,7 @@ def _simulated(
     library: OpenLibrary,
     source: LabelSource | None,
     file: str,
+    *,
     seeds: int,
     progress: Callable[[str], None],
 ) -> Simulation:

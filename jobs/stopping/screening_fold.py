@@ -44,7 +44,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
-from store.labels.fold import LabelEntry, Statement
+from store.labels.fold import LabelEntry
 
 DESIGN: Final = "unread"
 """`ItemDrawn.design` of a draw from the records that are not read yet."""
@@ -72,6 +72,15 @@ class CountedDraw:
     is_relevant: bool | None  #: None: no label
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedPlan:
+    """The plan of a screening, as it was recorded."""
+
+    id: str
+    ts_us: int
+    event: ScreeningPlanned
+
+
 @dataclass(slots=True)
 class _Value:
     """A statement about a record that counts at present."""
@@ -92,8 +101,8 @@ class ScreeningFold:
             texts: SHA-256 of the text of every record of the library, in hex, by key.
         """
         self.run = run
-        self.plan: Statement[ScreeningPlanned] | None = None
-        self.stops: list[Statement[ScreeningStopped]] = []
+        self.plan: RecordedPlan | None = None
+        self.stops: list[ScreeningStopped] = []
         self.irregular: list[str] = []  #: ids of draws that do not count
         self.other_plans = 0  #: plans after the first, which change nothing
         self.authors: set[str] = set()  #: of labels that counted at some time
@@ -124,9 +133,9 @@ class ScreeningFold:
         name, event = str(entry.id), entry.event
         match event:
             case ScreeningPlanned() if event.run == self.run:
-                self._plan(Statement(name, entry.ts_us, event))
+                self._plan(RecordedPlan(name, entry.ts_us, event))
             case ScreeningStopped() if event.run == self.run:
-                self.stops.append(Statement(name, entry.ts_us, event))
+                self.stops.append(event)
             case ItemDrawn() if event.run == self.run and event.design == DESIGN:
                 self._draw(name, event)
             case LabelRecorded() if self._is_about_record(event):
@@ -188,13 +197,9 @@ class ScreeningFold:
 
     def _is_about_record(self, event: LabelRecorded | Adjudicated) -> bool:
         text = self._texts.get(event.item)
-        return (
-            text is not None
-            and not event.field
-            and event.text_sha256 in {"", text}
-        )
+        return text is not None and not event.field and event.text_sha256 in {"", text}
 
-    def _plan(self, plan: Statement[ScreeningPlanned]) -> None:
+    def _plan(self, plan: RecordedPlan) -> None:
         if self.plan is not None:
             self.other_plans += 1
             return

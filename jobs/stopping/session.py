@@ -221,8 +221,8 @@ class ScreeningSession(LabelSession):
         with locked(self._folder):
             is_undone = await super().undo()
             self._state.refresh()
-        self._gone.discard(self._asked)
-        self._open_records.hold(self._asked)
+        self._gone.discard(self._shown)
+        self._open_records.hold(self._shown)
         return is_undone
 
     async def _choose(self) -> None:
@@ -232,16 +232,16 @@ class ScreeningSession(LabelSession):
             for record in fold.relevance.keys() - self._gone:
                 self._gone.add(record)
                 self.leave_out(ItemField(record, ""))
-            status, asked = fold.status, self._asked
-            if not self.has_stopped and asked not in fold.waiting:
+            status, shown = fold.status, self._shown
+            if not self.has_stopped and shown not in fold.waiting:
                 if status is not None and status.advice == "draw" and fold.unread:
                     await self._draw()
                 else:
                     self._avoid_others()
-            self._open_records.hold(self._asked)
+            self._open_records.hold(self._shown)
 
     @property
-    def _asked(self) -> str:
+    def _shown(self) -> str:
         """The record of the present question; "" without one."""
         question = self.question
         return "" if question is None else question.item.key
@@ -249,7 +249,7 @@ class ScreeningSession(LabelSession):
     def _avoid_others(self) -> None:
         """Go on to the first record that nobody else has on the screen."""
         others = self._open_records.of_others()
-        if self._asked not in others:
+        if self._shown not in others:
             return
         busy = others | self._gone | self._skipped
         record = next((key for key in self._order if key not in busy), None)
@@ -258,9 +258,9 @@ class ScreeningSession(LabelSession):
 
     def skip(self) -> None:
         """Put the present question off; see `LabelSession.skip`."""
-        self._skipped.add(self._asked)
+        self._skipped.add(self._shown)
         super().skip()
-        self._open_records.hold(self._asked)
+        self._open_records.hold(self._shown)
 
     def close(self) -> None:
         """Free the record on the screen for others."""

@@ -97,7 +97,7 @@ def simulate(
         ranked = order_of(seed)
         labels = [relevance[key] for key in ranked]
         path = None if curve else curve
-        stop = _screened(relevance, ranked, target, alpha, seed, path)
+        stop = _screened(relevance, ranked, target, alpha, seed=seed, curve=path)
         stops.setdefault(RULE, []).append(stop)
         for name, read in _other_rules(labels, target):
             stops.setdefault(name, []).append(Stop(read=read, found=sum(labels[:read])))
@@ -123,6 +123,7 @@ def _screened(
     ranked: Sequence[str],
     target: float,
     alpha: float,
+    *,
     seed: int,
     curve: list[CurvePoint] | None,
 ) -> Stop:
@@ -142,9 +143,7 @@ def _screened(
         if curve is not None:
             after = rule.status
             recall = after.relevant / relevant if relevant else 1.0
-            curve.append(
-                CurvePoint(read=after.read, bound=after.recall, recall=recall)
-            )
+            curve.append(CurvePoint(read=after.read, bound=after.recall, recall=recall))
     return Stop(read=status.read, found=status.relevant)
 
 
@@ -171,10 +170,10 @@ def _until_in_a_row(labels: Sequence[bool], length: int) -> int:
 
 def _oracle(labels: Sequence[bool], target: float) -> int:
     needed = math.ceil(target * sum(labels) - 1e-9)
-    found = 0
+    relevant = 0
     for read, is_relevant in enumerate(labels, 1):
-        found += is_relevant
-        if found >= needed:
+        relevant += is_relevant
+        if relevant >= needed:
             return read if needed else 0
     return len(labels)
 

@@ -19,8 +19,7 @@ def status_line(fold: ScreeningFold) -> str:
     parts = [
         f"{status.read:,} of {status.records:,} labelled",
         f"{status.relevant:,} relevant",
-        f"recall at least {floored(status.recall)}"
-        f" (target {fold.plan.event.target:g})",
+        f"recall at least {floored(status.recall)} (target {fold.plan.event.target:g})",
         forecast(status, fold),
     ]
     return "; ".join(filter(None, parts))

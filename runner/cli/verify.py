@@ -82,9 +82,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
 
     file = Path(run_name)
     if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():
-        if file.suffix == ".json":
-            return _verify_certificate(file, as_json=as_json)
-        return _verify_bundle(file, as_json=as_json, time_limit_s=time_limit_s)
+        return _verify_file(file, as_json=as_json, time_limit_s=time_limit_s)
     try:
         folder = resolve(runs_dir, run_name)
         ends = folder.ends()
@@ -102,12 +100,11 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     certificates = [_checked(path) for path in certificates_in(folder.path)]
     lost = [end for end in ends if end.has_loss]
     unproven = [end for end in ends if end.acknowledged is None]
-    is_sound = (
-        report.is_sound
-        and not lost
-        and all(log.is_sound for log in labels)
-        and all(certificate.is_sound for certificate in certificates)
-    )
+    problems = [f"{fault.where}: {fault.message}" for fault in report.faults]
+    problems += [end.sentence for end in lost]
+    problems += [f"{log.log.name}: {what}" for log in labels for what in log.problems]
+    problems += [f"{one.name}: {what}" for one in certificates for what in one.problems]
+    is_sound = not problems
     if as_json:
         print_json(
             "siftlog.verify/1",
@@ -132,10 +129,6 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
                 "certificates": [one.as_json for one in certificates],
             },
         )
-    problems = [f"{fault.where}: {fault.message}" for fault in report.faults]
-    problems += [end.sentence for end in lost]
-    problems += [f"{log.log.name}: {what}" for log in labels for what in log.problems]
-    problems += [f"{one.name}: {what}" for one in certificates for what in one.problems]
     for problem in problems:
         print_note(f"siftlog: {folder.run_id}: {problem}")
     if not is_sound:
@@ -145,10 +138,11 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
             f"{folder.run_id} is sound: {report.events:,} events in "
             f"{report.commits:,} commits, {report.blobs:,} message parts"
         )
-        for sentence in _ends(ends, labels):
+        for sentence in (
+            *_ends(ends, labels),
+            *(certificate.sentence for certificate in certificates),
+        ):
             print_text(sentence)
-        for certificate in certificates:
-            print_text(certificate.sentence)
     return DONE
 
 
@@ -192,6 +186,13 @@ def _ends(ends: Sequence[LogEnd], labels: Sequence[LabelLogReport]) -> Iterator[
         events = sum(log.report.events for log in labels if log.report)
         count = f"{len(labels):,} label log{'s' if len(labels) != 1 else ''}"
         yield f"{count} with {events:,} events checked too."
+
+
+def _verify_file(path: Path, *, as_json: bool, time_limit_s: float) -> int:
+    """Check a certificate or a bundle."""
+    if path.suffix == ".json":
+        return _verify_certificate(path, as_json=as_json)
+    return _verify_bundle(path, as_json=as_json, time_limit_s=time_limit_s)
 
 
 def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from jobs.screening.inputs import load
+from jobs.screening.labelling import DECISION, labelling
 from jobs.screening.settings import ScreeningSettings
 from jobs.stopping.certificate import WrittenCertificate, write_certificate
 from jobs.stopping.certificate_page import pages
 from jobs.stopping.library import OpenLibrary, open_library
 from jobs.stopping.reading_order import order_hash
 from jobs.stopping.session import ScreeningSession, ScreeningState
-from runner.labelling import LabelField, LabelItem
-from jobs.screening.labelling import DECISION, labelling
+from runner.labelling import LabelField, LabelItem, ModelLabel
 from store.clock import SystemClock
 from store.labels.events import ScreeningPlanned, ScreeningStopped
-from store.labels.fold import population_hash
+from store.labels.fold import ItemField, population_hash
 from store.labels.folder import LabelFolder
 from store.labels.writer import LabelWriter
 
@@ -84,7 +85,7 @@ class Source:
 
     site: Site
     run: str = RUN
-    replies = {}
+    replies: ClassVar[Mapping[ItemField, Sequence[ModelLabel]]] = {}
 
     def item(self, key: str) -> LabelItem:
         return labelling.item(self.site.library.dataset, key)
@@ -122,7 +123,11 @@ async def screened(
             await writers[0].screening(site.plan())
         for writer in writers:
             session = ScreeningSession(
-                Source(site), writer, site.order, state=site.state(), clock=SystemClock()
+                Source(site),
+                writer,
+                site.order,
+                state=site.state(),
+                clock=SystemClock(),
             )
             await session.start()
             sessions.append(session)

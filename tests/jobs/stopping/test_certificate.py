@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import random
@@ -15,9 +16,12 @@ from typing import Any
 
 import pytest
 
-from jobs.stopping.certificate import encoded
+from jobs.screening.inputs import load
+from jobs.screening.settings import ScreeningSettings
+from jobs.stopping.certificate import encoded, read_copies
 from jobs.stopping.certificate_check import check_certificate
 from store.clock import SystemClock
+from store.labels.folder import verify_labels
 from tests.jobs.stopping.libraries import certified, screened, site
 
 PROVE = "SIFTLOG_PROVE" in os.environ
@@ -107,7 +111,9 @@ def edit(log: Path, seq: int) -> None:
             "SELECT name FROM sqlite_master WHERE type = 'trigger'"
         ).fetchall():
             conn.execute(f"DROP TRIGGER {name}")
-        (facts,) = conn.execute("SELECT facts FROM event WHERE seq = ?", [seq]).fetchone()
+        (facts,) = conn.execute(
+            "SELECT facts FROM event WHERE seq = ?", [seq]
+        ).fetchone()
         turned = facts.replace(b"include", b"\0").replace(b"exclude", b"include")
         turned = turned.replace(b"\0", b"exclude")
         assert turned != facts
@@ -116,8 +122,6 @@ def edit(log: Path, seq: int) -> None:
 
 def vouch(folder: Path) -> None:
     """Hash the copies again, as a forger would."""
-    import hashlib
-
     path = folder / "certificate.json"
     document = json.loads(path.read_bytes())
     for one in document["logs"]:
@@ -171,11 +175,6 @@ def test_what_is_missing_is_named(folder: Path) -> None:
 
 
 def test_a_check_takes_little_more_than_reading_what_it_is_about(folder: Path) -> None:
-    from jobs.screening.inputs import load
-    from jobs.screening.settings import ScreeningSettings
-    from jobs.stopping.certificate import read_copies
-    from store.labels.folder import verify_labels
-
     def fastest(work: Callable[[], object]) -> float:
         times = []
         for _ in range(5):

@@ -1,11 +1,13 @@
-"""`siftlog screen`: a library is screened to a stop, also where the process is killed."""
+"""`siftlog screen`: a library is screened to a stop, killed processes or not."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,9 @@ from store.labels.events import LabelRecorded, ScreeningPlanned, ScreeningStoppe
 from store.labels.folder import LabelFolder
 from tests.commands import siftlog
 from tests.jobs.stopping.scripted import screen, truth
+from tests.pages import follow
+from tests.reference import DOCS
+from tests.test_json import checked
 
 PROVE = "SIFTLOG_PROVE" in os.environ
 PROVEN = pytest.mark.skipif(not PROVE, reason="long: it runs in make prove")
@@ -66,7 +71,7 @@ def events(cwd: Path, kind: type) -> list[object]:
 
 
 def test_kill_9_loses_no_acknowledged_label_and_the_stop_is_certified(
-    cwd: Path,
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rank(cwd)
     answer = truth(cwd / "labels.csv").__getitem__
@@ -96,7 +101,7 @@ def test_kill_9_loses_no_acknowledged_label_and_the_stop_is_certified(
     assert document["labelled_by"] == ["ann", "bo"]
     assert document["recall_at_least"] >= 0.5
     _check(cwd, folder)
-    _go_on(cwd, answer)
+    _go_on(cwd, monkeypatch)
 
 
 def _check(cwd: Path, folder: Path) -> None:
@@ -120,12 +125,14 @@ def _check(cwd: Path, folder: Path) -> None:
     assert "--alpha is 0.2, and run screen-lib was planned with 0.05" in done.stderr
 
 
-def _go_on(cwd: Path, answer: object) -> None:
+def _go_on(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels after the stop are recorded, and the certificate stays what it is."""
-    assert callable(answer)
-    answered, out = screen(cwd, *WORDS, "--go-on", answer=answer, stop_after=2)
-    assert answered == 2
-    assert "certificates/2" in out
+    monkeypatch.setattr(sys, "stdin", io.StringIO("e\ne\nq\n"))
+    done = siftlog("screen", *WORDS, "--go-on", "--json", cwd=cwd)
+    (row,) = checked(done.stdout)
+    assert row["schema"] == "siftlog.screening/1"
+    assert (row["answered"], row["stop"]) == (2, True)
+    assert "certificates/2" in row["certificate"]
     assert len(events(cwd, ScreeningStopped)) == 2
     done = siftlog("verify", "screen-lib", cwd=cwd)
     assert "1/certificate.json is sound" in done.stdout
@@ -203,3 +210,10 @@ def test_labels_of_a_file_replace_people(cwd: Path) -> None:
     last = result["curve"][-1]
     assert last["bound"] >= result["target"]
     assert not (cwd / "runs").exists()
+
+
+def test_the_page_of_the_docs_goes_as_it_is_written(tmp_path: Path) -> None:
+    printed = follow((DOCS / "screening-to-a-stop.md").read_text(), tmp_path)
+    assert "oracle" in printed
+    assert "Stop: the target is reached." in printed
+    assert "1/certificate.json is sound" in printed

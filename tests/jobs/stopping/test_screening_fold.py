@@ -74,7 +74,9 @@ def fold(*events: object) -> ScreeningFold:
     )
 
 
-def test_the_draw_of_a_plan_is_uniform_enough_and_a_function_of_seed_and_place() -> None:
+def test_the_draw_of_a_plan_is_uniform_enough_and_a_function_of_seed_and_place() -> (
+    None
+):
     counts = dict.fromkeys(KEYS, 0)
     for seed in range(6000):
         counts[drawn_record(seed, 1, KEYS)] += 1
@@ -125,7 +127,9 @@ def test_a_record_counts_as_its_gold_value(
 
 
 @given(st.data())
-def test_it_feeds_the_stop_rule_what_was_drawn_and_labelled(data: st.DataObject) -> None:
+def test_it_feeds_the_stop_rule_what_was_drawn_and_labelled(
+    data: st.DataObject,
+) -> None:
     rule = StopRule(records=RECORDS, target=PLAN.target, alpha=PLAN.alpha)
     unread, events, draws = list(KEYS), [], 0
     for _ in range(data.draw(st.integers(0, RECORDS))):

@@ -322,9 +322,9 @@ def _planned_order(
     ):
         if requested is not None and requested != planned:
             raise UsageError(
-                f"{name} is {requested}, and run {plan.run} was planned with {planned}: a "
-                "plan holds from the first draw on; leave the option out, or begin "
-                "anew under another --run-id and --labels folder."
+                f"{name} is {requested}, and run {plan.run} was planned with "
+                f"{planned}: a plan holds from the first draw on; leave the option "
+                "out, or begin anew under another --run-id and --labels folder."
             )
     order = ranked(library, cast("OrderName", plan.order), plan.seed, source)
     if reading_order.order_hash(order) != plan.order_sha256:

@@ -195,7 +195,8 @@ def _show_screening(done: Screened, *, as_json: bool) -> None:
             },
         )
         return
-    print_text(f"{done.answered:,} labels recorded in {done.labels}")
+    word = "label" if done.answered == 1 else "labels"
+    print_text(f"{done.answered:,} {word} recorded in {done.labels}")
     print_text(status_line(done.fold))
     if done.fold.disputed:
         print_text(
@@ -206,7 +207,9 @@ def _show_screening(done: Screened, *, as_json: bool) -> None:
         page = certificate.path.with_suffix(".html")
         print_text(f"certificate: {certificate.path}\n{'':13}{page}")
         print_text(f"check it:    siftlog verify {done.run}")
-    if status.should_stop and not done.answered:
+    if not status.should_stop:
+        print_text("Repeat the command to continue.")
+    elif certificate is None:
         print_text("To label on: add --go-on.")
 
 

@@ -1,4 +1,4 @@
-"""Says in a line where a screening stands, with a forecast that promises nothing."""
+"""Says in a line where a screening is, with a forecast that promises nothing."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ def status_line(fold: ScreeningFold) -> str:
     status = fold.status
     if status is None or fold.plan is None:
         return ""
-    parts = [
-        f"{status.read:,} of {status.records:,} labelled",
-        f"{status.relevant:,} relevant",
-        f"recall at least {floored(status.recall)} (target {fold.plan.event.target:g})",
-        forecast(status, fold),
-    ]
-    return "; ".join(filter(None, parts))
+    return (
+        f"{status.read:,} of {status.records:,} labelled, {status.relevant:,} relevant; "
+        f"recall >= {floored(status.recall)}, target {fold.plan.event.target:g}; "
+        f"{forecast(status, fold)}"
+    )
 
 
 def forecast(status: StopStatus, fold: ScreeningFold) -> str:
-    """How many more records a stop takes at least; "" once it is reached.
+    """How many more records a stop takes at least; "stop" once it is reached.
 
     Only a lower end is known: each relevant record that a draw finds puts the stop off.
+    While ranked order still finds some, there is nothing to go by.
     """
     if status.should_stop:
         return "stop"
-    more = status.draws_needed + (fold.until_draws if status.advice != "draw" else 0)
     left = status.records - status.read
-    waiting = len(fold.waiting) - (1 if fold.waiting else 0)
-    behind = f", {waiting:,} drawn wait for a label" if waiting else ""
-    if more >= left:
-        return f"{left:,} more, all that are left, as things stand{behind}"
-    return f"about {more:,} more if none is relevant{behind}"
+    more = status.draws_needed + (fold.until_draws if status.advice != "draw" else 0)
+    if more >= left and status.advice != "draw":
+        return "no forecast yet"
+    if len(fold.waiting) > 1:
+        return f"{len(fold.waiting):,} drawn records wait for a label"
+    return f"{min(more, left):,} more at least"
 
 
 def floored(share: float) -> str:

@@ -106,7 +106,7 @@ class Question:
     field: LabelField
     replies: tuple[ModelLabel, ...]  #: visible ones; empty while blind
     labels: tuple[Statement[LabelRecorded], ...]  #: of others, while adjudicating
-    has_hidden_replies: bool  #: whether `reveal` would show any
+    has_hidden_replies: bool  #: replies are hidden, if there are any
     note: str  #: goes with the answer as its reason
 
     @property

@@ -60,7 +60,7 @@ def rank(cwd: Path) -> None:
 
 def standing(out: str) -> list[str]:
     """The lines that say how far the screening is and what is proved."""
-    return [line for line in out.splitlines() if "recall at least" in line]
+    return [line for line in out.splitlines() if "recall >=" in line]
 
 
 def events(cwd: Path, kind: type) -> list[object]:

@@ -136,6 +136,7 @@ CASES = (
         "screening-simulation",
     ),
     Case("verify certificate.json", "certificate-verify", 6),
+    Case("estimate-quality screened", "label-quality"),
     Case("history review-benchmark --runs-dir past", "history"),
     Case("history review-benchmark --runs-dir past --against last", "history", 6),
     Case("prepare review-benchmark extract {extract}", "launch done", 6),
@@ -258,6 +259,12 @@ def _people(folder: Path) -> None:
     asyncio.run(record())
 
 
+def _screened(folder: Path) -> None:
+    """A run whose items people may label."""
+    words = ("--run-id=screened", "--limit=12", "--boot-b=20", "--no-report")
+    siftlog("run", "screening", *words, cwd=folder)
+
+
 MADE: Mapping[str, Callable[[Path], None]] = {
     "group.toml": _group,
     "broken.bundle": _broken,
@@ -265,6 +272,7 @@ MADE: Mapping[str, Callable[[Path], None]] = {
     "labels.csv": _labels,
     "people": _people,
     "certificate.json": lambda folder: (folder / "certificate.json").touch(),
+    "screened": _screened,
 }
 """Files that are not recorded, and what makes them."""
 

@@ -4,7 +4,7 @@ Two kinds of events are enough: a record was drawn at random from the unread one
 a record got a label. Whoever feeds the same events gets the same bound, so a stop can
 be checked later from the record alone. No input, no output, no clock.
 
-    rule = StopRule(records=4000, target=0.95, alpha=0.05)
+    rule = RecallStopRule(records=4000, target=0.95, alpha=0.05)
     rule.receive(RecordLabelled(record="7", is_relevant=True))   # in ranked order
     rule.receive(RecordDrawn(record="31", unread=3999))
     rule.receive(RecordLabelled(record="31", is_relevant=False))
@@ -77,7 +77,7 @@ class StopStatus:
     advice: Advice  #: what to read next; no part of the guarantee
 
 
-class StopRule:
+class RecallStopRule:
     """Folds the events of a screening into a bound on its recall.
 
     Args:
@@ -132,17 +132,17 @@ class StopRule:
         bound = self._fold.bound
         relevant = self._relevant
         unread = self._records - len(self._labels)
-        should_stop = bound.reaches_target(found=relevant, unread=unread)
+        should_stop = bound.reaches_target(relevant=relevant, unread=unread)
         return StopStatus(
             records=self._records,
             read=len(self._labels),
             relevant=relevant,
             draws=len(self._drawn),
             draws_counted=self._fold.draws,
-            most_relevant=bound.upper(found=relevant, unread=unread),
-            recall=bound.recall(found=relevant, unread=unread),
+            most_relevant=bound.upper(relevant=relevant, unread=unread),
+            recall=bound.recall(relevant=relevant, unread=unread),
             should_stop=should_stop,
-            draws_needed=bound.draws_without_hit(found=relevant, unread=unread),
+            draws_needed=bound.draws_without_hit(relevant=relevant, unread=unread),
             advice="stop" if should_stop else self._advice,
         )
 
@@ -197,7 +197,7 @@ class _Fold:
 
     bound: RelevantBound
     place: int = field(default=0)
-    found: int = field(default=0)
+    relevant: int = field(default=0)
     draws: int = field(default=0)
 
     def advance(
@@ -209,9 +209,9 @@ class _Fold:
             if record in drawn:
                 self.bound.draw(
                     is_relevant=labels[record],
-                    found=self.found,
+                    relevant=self.relevant,
                     unread=self.bound.records - self.place,
                 )
                 self.draws += 1
-            self.found += labels[record]
+            self.relevant += labels[record]
             self.place += 1

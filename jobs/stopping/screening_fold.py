@@ -1,7 +1,7 @@
 """Folds label events into where screening a library to a stop stands.
 
 The fold is pure and takes events in the order of a union (time, writer, seq), so the
-same label logs give the same bound on any machine. It feeds `StopRule`, which has the
+same label logs give the same bound on any machine. It feeds `RecallStopRule`, which has the
 statistics:
 
 - The relevance of a record is that of its gold value: the latest adjudication, else the
@@ -29,11 +29,11 @@ from jobs.screening.labelling import EXCLUDE
 from jobs.screening.stop_rule import (
     LEAST_PATIENCE,
     PATIENCE_SHARE,
+    RecallStopRule,
     RecordDrawn,
     RecordLabelled,
     RecordUnlabelled,
     StopEvent,
-    StopRule,
     StopStatus,
 )
 from store.labels.events import (
@@ -118,7 +118,7 @@ class ScreeningFold:
         self._withdrawn: set[tuple[str, str]] = set()
         self._relevance: dict[str, bool] = {}
         self._before_plan: list[StopEvent] = []
-        self._rule: StopRule | None = None
+        self._rule: RecallStopRule | None = None
         self._dry = 0
 
     def receive_all(self, entries: Iterable[LabelEntry]) -> ScreeningFold:
@@ -204,7 +204,7 @@ class ScreeningFold:
             self.other_plans += 1
             return
         self.plan = plan
-        self._rule = StopRule(
+        self._rule = RecallStopRule(
             records=len(self._texts), target=plan.event.target, alpha=plan.event.alpha
         )
         for event in self._before_plan:

@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Final
 
 from jobs.kit.charts import thinned_line
-from jobs.screening.stop_rule import RecordDrawn, RecordLabelled, StopRule
+from jobs.screening.stop_rule import RecallStopRule, RecordDrawn, RecordLabelled
 from runner.scorecard import Axis, Figure, Panel, ReferenceLine
 from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
 
@@ -128,7 +128,7 @@ def _screened(
     curve: list[CurvePoint] | None,
 ) -> Stop:
     """Screen by the rule's advice; note the curve where one is given."""
-    rule = StopRule(records=len(ranked), target=target, alpha=alpha)
+    rule = RecallStopRule(records=len(ranked), target=target, alpha=alpha)
     chance = random.Random(seed)  # noqa: S311 - reproducible, no secret
     relevant = sum(relevance.values())
     unread = dict.fromkeys(ranked)

@@ -17,8 +17,8 @@ def status_line(fold: ScreeningFold) -> str:
     if status is None or fold.plan is None:
         return ""
     return (
-        f"{status.read:,} of {status.records:,} labelled, {status.relevant:,} relevant; "
-        f"recall >= {floored(status.recall)}, target {fold.plan.event.target:g}; "
+        f"{status.read:,} of {status.records:,} labelled, "
+        f"{status.relevant:,} relevant; recall >= {floored(status.recall)}, target {fold.plan.event.target:g}; "
         f"{forecast(status, fold)}"
     )
 

@@ -32,7 +32,7 @@ from jobs.kit.metrics.intervals import round12, wilson
 from jobs.kit.metrics.prediction_powered import (
     RATIOS,
     Bounds,
-    Stratum,
+    LabelledStratum,
     Terms,
     powered_estimates,
     wilson_bounds,
@@ -108,7 +108,7 @@ def estimate_rate(
         members = np.flatnonzero(stratum_of == number)
         rows = np.flatnonzero(stratum_of[labelled] == number)
         strata.append(
-            Stratum(
+            LabelledStratum(
                 size=len(members),
                 truth=terms_of(truth[rows], verdicts[labelled[rows]]),
                 predicted=Terms(*(column[labelled[rows]] for column in predicted)),

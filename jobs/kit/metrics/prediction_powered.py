@@ -127,7 +127,7 @@ class Bounds(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stratum:
+class LabelledStratum:
     """The labels of a stratum, and the predictions for all its items.
 
     Arrays may have leading axes, for independent data sets of one shape.
@@ -159,7 +159,7 @@ class PoweredEstimates:
 
 
 def powered_estimates(
-    strata: Sequence[Stratum], terms_of: TermsOf, level: float = 0.95
+    strata: Sequence[LabelledStratum], terms_of: TermsOf, level: float = 0.95
 ) -> PoweredEstimates:
     """Estimate a ratio metric from *strata*.
 
@@ -222,7 +222,7 @@ class _Weighed:
     counts: Floats  #: labels that a row is; less than 1 for unseen ones
 
     @classmethod
-    def of(cls, stratum: Stratum, items: int) -> _Weighed:
+    def of(cls, stratum: LabelledStratum, items: int) -> _Weighed:
         chances = stratum.probabilities
         return cls(
             share=stratum.size / items,

@@ -73,22 +73,22 @@ class RelevantBound:
         self._ratios = np.ones(self.records + 1)
         self._rejected = np.zeros(self.records + 1, dtype=np.bool_)
 
-    def draw(self, *, is_relevant: bool, found: int, unread: int) -> None:
-        """Take a record drawn from *unread* ones, after *found* relevant ones.
+    def draw(self, *, is_relevant: bool, relevant: int, unread: int) -> None:
+        """Take a record drawn from *unread* ones, after *relevant* ones were read.
 
         Raises:
             ValueError: counts that cannot be.
         """
-        if not (0 < unread <= self.records and 0 <= found <= self.records - unread):
+        if not (0 < unread <= self.records and 0 <= relevant <= self.records - unread):
             raise ValueError(
-                f"A draw from {unread} unread records with {found} relevant ones found "
+                f"A draw from {unread} unread records after {relevant} relevant ones "
                 f"cannot be in a library of {self.records}."
             )
-        r = np.arange(found, found + unread + 1)
-        left = (r - found).astype(np.float64)  # relevant ones among the unread
-        supposed = np.maximum(0, self._alternatives(r) - found).astype(np.float64)
+        r = np.arange(relevant, relevant + unread + 1)
+        left = (r - relevant).astype(np.float64)  # relevant ones among the unread
+        supposed = np.maximum(0, self._alternatives(r) - relevant).astype(np.float64)
         if is_relevant:
-            # r = found says that none is left; it is refuted, but bounds nothing
+            # the least r says that none is left; it is refuted, but bounds nothing
             factors = np.divide(supposed, left, out=np.ones_like(left), where=left > 0)
         else:
             above, below = unread - supposed, unread - left
@@ -101,35 +101,35 @@ class RelevantBound:
         self._ratios[r] = np.where(np.isnan(ratios), math.inf, ratios)
         self._rejected |= self._ratios >= 1 / self.alpha
 
-    def upper(self, *, found: int, unread: int) -> int:
+    def upper(self, *, relevant: int, unread: int) -> int:
         """The largest number of relevant records that is not rejected."""
-        possible = np.flatnonzero(~self._rejected[found : found + unread + 1])
-        return found + (int(possible[-1]) if len(possible) else 0)
+        possible = np.flatnonzero(~self._rejected[relevant : relevant + unread + 1])
+        return relevant + (int(possible[-1]) if len(possible) else 0)
 
-    def recall(self, *, found: int, unread: int) -> float:
-        """Lower bound on the share of relevant records that is found.
+    def recall(self, *, relevant: int, unread: int) -> float:
+        """Lower bound on the share of relevant records that was read.
 
-        1 where there is none to find.
+        1 where there is none.
         """
-        upper = self.upper(found=found, unread=unread)
-        return found / upper if upper else 1.0
+        upper = self.upper(relevant=relevant, unread=unread)
+        return relevant / upper if upper else 1.0
 
-    def reaches_target(self, *, found: int, unread: int) -> bool:
+    def reaches_target(self, *, relevant: int, unread: int) -> bool:
         """Whether the bound on recall is at least the target, compared exactly."""
         above, below = self._target_ratio
-        upper = self.upper(found=found, unread=unread)
-        return found * below >= above * upper
+        upper = self.upper(relevant=relevant, unread=unread)
+        return relevant * below >= above * upper
 
-    def draws_without_hit(self, *, found: int, unread: int) -> int:
+    def draws_without_hit(self, *, relevant: int, unread: int) -> int:
         """How many more draws reach the target if none of them is relevant.
 
         Of the numbers to reject, the smallest is rejected last.
         """
         above, below = self._target_ratio
-        r = found * below // above + 1
-        if r > found + unread or self._rejected[r:].all():
+        r = relevant * below // above + 1
+        if self.reaches_target(relevant=relevant, unread=unread):
             return 0
-        left = r - found
+        left = r - relevant
         sizes = np.arange(unread, left, -1, dtype=np.float64)  # unread before a draw
         with np.errstate(over="ignore"):
             ratios = float(self._ratios[r]) * np.cumprod(sizes / (sizes - left))

@@ -21,10 +21,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from jobs.screening.stop_rule import (
+    RecallStopRule,
     RecordDrawn,
     RecordLabelled,
     StopEvent,
-    StopRule,
 )
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -143,7 +143,7 @@ def screening_events(
 ) -> Iterator[StopEvent]:
     """Screen by the rule's advice until it says stop; yield what is recorded."""
     rng = np.random.default_rng(seed)
-    rule = StopRule(records=library.records, target=TARGET, alpha=ALPHA)
+    rule = RecallStopRule(records=library.records, target=TARGET, alpha=ALPHA)
     unread = np.ones(library.records, dtype=np.bool_)
     while (advice := rule.status.advice) != "stop":
         if advice == "draw":

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.screening.stop_rule import (
+    RecallStopRule,
     RecordDrawn,
     RecordLabelled,
     RecordUnlabelled,
     StopEvent,
-    StopRule,
     StopStatus,
 )
 from tests.jobs.screening.stop_study import (
@@ -34,7 +34,9 @@ RECORDS = 40
 
 
 def replayed(events: list[StopEvent], records: int = RECORDS) -> StopStatus:
-    return StopRule(records=records, target=TARGET, alpha=ALPHA).receive_all(events)
+    return RecallStopRule(records=records, target=TARGET, alpha=ALPHA).receive_all(
+        events
+    )
 
 
 def label(record: int, *, is_relevant: bool) -> RecordLabelled:
@@ -62,7 +64,7 @@ def screenings(draw: st.DrawFn) -> list[StopEvent]:
 
 @given(screenings())
 def test_looking_changes_nothing(events: list[StopEvent]) -> None:
-    rule = StopRule(records=RECORDS, target=TARGET, alpha=ALPHA)
+    rule = RecallStopRule(records=RECORDS, target=TARGET, alpha=ALPHA)
     for event in events:
         rule.receive(event)
         status = rule.status
@@ -135,7 +137,7 @@ def test_events_that_cannot_be_are_refused(
 
 
 def test_the_advice_is_to_draw_once_the_ranking_is_dry() -> None:
-    rule = StopRule(records=1000, target=TARGET, alpha=ALPHA)
+    rule = RecallStopRule(records=1000, target=TARGET, alpha=ALPHA)
     for record in range(50):
         assert rule.status.advice == "ranked"
         rule.receive(label(record, is_relevant=False))
@@ -154,7 +156,9 @@ def test_the_draws_that_are_announced_are_enough() -> None:
     dry = replayed(events[:250], 1000)
     assert dry.advice == "draw"
     assert dry.draws_needed == sum(isinstance(e, RecordDrawn) for e in events)
-    assert replayed(events, 1000).should_stop
+    stopped = replayed(events, 1000)
+    assert stopped.should_stop
+    assert stopped.draws_needed == 0
 
 
 @pytest.mark.timeout(900)

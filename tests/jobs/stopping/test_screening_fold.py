@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.screening.stop_rule import RecordDrawn, RecordLabelled, StopRule
+from jobs.screening.stop_rule import RecallStopRule, RecordDrawn, RecordLabelled
 from jobs.stopping.screening_fold import (
     DESIGN,
     ScreeningFold,
@@ -130,7 +130,7 @@ def test_a_record_counts_as_its_gold_value(
 def test_it_feeds_the_stop_rule_what_was_drawn_and_labelled(
     data: st.DataObject,
 ) -> None:
-    rule = StopRule(records=RECORDS, target=PLAN.target, alpha=PLAN.alpha)
+    rule = RecallStopRule(records=RECORDS, target=PLAN.target, alpha=PLAN.alpha)
     unread, events, draws = list(KEYS), [], 0
     for _ in range(data.draw(st.integers(0, RECORDS))):
         if data.draw(st.booleans()):

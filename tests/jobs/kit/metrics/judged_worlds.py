@@ -17,8 +17,8 @@ import numpy.typing as npt
 from jobs.kit.metrics.prediction_powered import (
     RATIOS,
     Bounds,
+    LabelledStratum,
     PoweredEstimates,
-    Stratum,
     Terms,
     powered_estimates,
 )
@@ -202,7 +202,7 @@ def _outcomes(cell: Cell, metric: str, drawn: list[_DrawnStratum]) -> Floats:
     for stratum in drawn:
         items = int(stratum.counts[0].sum())
         strata.append(
-            Stratum(
+            LabelledStratum(
                 size=items,
                 truth=Terms(*(column[stratum.kinds] for column in true)),
                 predicted=Terms(*(column[stratum.kinds] for column in predicted)),

@@ -49,9 +49,9 @@ def test_intervals_hold_the_truth_whatever_the_judge(cell: Cell) -> None:
     for found in coverage(cell, POPULATIONS):
         if found.metric in OF_ALL_ITEMS:
             assert found.powered >= 0.94 - slack(0.94), found
-            assert found.powered <= 0.97 + slack(0.97), found
+            assert found.powered <= 0.975 + slack(0.975), found
         else:  # 100 labels hold as few as five of what the rate is about
-            assert found.powered >= 0.92 - slack(0.92), found
+            assert found.powered >= 0.91 - slack(0.91), found
         assert found.widest <= 1.05 + 1e-9, found
 
 

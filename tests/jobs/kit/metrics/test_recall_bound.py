@@ -37,9 +37,9 @@ def ever_wrong(records: int, relevant: int, chooses_draw: Order, seed: int) -> b
         at = int(rng.integers(len(unread))) if is_draw else len(unread) - 1
         is_relevant = bool(unread[at] < relevant)
         if is_draw:
-            bound.draw(is_relevant=is_relevant, found=found, unread=len(unread))
+            bound.draw(is_relevant=is_relevant, relevant=found, unread=len(unread))
             after = found + is_relevant
-            if bound.upper(found=after, unread=len(unread) - 1) < relevant:
+            if bound.upper(relevant=after, unread=len(unread) - 1) < relevant:
                 return True
         unread = np.delete(unread, at)
         found += is_relevant
@@ -86,7 +86,7 @@ def test_the_expected_ratio_of_the_truth_is_never_above_one(
     for is_relevant, ways in ((True, r - found), (False, unread - (r - found))):
         if ways:
             bound = RelevantBound(records=n, target=round(target, 2), alpha=0.05)
-            bound.draw(is_relevant=is_relevant, found=found, unread=unread)
+            bound.draw(is_relevant=is_relevant, relevant=found, unread=unread)
             expected += float(bound._ratios[r]) * float(Fraction(ways, unread))
     assert expected <= 1 + 1e-12
 
@@ -94,11 +94,11 @@ def test_the_expected_ratio_of_the_truth_is_never_above_one(
 def test_without_a_hit_it_is_the_hypergeometric_chance() -> None:
     bound = RelevantBound(records=1000, target=0.95, alpha=0.05)
     found, unread = 95, 500
-    needed = bound.draws_without_hit(found=found, unread=unread)
+    needed = bound.draws_without_hit(relevant=found, unread=unread)
     for n in range(needed):
-        assert not bound.reaches_target(found=found, unread=unread - n)
-        bound.draw(is_relevant=False, found=found, unread=unread - n)
-    assert bound.reaches_target(found=found, unread=unread - needed)
+        assert not bound.reaches_target(relevant=found, unread=unread - n)
+        bound.draw(is_relevant=False, relevant=found, unread=unread - n)
+    assert bound.reaches_target(relevant=found, unread=unread - needed)
     left = 101 - 95  # the least number that would be below the target
     chances = [
         math.comb(unread - n, left) / math.comb(unread, left) for n in (0, needed)
@@ -109,16 +109,16 @@ def test_without_a_hit_it_is_the_hypergeometric_chance() -> None:
 
 def test_reading_everything_proves_everything() -> None:
     bound = RelevantBound(records=10, target=0.95, alpha=0.05)
-    assert bound.recall(found=4, unread=0) == 1
-    assert bound.reaches_target(found=4, unread=0)
-    assert bound.upper(found=4, unread=6) == 10
-    assert not bound.reaches_target(found=0, unread=10)
+    assert bound.recall(relevant=4, unread=0) == 1
+    assert bound.reaches_target(relevant=4, unread=0)
+    assert bound.upper(relevant=4, unread=6) == 10
+    assert not bound.reaches_target(relevant=0, unread=10)
 
 
 def test_targets_are_compared_exactly() -> None:
     # in doubles 0.95 * 20 is above 19
     bound = RelevantBound(records=20, target=0.95, alpha=0.05)
-    assert bound.reaches_target(found=19, unread=1)
+    assert bound.reaches_target(relevant=19, unread=1)
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_impossible_aims_are_refused(changes: dict[str, float], message: str) ->
 def test_impossible_draws_are_refused(found: int, unread: int) -> None:
     bound = RelevantBound(records=10, target=0.95, alpha=0.05)
     with pytest.raises(ValueError, match="cannot be in a library of 10"):
-        bound.draw(is_relevant=False, found=found, unread=unread)
+        bound.draw(is_relevant=False, relevant=found, unread=unread)

@@ -1,0 +1,179 @@
+"""Estimates of models from the labels of a draw."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from jobs.kit.labels.quality import FieldQuality, field_quality
+from runner.labelling import LabelChoice, LabelField, ModelLabel
+from store.labels.events import Adjudicated, ItemDrawn, LabelRecorded
+from store.labels.fold import EventId, ItemField, LabelEntry, LabelSet
+from tests.commands import siftlog
+
+ITEMS = [f"paper-{i:03}" for i in range(400)]
+DECISION = LabelField(
+    name="",
+    question="?",
+    choices=(
+        LabelChoice(value="include", key="i"),
+        LabelChoice(value="exclude", key="e"),
+        LabelChoice(value="unclear", key="u", is_gold=False),
+    ),
+)
+TRUTH = {
+    item: "include" if random.Random(i).random() < 0.4 else "exclude"
+    for i, item in enumerate(ITEMS)
+}
+ERRORS = {"alder": 0.1, "birch": 0.1, "cedar": 0.25}
+
+
+def replies() -> dict[ItemField, Sequence[ModelLabel]]:
+    """Three models that err independently; one did not reply about an item."""
+    generator = random.Random(1)
+    by_item: dict[ItemField, Sequence[ModelLabel]] = {}
+    for item in ITEMS:
+        by_item[ItemField(item, "")] = [
+            ModelLabel(
+                item=item,
+                field="",
+                model=model,
+                replicate=1,
+                value=None
+                if (model, item) == ("cedar", ITEMS[0])
+                else TRUTH[item]
+                if generator.random() >= error
+                else {"include": "exclude", "exclude": "include"}[TRUTH[item]],
+            )
+            for model, error in ERRORS.items()
+        ]
+    return by_item
+
+
+def label_set(events: Sequence[LabelRecorded | ItemDrawn | Adjudicated]) -> LabelSet:
+    return LabelSet.of(
+        LabelEntry(i, EventId("ff", i), event) for i, event in enumerate(events)
+    )
+
+
+def drawn(items: Sequence[str], probability: float) -> list[ItemDrawn]:
+    return [
+        ItemDrawn(
+            author="ann",
+            item=item,
+            design="random",
+            probability=probability,
+            seed=1,
+            position=position,
+            expected=float(len(items)),
+            population=len(ITEMS),
+            population_sha256="",
+        )
+        for position, item in enumerate(items, 1)
+    ]
+
+
+def labelled(items: Sequence[str], values: Mapping[str, str]) -> list[LabelRecorded]:
+    return [LabelRecorded(author="ann", item=i, value=values[i]) for i in items]
+
+
+def quality(labels: LabelSet, **options: float | str) -> FieldQuality:
+    return field_quality(DECISION, labels, {}, replies(), **options)  # type: ignore[arg-type]
+
+
+def test_the_other_models_make_the_interval_shorter() -> None:
+    sample = random.Random(2).sample(ITEMS, 100)
+    result = quality(
+        label_set([*drawn(sample, 0.25), *labelled(sample, TRUTH)]), width=0.05
+    )
+    assert (result.design, result.labels, result.outside) == ("random", 100, 0)
+    assert result.positive == "include"
+    by_model = {model.model: model for model in result.models}
+    assert by_model["cedar"].items == len(ITEMS) - 1
+    for model in ERRORS:
+        said = {
+            about.item: reply.value
+            for about, of_item in replies().items()
+            for reply in of_item
+            if reply.model == model and reply.value is not None
+        }
+        right = sum(TRUTH[item] == value for item, value in said.items()) / len(said)
+        by_metric = {one.metric: one for one in by_model[model].estimates}
+        assert list(by_metric) == [
+            *("accuracy", "prevalence", "precision", "recall"),
+            *("specificity", "f1"),
+        ]
+        rate = by_metric["accuracy"].estimate.powered
+        assert rate.lo is not None
+        assert rate.hi is not None
+        assert rate.lo < right < rate.hi
+        needed = by_metric["accuracy"].needed
+        assert needed is not None
+        assert needed > 0
+    share = by_model["cedar"].estimates[1].estimate
+    assert share.powered.width is not None
+    assert share.labels_alone.width is not None
+    assert share.powered.width < 0.8 * share.labels_alone.width
+
+
+def test_labels_that_nobody_drew_do_not_count() -> None:
+    sample = random.Random(3).sample(ITEMS, 60)
+    chosen = [item for item in ITEMS if item not in sample][:20]
+    labels = label_set([*drawn(sample, 0.15), *labelled([*sample, *chosen], TRUTH)])
+    with_more = quality(labels)
+    assert (with_more.labels, with_more.outside) == (60, 20)
+    alone = quality(label_set([*drawn(sample, 0.15), *labelled(sample, TRUTH)]))
+    assert with_more.models == alone.models
+
+
+def test_disputed_and_unclear_labels_decide_nothing() -> None:
+    sample = ITEMS[:50]
+    values = TRUTH | {sample[0]: "unclear"}
+    other = LabelRecorded(
+        author="bo",
+        item=sample[1],
+        value="exclude" if TRUTH[sample[1]] == "include" else "include",
+    )
+    labels = label_set([*drawn(sample, 0.125), *labelled(sample, values), other])
+    assert quality(labels).labels == 48
+
+
+def test_one_label_is_too_few() -> None:
+    labels = label_set([*drawn(ITEMS[:1], 0.01), *labelled(ITEMS[:1], TRUTH)])
+    assert all(not model.estimates for model in quality(labels).models)
+
+
+def test_a_named_judge_predicts_alone() -> None:
+    sample = random.Random(4).sample(ITEMS, 80)
+    labels = label_set([*drawn(sample, 0.2), *labelled(sample, TRUTH)])
+    by_all, by_cedar = quality(labels), quality(labels, judge="cedar")
+    assert by_all.models[0] != by_cedar.models[0]
+
+
+def test_the_command_estimates_from_a_draw(tmp_path: Path) -> None:
+    fast = ("--limit=40", "--boot-b=20", "--no-report")
+    siftlog("run", "screening", "--run-id=s", *fast, cwd=tmp_path)
+    nothing = siftlog("estimate-quality", "s", cwd=tmp_path)
+    assert "holds no label that counts" in nothing.stderr
+    before, sys.stdin = sys.stdin, io.StringIO("i\ne\n" * 10)
+    try:
+        words = ("--plain", "--draw=random", "--n=20", "--author=ann")
+        siftlog("label", "s", *words, cwd=tmp_path)
+    finally:
+        sys.stdin = before
+    text = siftlog("estimate-quality", "s", "--width=0.2", cwd=tmp_path).stdout
+    assert "20, drawn by random" in text
+    assert "labels to 0.2" in text
+    (row,) = map(
+        json.loads,
+        siftlog("estimate-quality", "s", "--json", cwd=tmp_path).stdout.splitlines(),
+    )
+    (model,) = row["fields"][0]["models"]
+    assert model["labels"] == 20
+    assert "accuracy" in {one["metric"] for one in model["metrics"]}
+    wrong = siftlog("estimate-quality", "s", "--judge=elm", cwd=tmp_path, check=False)
+    assert "No reply is by elm" in wrong.stderr

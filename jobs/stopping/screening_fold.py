@@ -1,8 +1,8 @@
 """Folds label events into where screening a library to a stop stands.
 
 The fold is pure and takes events in the order of a union (time, writer, seq), so the
-same label logs give the same bound on any machine. It feeds `RecallStopRule`, which has the
-statistics:
+same label logs give the same bound on any machine. It feeds `RecallStopRule`, which has
+the statistics:
 
 - The relevance of a record is that of its gold value: the latest adjudication, else the
   value on which all people agree. "unclear" counts as relevant, since the record passes

@@ -221,8 +221,8 @@ class ScreeningSession(LabelSession):
         with locked(self._folder):
             is_undone = await super().undo()
             self._state.refresh()
-        self._gone.discard(self._shown)
-        self._open_records.hold(self._shown)
+        self._gone.discard(self._present)
+        self._open_records.hold(self._present)
         return is_undone
 
     async def _choose(self) -> None:
@@ -232,16 +232,16 @@ class ScreeningSession(LabelSession):
             for record in fold.relevance.keys() - self._gone:
                 self._gone.add(record)
                 self.leave_out(ItemField(record, ""))
-            status, shown = fold.status, self._shown
-            if not self.has_stopped and shown not in fold.waiting:
+            status, present = fold.status, self._present
+            if not self.has_stopped and present not in fold.waiting:
                 if status is not None and status.advice == "draw" and fold.unread:
                     await self._draw()
                 else:
                     self._avoid_others()
-            self._open_records.hold(self._shown)
+            self._open_records.hold(self._present)
 
     @property
-    def _shown(self) -> str:
+    def _present(self) -> str:
         """The record of the present question; "" without one."""
         question = self.question
         return "" if question is None else question.item.key
@@ -249,7 +249,7 @@ class ScreeningSession(LabelSession):
     def _avoid_others(self) -> None:
         """Go on to the first record that nobody else has on the screen."""
         others = self._open_records.of_others()
-        if self._shown not in others:
+        if self._present not in others:
             return
         busy = others | self._gone | self._skipped
         record = next((key for key in self._order if key not in busy), None)
@@ -258,9 +258,9 @@ class ScreeningSession(LabelSession):
 
     def skip(self) -> None:
         """Put the present question off; see `LabelSession.skip`."""
-        self._skipped.add(self._shown)
+        self._skipped.add(self._present)
         super().skip()
-        self._open_records.hold(self._shown)
+        self._open_records.hold(self._present)
 
     def close(self) -> None:
         """Free the record on the screen for others."""

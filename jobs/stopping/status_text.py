@@ -18,7 +18,8 @@ def status_line(fold: ScreeningFold) -> str:
         return ""
     return (
         f"{status.read:,} of {status.records:,} labelled, "
-        f"{status.relevant:,} relevant; recall >= {floored(status.recall)}, target {fold.plan.event.target:g}; "
+        f"{status.relevant:,} relevant; recall >= {floored(status.recall)}, "
+        f"target {fold.plan.event.target:g}; "
         f"{forecast(status, fold)}"
     )
 

@@ -99,7 +99,7 @@ def _basis(document: Mapping[str, Any]) -> dict[str, str]:
     models = ", ".join(ranking["models"])
     by = {
         "model": f"probability of inclusion by {models}",
-        "tfidf": "TF-IDF similarity to the question",
+        "tfidf": "TF-IDF similarity to the question, then to labelled records",
         "random": "chance",
     }
     facts = {
@@ -114,7 +114,7 @@ def _basis(document: Mapping[str, Any]) -> dict[str, str]:
     )
     if ranking["scoring"] is not None:
         facts["scoring"] = f"{ranking['scoring']}, digest {ranking['scoring_digest']}"
-    facts["ranked order"] = f"SHA-256 {ranking['order_sha256']}"
+    facts["first ranked order"] = f"SHA-256 {ranking['order_sha256']}"
     facts["reading order"] = f"SHA-256 {document['reading_order_sha256']}"
     facts["seed of the draws"] = str(document["plan"]["seed"])
     for log in document["logs"]:

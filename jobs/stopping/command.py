@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,6 +12,7 @@ from jobs.cli.label import front_end
 from jobs.cli.label_folders import author_name, author_option, labels_option
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_note, print_text
+from runner.cli.help import LongCommand, OptionLayout
 from runner.errors import RunnerError
 
 if TYPE_CHECKING:
@@ -21,7 +22,30 @@ if TYPE_CHECKING:
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@click.command(short_help="Screen a library to a stop with a guarantee.")
+_LAYOUT: Final = OptionLayout(
+    everyday=(
+        *("model", "ranking_run", "criteria", "question"),
+        *("target", "alpha", "author", "go_on", "simulated", "budget", "run_id"),
+    ),
+    sections={
+        "Library": ("criteria", "question", "renames"),
+        "Ranking": (
+            *("model", "ranking_run", "order", "budget", "base_url", "api_key_env"),
+            *("run_id", "runs_dir"),
+        ),
+        "Guarantee": ("target", "alpha", "seed"),
+        "Labelling": ("author", "labels_dir", "plain", "assisted", "go_on"),
+        "Simulation": ("simulated", "seeds", "figure_dir"),
+        "Output": ("as_json",),
+    },
+)
+
+
+@click.command(
+    cls=LongCommand,
+    layout=_LAYOUT,
+    short_help="Screen a library to a stop with a guarantee.",
+)
 @click.argument("library", nargs=-1, metavar="[LIBRARY...]")
 @click.option("--model", multiple=True, metavar="MODEL", help="Model that ranks.")
 @click.option(

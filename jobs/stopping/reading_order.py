@@ -3,7 +3,8 @@
 The guarantee of a stop holds in any order; a good one only saves reading. A model's
 order follows its mean stated probability of inclusion, where a decision without one
 counts as 1, 0.5 or 0, and a record without a readable reply as 0.5. TF-IDF puts first
-what is most similar to the question and the criteria. Ties keep the library's order.
+what is most similar to the question and the criteria, and learns from labels. Ties keep
+the library's order.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
+import numpy as np
+
+from jobs.kit.metrics.columns import Floats
 from jobs.screening.labelling import EXCLUDE, INCLUDE
 from runner.labelling import ModelLabel
 
 OrderName: TypeAlias = Literal["model", "tfidf", "random"]
 ORDERS: Final[tuple[OrderName, ...]] = get_args(OrderName)
+
+REFIT: Final = 10
+"""Labels after which a ranking learns from them again."""
 
 _BY_DECISION: Final = {INCLUDE: 1.0, EXCLUDE: 0.0}
 _UNKNOWN: Final = 0.5
@@ -48,27 +55,68 @@ def _stated(reply: ModelLabel) -> float:
     return 1 - reply.probability if is_exclusion else reply.probability
 
 
-def tfidf_order(texts: Mapping[str, str], question: str) -> list[str]:
-    """Records by similarity of their text to a question, most similar first.
+class RecordRanking:
+    """The order in which records are read; it may learn from labels."""
 
-    Lower case, English stop words out, sublinear counts, cosine.
+    def __init__(self, order: Sequence[str]) -> None:
+        self.order = list(order)  #: without labels
 
-    Args:
-        texts: title and abstract, by record.
-        question: the question with its criteria.
+    def refit(self, relevance: Mapping[str, bool]) -> list[str] | None:
+        """All records in their order after some labels; None: labels change nothing."""
+        del relevance
+        return None
+
+
+class TfidfRanking(RecordRanking):
+    """Records by similarity of their text to the question, and then to labels.
+
+    Lower case, English stop words out, sublinear counts, cosine. As soon as there are
+    labels of both kinds, records follow the difference between the mean vectors of the
+    relevant and of the other labelled records (Rocchio, 1971).
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - slow
 
-    keys = list(texts)
-    vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True)
-    try:
-        matrix = vectorizer.fit_transform(texts.values())
-    except ValueError:  # no text has a word
-        return keys
-    similarity = (matrix @ vectorizer.transform([question]).T).toarray().ravel()
-    # machines differ in the sixteenth digit, and would break ties differently
-    rounded = dict(zip(keys, similarity.round(12).tolist(), strict=True))
-    return sorted(keys, key=lambda key: -rounded[key])
+    def __init__(self, texts: Mapping[str, str], question: str) -> None:
+        """Rank by the question.
+
+        Args:
+            texts: title and abstract, by record.
+            question: the question with its criteria.
+        """
+        from sklearn.feature_extraction.text import (  # noqa: PLC0415 - slow
+            TfidfVectorizer,
+        )
+
+        self._keys = list(texts)
+        self._rows = {key: row for row, key in enumerate(self._keys)}
+        vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True)
+        try:
+            self._matrix = vectorizer.fit_transform(texts.values())
+        except ValueError:  # no text has a word
+            self._matrix = None
+            super().__init__(self._keys)
+            return
+        super().__init__(self._by(vectorizer.transform([question]).toarray().ravel()))
+
+    def refit(self, relevance: Mapping[str, bool]) -> list[str] | None:
+        """All records by what labels say; None without labels of both kinds."""
+        if self._matrix is None or len(set(relevance.values())) < len((True, False)):
+            return None
+        centres = {
+            is_relevant: np.asarray(
+                self._matrix[
+                    sorted(
+                        self._rows[k] for k, v in relevance.items() if v == is_relevant
+                    )
+                ].mean(axis=0)
+            ).ravel()
+            for is_relevant in (True, False)
+        }
+        return self._by(centres[True] - centres[False])
+
+    def _by(self, direction: Floats) -> list[str]:
+        # machines differ in the sixteenth digit, and would break ties differently
+        scores = np.asarray(self._matrix @ direction).ravel().round(12)
+        return [self._keys[row] for row in np.argsort(-scores, kind="stable")]
 
 
 def random_order(keys: Iterable[str], seed: int) -> list[str]:

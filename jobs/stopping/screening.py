@@ -21,7 +21,7 @@ from jobs.stopping import reading_order
 from jobs.stopping.certificate import WrittenCertificate, write_certificate
 from jobs.stopping.certificate_page import pages
 from jobs.stopping.library import OpenLibrary, library_of, open_library
-from jobs.stopping.reading_order import OrderName
+from jobs.stopping.reading_order import OrderName, RecordRanking, TfidfRanking
 from jobs.stopping.screening_fold import ScreeningFold
 from jobs.stopping.session import ScreeningSession, ScreeningState, locked
 from jobs.stopping.simulation import Simulation, simulate
@@ -165,22 +165,22 @@ def _order_name(request: ScreenRequest, models: Sequence[str]) -> OrderName:
     return "model" if has_model or request.models else "tfidf"
 
 
-def ranked(
+def ranking_of(
     library: OpenLibrary, order: OrderName, seed: int, source: LabelSource | None
-) -> list[str]:
-    """The records in the order in which they are read.
+) -> RecordRanking:
+    """The order in which records are read.
 
     Raises:
         UsageError: a model is to rank, and there is no run.
     """
     if order == "tfidf":
-        return reading_order.tfidf_order(library.texts, library.question)
+        return TfidfRanking(library.texts, library.question)
     if order == "random":
-        return reading_order.random_order(library.keys, seed)
+        return RecordRanking(reading_order.random_order(library.keys, seed))
     if source is None:
         raise UsageError("--order model needs --model, or a run with --rank-only.")
     replies = {about.item: of for about, of in source.replies.items()}
-    return reading_order.model_order(library.keys, replies)
+    return RecordRanking(reading_order.model_order(library.keys, replies))
 
 
 async def screen_library(
@@ -225,11 +225,11 @@ async def screen_library(
                     fold = state.refresh()
             if fold.plan is None:
                 raise TypeError("a plan that was recorded is in the fold")
-            order = _planned_order(request, fold.plan.event, library, source)
+            ranking = _planned_ranking(request, fold.plan.event, library, source)
             session = ScreeningSession(
                 source,
                 writer,
-                order,
+                ranking,
                 state=state,
                 clock=SystemClock(),
                 is_assisted=is_assisted,
@@ -241,7 +241,9 @@ async def screen_library(
             finally:
                 session.close()
             with locked(where):
-                certificate = await _certify(state, folder, library, order, writer)
+                certificate = await _certify(
+                    state, folder, library, ranking.order, writer
+                )
         return Screened(
             run=folder.run_id,
             labels=where,
@@ -294,7 +296,9 @@ def _plan(
         population_sha256=population_hash(library.keys),
         library=library.hashes.hashes,
         order=order,
-        order_sha256=reading_order.order_hash(ranked(library, order, seed, source)),
+        order_sha256=reading_order.order_hash(
+            ranking_of(library, order, seed, source).order
+        ),
         models=list(models),
         run_seq=seq,
         run_head=link,
@@ -303,13 +307,13 @@ def _plan(
     )
 
 
-def _planned_order(
+def _planned_ranking(
     request: ScreenRequest,
     plan: ScreeningPlanned,
     library: OpenLibrary,
     source: LabelSource,
-) -> list[str]:
-    """The ranked order of the plan, computed again.
+) -> RecordRanking:
+    """The ranking of the plan, computed again.
 
     Raises:
         UsageError: the request contradicts the plan, or the ranking has changed.
@@ -326,13 +330,14 @@ def _planned_order(
                 f"{planned}: a plan holds from the first draw on; leave the option "
                 "out, or begin anew under another --run-id and --labels folder."
             )
-    order = ranked(library, cast("OrderName", plan.order), plan.seed, source)
-    if reading_order.order_hash(order) != plan.order_sha256:
+    order = cast("OrderName", plan.order)
+    ranking = ranking_of(library, order, plan.seed, source)
+    if reading_order.order_hash(ranking.order) != plan.order_sha256:
         raise UsageError(
             f"The ranking of run {plan.run} is not the one that was planned: its "
             "answers have changed since; begin anew under another --run-id."
         )
-    return order
+    return ranking
 
 
 async def _certify(
@@ -421,10 +426,10 @@ def _simulated(
         )
     models = () if source is None else source.answers.models
     order = _order_name(request, models)
-    fixed = None if order == "random" else ranked(library, order, 0, source)
+    fixed = None if order == "random" else ranking_of(library, order, 0, source)
     return simulate(
         relevance,
-        lambda seed: fixed or ranked(library, order, seed, source),
+        lambda seed: fixed or ranking_of(library, order, seed, source),
         order=order,
         target=TARGET if request.target is None else request.target,
         alpha=ALPHA if request.alpha is None else request.alpha,

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
 from jobs.kit.labels.session import LabelSession, Question, SessionSource
+from jobs.stopping.reading_order import REFIT, RecordRanking
 from jobs.stopping.screening_fold import (
     DESIGN,
     ScreeningFold,
@@ -139,7 +140,7 @@ class ScreeningSession(LabelSession):
         self,
         source: SessionSource,
         writer: LabelWriter,
-        order: Sequence[str],
+        ranking: RecordRanking,
         *,
         state: ScreeningState,
         clock: Clock,
@@ -151,7 +152,7 @@ class ScreeningSession(LabelSession):
         Args:
             source: the records and replies.
             writer: records answers and draws.
-            order: keys of all records, the one to read first first.
+            ranking: of all records.
             state: of the label folder; it has a plan.
             clock: measures the seconds of an answer.
             is_assisted: whether replies are visible from the start.
@@ -163,6 +164,8 @@ class ScreeningSession(LabelSession):
         self._folder = state.folder.path
         fold = state.refresh()
         # draws that nobody has labelled come first: later draws wait for them
+        self._ranking = ranking
+        order = ranking.refit(fold.relevance) or ranking.order
         every = dict.fromkeys([*fold.waiting, *order])
         left = [key for key in every if key not in fold.relevance]
         super().__init__(
@@ -176,6 +179,7 @@ class ScreeningSession(LabelSession):
         self._order = left
         self._gone: set[str] = set(fold.relevance)  #: not asked any more
         self._skipped: set[str] = set()
+        self._refitted = len(fold.relevance)
         self._open_records = OpenRecords(self._folder)
 
     @property
@@ -237,6 +241,7 @@ class ScreeningSession(LabelSession):
                 if status is not None and status.advice == "draw" and fold.unread:
                     await self._draw()
                 else:
+                    self._refit()
                     self._avoid_others()
             self._open_records.hold(self._present)
 
@@ -245,6 +250,17 @@ class ScreeningSession(LabelSession):
         """The record of the present question; "" without one."""
         question = self.question
         return "" if question is None else question.item.key
+
+    def _refit(self) -> None:
+        """Let the ranking learn from the labels, now and then."""
+        relevance = self.fold.relevance
+        if len(relevance) < self._refitted + REFIT:
+            return
+        self._refitted = len(relevance)
+        order = self._ranking.refit(relevance)
+        if order is not None:
+            self._order = [key for key in order if key not in relevance]
+            self.rearrange([ItemField(key, "") for key in self._order])
 
     def _avoid_others(self) -> None:
         """Go on to the first record that nobody else has on the screen."""

@@ -17,6 +17,7 @@ from typing import Final
 
 from jobs.kit.charts import thinned_line
 from jobs.screening.stop_rule import RecallStopRule, RecordDrawn, RecordLabelled
+from jobs.stopping.reading_order import REFIT, RecordRanking
 from runner.scorecard import Axis, Figure, Panel, ReferenceLine
 from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
 
@@ -72,7 +73,7 @@ class Simulation:
 
 def simulate(
     relevance: Mapping[str, bool],
-    order_of: Callable[[int], Sequence[str]],
+    ranking_of: Callable[[int], RecordRanking],
     *,
     order: str,
     target: float,
@@ -84,7 +85,7 @@ def simulate(
 
     Args:
         relevance: of every record.
-        order_of: the ranked order of a seed; names the same records.
+        ranking_of: the ranking of a seed; of the same records.
         order: what the order is called.
         target: recall to reach.
         alpha: chance of stopping below it, at most.
@@ -94,10 +95,10 @@ def simulate(
     stops: dict[str, list[Stop]] = {}
     curve: list[CurvePoint] = []
     for seed in range(1, seeds + 1):
-        ranked = order_of(seed)
-        labels = [relevance[key] for key in ranked]
+        ranking = ranking_of(seed)
+        labels = [relevance[key] for key in _whole_order(relevance, ranking)]
         path = None if curve else curve
-        stop = _screened(relevance, ranked, target, alpha, seed=seed, curve=path)
+        stop = _screened(relevance, ranking, target, alpha, seed=seed, curve=path)
         stops.setdefault(RULE, []).append(stop)
         for name, read in _other_rules(labels, target):
             stops.setdefault(name, []).append(Stop(read=read, found=sum(labels[:read])))
@@ -120,7 +121,7 @@ def simulate(
 
 def _screened(
     relevance: Mapping[str, bool],
-    ranked: Sequence[str],
+    ranking: RecordRanking,
     target: float,
     alpha: float,
     *,
@@ -128,23 +129,44 @@ def _screened(
     curve: list[CurvePoint] | None,
 ) -> Stop:
     """Screen by the rule's advice; note the curve where one is given."""
-    rule = RecallStopRule(records=len(ranked), target=target, alpha=alpha)
+    rule = RecallStopRule(records=len(relevance), target=target, alpha=alpha)
     chance = random.Random(seed)  # noqa: S311 - reproducible, no secret
     relevant = sum(relevance.values())
-    unread = dict.fromkeys(ranked)
+    unread = dict.fromkeys(ranking.order)
+    labels: dict[str, bool] = {}
+    refitted = 0
     while (status := rule.status).advice != "stop" and unread:
         if status.advice == "draw":
             record = chance.choice(list(unread))
             rule.receive(RecordDrawn(record=record, unread=len(unread)))
         else:
+            if len(labels) >= refitted + REFIT:
+                refitted = len(labels)
+                order = ranking.refit(labels) or ()
+                unread = dict.fromkeys(key for key in order if key in unread) or unread
             record = next(iter(unread))
         del unread[record]
+        labels[record] = relevance[record]
         rule.receive(RecordLabelled(record=record, is_relevant=relevance[record]))
         if curve is not None:
             after = rule.status
             recall = after.relevant / relevant if relevant else 1.0
             curve.append(CurvePoint(read=after.read, bound=after.recall, recall=recall))
     return Stop(read=status.read, found=status.relevant)
+
+
+def _whole_order(relevance: Mapping[str, bool], ranking: RecordRanking) -> list[str]:
+    """The order in which all records are read without draws."""
+    unread = dict.fromkeys(ranking.order)
+    labels: dict[str, bool] = {}
+    while unread:
+        if labels and len(labels) % REFIT == 0:
+            order = ranking.refit(labels) or ()
+            unread = dict.fromkeys(key for key in order if key in unread) or unread
+        record = next(iter(unread))
+        del unread[record]
+        labels[record] = relevance[record]
+    return list(labels)
 
 
 def _other_rules(labels: Sequence[bool], target: float) -> Iterator[tuple[str, int]]:

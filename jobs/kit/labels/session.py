@@ -362,6 +362,15 @@ class LabelSession:
         self._queue.waiting.appendleft(about)
         self._advance()
 
+    def rearrange(self, questions: Iterable[ItemField]) -> None:
+        """Ask the waiting questions in another order; those put off stay put off."""
+        waiting = set(self._queue.waiting)
+        ordered = [about for about in questions if about in waiting]
+        rest = waiting.difference(ordered)
+        others = [about for about in self._queue.waiting if about in rest]
+        self._queue.waiting = deque([*ordered, *others])
+        self._advance()
+
     def leave_out(self, about: ItemField) -> None:
         """Ask a question no more, because somebody else has answered it."""
         is_open = self._open is not None and self._open.about == about

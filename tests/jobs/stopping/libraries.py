@@ -14,7 +14,7 @@ from jobs.screening.settings import ScreeningSettings
 from jobs.stopping.certificate import WrittenCertificate, write_certificate
 from jobs.stopping.certificate_page import pages
 from jobs.stopping.library import OpenLibrary, open_library
-from jobs.stopping.reading_order import order_hash
+from jobs.stopping.reading_order import RecordRanking, order_hash
 from jobs.stopping.session import ScreeningSession, ScreeningState
 from runner.labelling import LabelField, LabelItem, ModelLabel
 from store.clock import SystemClock
@@ -125,7 +125,7 @@ async def screened(
             session = ScreeningSession(
                 Source(site),
                 writer,
-                site.order,
+                RecordRanking(site.order),
                 state=site.state(),
                 clock=SystemClock(),
             )

@@ -194,8 +194,6 @@ INSERT INTO "mark" VALUES('run_paused',15);
 INSERT INTO "mark" VALUES('run_resumed',21);
 INSERT INTO "mark" VALUES('run_started',1);
 INSERT INTO "mark" VALUES('scoring_recorded',24);
-INSERT INTO "mark" VALUES('screening_planned',25);
-INSERT INTO "mark" VALUES('screening_stopped',26);
 INSERT INTO "mark" VALUES('tasks_planned',2);
 INSERT INTO "mark" VALUES('tasks_reopened',17);
 CREATE TABLE minute(
@@ -305,7 +303,7 @@ CREATE TABLE writer(                -- who wrote which epoch; (writer, seq) name
   writer BLOB NOT NULL UNIQUE,
   opened_us INTEGER NOT NULL
 ) STRICT;
-INSERT INTO "writer" VALUES(1,X'96444062502F75035B7E99BAC482CF43',1767225600000000);
+INSERT INTO "writer" VALUES(1,X'5BA4B8B29B5190C86B15ACA32E799B5C',1767225600000000);
 CREATE TRIGGER event_no_update BEFORE UPDATE ON event
   BEGIN SELECT RAISE(ABORT, 'event is append-only'); END;
 CREATE TRIGGER event_no_delete BEFORE DELETE ON event

@@ -30,8 +30,8 @@ _LAYOUT: Final = OptionLayout(
     sections={
         "Library": ("criteria", "question", "renames"),
         "Ranking": (
-            *("model", "ranking_run", "order", "budget", "base_url", "api_key_env"),
-            *("run_id", "runs_dir"),
+            *("model", "ranking_run", "order", "base_url", "api_key_env"),
+            *("budget", "price", "allow_unknown_price", "run_id", "runs_dir"),
         ),
         "Guarantee": ("target", "alpha", "seed"),
         "Labelling": ("author", "labels_dir", "plain", "assisted", "go_on"),
@@ -116,6 +116,14 @@ _LAYOUT: Final = OptionLayout(
     "--api-key-env", metavar="NAME", help="Environment variable with the API key."
 )
 @click.option(
+    "--price",
+    metavar="IN,OUT[,CACHED]",
+    help="USD per million tokens, for models without a configured price.",
+)
+@click.option(
+    "--allow-unknown-price", is_flag=True, help="Call a model whose price is unknown."
+)
+@click.option(
     "--run-id", metavar="ID", help="Id of the run.  [default: screen-LIBRARY]"
 )
 @arguments.runs_dir
@@ -145,7 +153,7 @@ def screen(
     from runner.cli.progress import paced_progress
     from store.clock import SystemClock
 
-    names = ("budget", "base_url", "api_key_env")
+    names = ("budget", "base_url", "api_key_env", "price", "allow_unknown_price")
     request = ScreenRequest(
         library=library,
         ranking_run=options["ranking_run"],
@@ -159,7 +167,7 @@ def screen(
         target=options["target"],
         alpha=options["alpha"],
         seed=options["seed"],
-        run_options={n: options[n] for n in names if options[n] is not None},
+        run_options={n: options[n] for n in names if options[n]},
     )
     if simulated is not None:
         with paced_progress(SystemClock()) as progress:

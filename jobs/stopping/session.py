@@ -205,9 +205,8 @@ class ScreeningSession(LabelSession):
 
     @property
     def ending(self) -> str:
-        """The status at the end."""
-        why = "Stop: the target is reached." if self.has_stopped else super().ending
-        return f"{why}\n{self.status}"
+        """That the target is reached, or that nothing is left to read."""
+        return "Stop: the target is reached." if self.has_stopped else super().ending
 
     async def start(self) -> None:
         """Choose the first question."""

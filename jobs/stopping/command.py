@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from jobs.cli.label import front_end
 from jobs.cli.label_folders import author_name, author_option, labels_option
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_note, print_text
@@ -144,6 +142,9 @@ def screen(
     verify computes again. Repeat the command to continue. LIBRARY is a file of records
     (RIS, PubMed, BibTeX, CSV); the word sample names the shipped one.
     """
+    import asyncio
+
+    from jobs.cli.label import front_end
     from jobs.stopping.screening import (
         ScreenRequest,
         ranked_run,

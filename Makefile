@@ -77,6 +77,7 @@ prove: $(READY) golden
 		tests/jobs/kit/metrics/test_prediction_powered.py \
 		tests/jobs/kit/metrics/test_confidence_sequences.py \
 		tests/jobs/kit/metrics/test_recall_bound.py tests/jobs/screening/test_stop_rule.py \
+		tests/jobs/stopping \
 		tests/jobs/evidence_retrieval/predictions/test_rankings.py \
 		tests/jobs/evidence_retrieval/test_queries_against_any.py
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest -m hypothesis tests

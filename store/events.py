@@ -30,6 +30,8 @@ from store.labels.events import (
     LabelRecorded,
     LabelsStarted,
     LabelWithdrawn,
+    ScreeningPlanned,
+    ScreeningStopped,
 )
 from store.results import ComparisonDecided, Milestone, StoppingRule
 from store.served_by import ServedBy
@@ -469,7 +471,13 @@ class ScoringRecorded(EventBase, frozen=True, kw_only=True):
 
 
 LabelEvent: TypeAlias = (
-    LabelsStarted | ItemDrawn | LabelRecorded | LabelWithdrawn | Adjudicated
+    LabelsStarted
+    | ItemDrawn
+    | LabelRecorded
+    | LabelWithdrawn
+    | Adjudicated
+    | ScreeningPlanned
+    | ScreeningStopped
 )
 """Events of label logs; no run's log has any."""
 

@@ -86,6 +86,9 @@ _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 #: A shard's log.
 _SHARD = re.compile(r"log\.([0-9]+)-([0-9]+)\.db")
 #: The name of the most recently created run.
+CERTIFICATES = "certificates"
+"""Folder of certificates, in the folder of a run."""
+
 LAST = "last"
 
 
@@ -283,6 +286,12 @@ class RunFolder:
         shards = () if self.part else self.shards()
         # a holder of the union's lock merges or scores, and makes no calls
         return any(is_held(folder.lock) for folder in shards or (self,))
+
+
+def certificates_in(run: Path) -> list[Path]:
+    """The certificates in the folder of a run, in the order in which they were made."""
+    paths = (run / CERTIFICATES).glob("[0-9]*/certificate.json")
+    return sorted(paths, key=lambda path: (len(path.parent.name), path.parent.name))
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:

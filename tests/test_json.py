@@ -134,6 +134,11 @@ CASES = (
     Case("labels export people", "label"),
     Case("labels agreement people", "label-agreement"),
     Case("labels adjudicate people PMC0000001 --value correct", "adjudication"),
+    Case(
+        "screen sample --simulate-labels sample --seeds 1",
+        "screening-simulation",
+    ),
+    Case("verify certificate.json", "certificate-verify", 6),
     Case("estimate-quality screened", "label-quality"),
     Case("history review-benchmark --runs-dir past", "history"),
     Case("history review-benchmark --runs-dir past --against last", "history", 6),
@@ -276,6 +281,7 @@ MADE: Mapping[str, Callable[[Path], None]] = {
     "quoted.md": _quoted,
     "labels.csv": _labels,
     "people": _people,
+    "certificate.json": lambda folder: (folder / "certificate.json").touch(),
     "screened": _screened,
 }
 """Files that are not recorded, and what makes them."""
@@ -433,6 +439,7 @@ def test_a_run_in_the_background(tmp_path: Path) -> None:
 ELSEWHERE = {
     "detached": ("run", "resume"),
     "probe": ("doctor",),
+    "screening": ("screen",),
     "command-result": ("pause", "drain", "resume", "commands"),
     "command-preview": ("pause", "drain", "commands"),
     "labelling": ("label",),
@@ -527,8 +534,8 @@ def test_the_code_prints_the_forms_of_the_table_and_no_others() -> None:
         for text in sources
         for form in re.findall(r'"(siftlog\.[\w-]+/\d+)"', text)
     }
-    # a file of the job, not of the command line
-    assert printed - {"siftlog.aliases/1"} == set(FORMS)
+    # files of jobs, not of the command line
+    assert printed - {"siftlog.aliases/1", "siftlog.certificate/1"} == set(FORMS)
 
 
 # -- the schemas ----------------------------------------------------------------------

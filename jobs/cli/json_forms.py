@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
+from jobs.cli.json_screening import ScreeningJson, ScreeningSimulationJson
 from jobs.kit.comparison.difference import PValue
 from jobs.kit.comparison.models import ComparisonOptions
 from jobs.kit.comparison.pairing import ItemGap, OutcomeCounts
@@ -623,6 +624,8 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     ),
     "siftlog.label-quality/1": JsonForm(("estimate-quality",), (LabelQualityJson,)),
     "siftlog.adjudication/1": JsonForm(("labels adjudicate",), (AdjudicationJson,)),
+    "siftlog.screening/1": JsonForm(("screen",), (ScreeningJson,)),
+    "siftlog.screening-simulation/1": JsonForm(("screen",), (ScreeningSimulationJson,)),
     "siftlog.recipe/1": JsonForm(("new",), (RecipeJson,)),
     "siftlog.report/1": JsonForm(("report",), (ReportJson,)),
     "siftlog.manuscript/1": JsonForm(("check",), (ManuscriptJson,)),

@@ -107,7 +107,7 @@ def label(
         )
     if options["design"] and (items or options["adjudicate"]):
         raise UsageError("--draw chooses the items: leave out ITEM and --adjudicate.")
-    show = _front_end(print_note if as_json else print_text, is_plain=plain or as_json)
+    show = front_end(print_note if as_json else print_text, is_plain=plain or as_json)
     after = asyncio.run(_label(target, person, items, show=show, **options))
     if as_json:
         print_json(
@@ -131,7 +131,7 @@ def label(
     return DONE
 
 
-def _front_end(
+def front_end(
     write: Callable[[str], None], *, is_plain: bool
 ) -> Callable[[LabelSession], Awaitable[None]]:
     """Return the function that asks the questions of a session.
@@ -146,8 +146,8 @@ def _front_end(
 
     if not is_plain and sys.stdin.isatty() and sys.stdout.isatty():
         for point in entry_points(group=FRONT_ENDS, name="screen"):
-            front_end: Callable[[LabelSession], Awaitable[None]] = point.load()
-            return front_end
+            screen: Callable[[LabelSession], Awaitable[None]] = point.load()
+            return screen
     return partial(
         label_plainly,
         write=write,

@@ -69,7 +69,7 @@ async def label_plainly(
                 printed = None
             case _:
                 await _answer(session, question, key, write, read_line)
-    write("All items are labelled.")
+    write(session.ending)
 
 
 async def _answer(
@@ -97,6 +97,7 @@ def question_text(question: Question, session: LabelSession) -> str:
         f"{progress.done + 1:,} of {progress.total:,}  {one_line(item.key)}"
         + ("" if question.is_blind else "  (not blind)"),
     ]
+    lines += [session.status] if session.status else []
     if item.title:
         lines.append(one_line(item.title))
     quotes = [

@@ -192,6 +192,22 @@ class LabelLogJson(TypedDict):
     problems: list[str]
 
 
+class CertificateVerifyJson(TypedDict):
+    """The check of a certificate; null: not reached."""
+
+    certificate: str  #: path
+    run: str | None
+    number: int | None
+    sound: bool
+    recall_at_least: float | None  #: computed again
+    target: float | None
+    labelled: int | None
+    records: int | None
+    later_events: int | None  #: label events since; null: unknown
+    problems: list[str]
+    notes: list[str]
+
+
 class VerifyJson(TypedDict):
     """The check of a run's log; a log that cannot be opened has fewer fields."""
 
@@ -207,6 +223,7 @@ class VerifyJson(TypedDict):
     unknown: NotRequired[int]  #: events of a later siftlog
     projections_compared: NotRequired[bool]
     labels: NotRequired[list[LabelLogJson]]
+    certificates: NotRequired[list[CertificateVerifyJson]]
 
 
 class BundleVerifyJson(TypedDict):
@@ -391,6 +408,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.bundle/1": JsonForm(("bundle",), (BundleJson,)),
     "siftlog.merge/1": JsonForm(("merge",), (MergeJson,)),
     "siftlog.verify/1": JsonForm(("verify",), (VerifyJson,)),
+    "siftlog.certificate-verify/1": JsonForm(("verify",), (CertificateVerifyJson,)),
     "siftlog.bundle-verify/1": JsonForm(("verify",), (BundleVerifyJson,)),
     "siftlog.removal/1": JsonForm(("rm",), (RemovalJson,)),
     "siftlog.cache-group/1": JsonForm(("cache list",), (CacheGroupJson,)),

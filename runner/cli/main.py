@@ -105,7 +105,7 @@ COMMANDS = {
     "verify": CommandEntry(
         "runner.cli.verify",
         "verify",
-        "Verify a run's log, or a bundle.",
+        "Verify a run's log, a bundle or a certificate.",
     ),
     "rm": CommandEntry("runner.cli.rm", "rm", "Delete runs with their files."),
     "cache": CommandEntry(
@@ -134,7 +134,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *("new", "run", "watch", "status", "resume"),
         *("runs", "show", "score", "report", "compare"),
     ),
-    "Run": ("run-all", "estimate", "prepare", "prompts", "import"),
+    "Run": ("run-all", "screen", "estimate", "prepare", "prompts", "import"),
     "Look": ("tasks", "events", "explain", "history", "serve"),
     "Score": (
         *("scores", "diff", "label", "labels", "estimate-quality"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -17,8 +17,36 @@ if TYPE_CHECKING:
     from store.log.integrity import LogEnd
 
 
+CERTIFICATES = "siftlog.certificates"
+"""Group of entry points that check certificates: a function of a path, by its kind."""
+
+
+class CheckedCertificate(Protocol):
+    """The check of a certificate."""
+
+    @property
+    def name(self) -> str:
+        """The file, as messages name it."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing differs."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What differs, a sentence each."""
+
+    @property
+    def sentence(self) -> str:
+        """What a sound one proves."""
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All of it, for `--json`."""
+
+
 @click.command()
-@click.argument("run_name", metavar="RUN|BUNDLE")
+@click.argument("run_name", metavar="RUN|BUNDLE|CERTIFICATE")
 @arguments.runs_dir
 @arguments.as_json
 @click.option(
@@ -40,18 +68,21 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
 
     For a BUNDLE made by siftlog bundle, checks every member and repeats the scoring
     without a network. Writes temporary files only.
+
+    A CERTIFICATE that siftlog screen wrote (certificate.json, or all in RUN's folder)
+    is computed again from label events and library.
     """
     from runner.cli.progress import paced_progress
     from store.clock import SystemClock
     from store.database import open_reader
     from store.errors import EventsLost
     from store.labels.folder import verify_labels
-    from store.runs import RunFolder, resolve
+    from store.runs import RunFolder, certificates_in, resolve
     from store.verify import verify as check
 
     file = Path(run_name)
     if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():
-        return _verify_bundle(file, as_json=as_json, time_limit_s=time_limit_s)
+        return _verify_file(file, as_json=as_json, time_limit_s=time_limit_s)
     try:
         folder = resolve(runs_dir, run_name)
         ends = folder.ends()
@@ -66,9 +97,14 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     with open_reader(folder.log) as reader, paced_progress(SystemClock()) as progress:
         report = check(reader, progress)
         labels = verify_labels(folder.labels, progress)
+    certificates = [_checked(path) for path in certificates_in(folder.path)]
     lost = [end for end in ends if end.has_loss]
     unproven = [end for end in ends if end.acknowledged is None]
-    is_sound = report.is_sound and not lost and all(log.is_sound for log in labels)
+    problems = [f"{fault.where}: {fault.message}" for fault in report.faults]
+    problems += [end.sentence for end in lost]
+    problems += [f"{log.log.name}: {what}" for log in labels for what in log.problems]
+    problems += [f"{one.name}: {what}" for one in certificates for what in one.problems]
+    is_sound = not problems
     if as_json:
         print_json(
             "siftlog.verify/1",
@@ -90,11 +126,9 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
                     }
                     for log in labels
                 ],
+                "certificates": [one.as_json for one in certificates],
             },
         )
-    problems = [f"{fault.where}: {fault.message}" for fault in report.faults]
-    problems += [end.sentence for end in lost]
-    problems += [f"{log.log.name}: {what}" for log in labels for what in log.problems]
     for problem in problems:
         print_note(f"siftlog: {folder.run_id}: {problem}")
     if not is_sound:
@@ -104,8 +138,43 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
             f"{folder.run_id} is sound: {report.events:,} events in "
             f"{report.commits:,} commits, {report.blobs:,} message parts"
         )
-        for sentence in _ends(ends, labels):
+        for sentence in (
+            *_ends(ends, labels),
+            *(certificate.sentence for certificate in certificates),
+        ):
             print_text(sentence)
+    return DONE
+
+
+def _checked(path: Path) -> CheckedCertificate:
+    """Check a certificate by the function that an installed package offers.
+
+    Raises:
+        UsageError: none does.
+    """
+    from importlib.metadata import entry_points
+
+    from runner.errors import UsageError
+
+    for point in entry_points(group=CERTIFICATES, name="screening"):
+        check: Callable[[Path], CheckedCertificate] = point.load()
+        return check(path)
+    raise UsageError(
+        f"{path} cannot be checked without siftlog's jobs: install siftlog again."
+    )
+
+
+def _verify_certificate(path: Path, *, as_json: bool) -> int:
+    """Compute the certificate at *path* again; exit 6 if anything differs."""
+    checked = _checked(path)
+    if as_json:
+        print_json("siftlog.certificate-verify/1", checked.as_json)
+    for problem in checked.problems:
+        print_note(f"siftlog: {checked.name}: {problem}")
+    if not checked.is_sound:
+        return CHECK_FAILED
+    if not as_json:
+        print_text(checked.sentence)
     return DONE
 
 
@@ -117,6 +186,13 @@ def _ends(ends: Sequence[LogEnd], labels: Sequence[LabelLogReport]) -> Iterator[
         events = sum(log.report.events for log in labels if log.report)
         count = f"{len(labels):,} label log{'s' if len(labels) != 1 else ''}"
         yield f"{count} with {events:,} events checked too."
+
+
+def _verify_file(path: Path, *, as_json: bool, time_limit_s: float) -> int:
+    """Check a certificate or a bundle."""
+    if path.suffix == ".json":
+        return _verify_certificate(path, as_json=as_json)
+    return _verify_bundle(path, as_json=as_json, time_limit_s=time_limit_s)
 
 
 def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:

@@ -104,3 +104,41 @@ class Adjudicated(LabelEventBase, frozen=True, kw_only=True):
     considered: list[str]  #: ids of the labels that counted at that time
     text_sha256: str = ""  #: hex, of the text that was visible; "": unknown
     run: str = ""  #: id of the run that it was recorded next to
+
+
+class ScreeningPlanned(LabelEventBase, frozen=True, kw_only=True):
+    """Screening a library to a stop began; durable before the first draw.
+
+    Target and alpha are fixed from here on: a stop by others is none of this plan.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    run: str  #: id of the run that ranks the records
+    question: str = ""  #: what is screened for, with its criteria
+    target: float  #: recall to reach
+    alpha: float  #: chance of stopping below it, at most
+    seed: int  #: of the random draws
+    records: int  #: size of the library
+    population_sha256: str  #: over the records' keys, sorted, each ended by a line feed
+    library: list[str]  #: SHA-256 of the library's files, in hex, in their order
+    order: str  #: what ranks: "model", "tfidf" or "random"
+    order_sha256: str  #: over the keys in ranked order, each ended by a line feed
+    models: list[str]  #: of the run
+    run_seq: int  #: last event of the run that was read
+    run_head: str  #: link of the run's chain there, in hex
+    scoring: int | None = None  #: number of the scoring that the ranking is of
+    scoring_digest: str = ""  #: of its scorecard
+
+
+class ScreeningStopped(LabelEventBase, frozen=True, kw_only=True):
+    """The bound reached the target, and a certificate was written."""
+
+    VERSION: ClassVar[int] = 1
+
+    run: str
+    number: int  #: of the certificate, from 1
+    certificate_sha256: str  #: of certificate.json, in hex
+    recall: float  #: lower bound
+    relevant: int  #: records found
+    read: int  #: labelled records

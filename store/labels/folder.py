@@ -108,6 +108,7 @@ class LabelFolder:
         self.path = path
         self._files: dict[Path, _File] = {}
         self._labels = LabelSet((), (), ())
+        self._is_folded = True
 
     @property
     def entries(self) -> list[LabelEntry]:
@@ -124,6 +125,17 @@ class LabelFolder:
             NotALog: a file in the folder is no label log.
             StoreError: a file cannot be read.
         """
+        self.poll()
+        if not self._is_folded:
+            self._labels = LabelSet.of(self.entries)
+            self._is_folded = True
+        return self._labels
+
+    def poll(self) -> bool:
+        """Read what was recorded since the last call; return whether there is any.
+
+        For readers who fold `entries` themselves; raises as `refresh` does.
+        """
         logs = label_logs(self.path)
         changed = False
         for gone in self._files.keys() - set(logs):
@@ -131,9 +143,8 @@ class LabelFolder:
             changed = True
         for log in logs:
             changed |= self._read(log)
-        if changed:
-            self._labels = LabelSet.of(self.entries)
-        return self._labels
+        self._is_folded &= not changed
+        return changed
 
     def _read(self, log: Path) -> bool:
         """Read what is new in a file; return whether its entries changed."""

@@ -36,6 +36,8 @@ from store.labels.events import (
     LabelRecorded,
     LabelsStarted,
     LabelWithdrawn,
+    ScreeningPlanned,
+    ScreeningStopped,
 )
 from store.labels.folder import author_of
 from store.log.sqlite import SqliteLog
@@ -248,6 +250,15 @@ class LabelWriter:
             Fenced: another writer has taken the log over.
         """
         return await self._append_all(draws)
+
+    async def screening(self, event: ScreeningPlanned | ScreeningStopped) -> str:
+        """Record that screening to a stop began or stopped; return the event's id.
+
+        Raises:
+            LogClosed: the disk refused.
+            Fenced: another writer has taken the log over.
+        """
+        return await self._append(event)
 
     async def record_all(self, labels: Sequence[LabelRecorded]) -> list[str]:
         """Record labels as one unit, all of them or none; return their ids.

@@ -41,6 +41,8 @@ from store.labels.events import (
     LabelRecorded,
     LabelsStarted,
     LabelWithdrawn,
+    ScreeningPlanned,
+    ScreeningStopped,
 )
 from store.results import ComparisonDecided, StoppingRule
 from store.task import PlannedTask, manifest_bytes
@@ -272,6 +274,40 @@ ENTRIES: dict[str, list[Entry]] = {
                 considered=["ab:27", "cd:2"],
                 text_sha256="f" * 64,
                 run="golden",
+            )
+        ),
+    ],
+    "log-1-screening": [
+        *FIRST,
+        Entry(
+            event=ScreeningPlanned(
+                author="ann",
+                run="golden",
+                question="does it help?",
+                target=0.95,
+                alpha=0.05,
+                seed=7,
+                records=5,
+                population_sha256="a" * 64,
+                library=["b" * 64],
+                order="model",
+                order_sha256="c" * 64,
+                models=["m"],
+                run_seq=25,
+                run_head="d" * 64,
+                scoring=1,
+                scoring_digest="e" * 64,
+            )
+        ),
+        Entry(
+            event=ScreeningStopped(
+                author="ann",
+                run="golden",
+                number=1,
+                certificate_sha256="f" * 64,
+                recall=0.96,
+                relevant=2,
+                read=4,
             )
         ),
     ],

@@ -44,6 +44,8 @@ from store.labels.events import (
     LabelRecorded,
     LabelsStarted,
     LabelWithdrawn,
+    ScreeningPlanned,
+    ScreeningStopped,
 )
 from store.results import ComparisonDecided, StoppingRule
 from store.task import PlannedTask, TaskState, manifest_bytes
@@ -174,6 +176,30 @@ LABELLED: tuple[Event, ...] = (
     LabelRecorded(author="ann", item="one", value="yes", visible=["text"]),
     LabelWithdrawn(author="ann", label="0:1"),
     Adjudicated(author="ann", item="one", value="no", considered=["0:1"]),
+    ScreeningPlanned(
+        author="ann",
+        run="r",
+        target=0.95,
+        alpha=0.05,
+        seed=1,
+        records=4,
+        population_sha256="4" * 64,
+        library=["5" * 64],
+        order="tfidf",
+        order_sha256="6" * 64,
+        models=["m"],
+        run_seq=9,
+        run_head="7" * 64,
+    ),
+    ScreeningStopped(
+        author="ann",
+        run="r",
+        number=1,
+        certificate_sha256="8" * 64,
+        recall=0.96,
+        relevant=2,
+        read=3,
+    ),
 )
 
 #: What concerns no task: any of these may stand anywhere.

@@ -114,6 +114,9 @@ DEFAULTS: dict[str, object] = {
     "Adjudicated.reason": "",
     "Adjudicated.text_sha256": "",
     "Adjudicated.run": "",
+    "ScreeningPlanned.question": "",
+    "ScreeningPlanned.scoring": None,
+    "ScreeningPlanned.scoring_digest": "",
 }
 
 

@@ -49,6 +49,8 @@ from store.labels.events import (
     LabelRecorded,
     LabelsStarted,
     LabelWithdrawn,
+    ScreeningPlanned,
+    ScreeningStopped,
 )
 from store.results import ComparisonDecided
 from tui.render.format import (
@@ -202,6 +204,10 @@ def _label(event: LabelEventBase) -> str:
             summary = f"{about} {verb} {event.value}"
         case LabelWithdrawn():
             summary = f"{event.label} withdrawn"
+        case ScreeningPlanned():
+            summary = f"screening to recall {event.target:g}, alpha {event.alpha:g}"
+        case ScreeningStopped():
+            summary = f"screening stopped: recall at least {event.recall:.3f}"
         case _:
             summary = ""
     return _joined(summary, f"by {event.author}", getattr(event, "reason", ""))

@@ -106,7 +106,7 @@ class Question:
     field: LabelField
     replies: tuple[ModelLabel, ...]  #: visible ones; empty while blind
     labels: tuple[Statement[LabelRecorded], ...]  #: of others, while adjudicating
-    has_hidden_replies: bool  #: whether `reveal` would show any
+    has_hidden_replies: bool  #: replies are hidden, if there are any
     note: str  #: goes with the answer as its reason
 
     @property
@@ -163,6 +163,14 @@ class _Queue:
             self.skipped.clear()
         return self.waiting[0] if self.waiting else None
 
+    def discard(self, about: ItemField) -> bool:
+        """Take a question out; return whether it was in."""
+        for questions in (self.waiting, self.skipped):
+            if about in questions:
+                questions.remove(about)
+                return True
+        return False
+
 
 class LabelSession:
     """A session of one author over some questions."""
@@ -205,12 +213,23 @@ class LabelSession:
         self._total = len(every)
         self._history: list[_Recorded] = []
         self._open: _Open | None = None
+        self._drawn_since: dict[ItemField, Statement[ItemDrawn]] = {}
         self._advance()
 
     @property
     def author(self) -> str:
         """In whose name labels are recorded."""
         return self._recorder.author
+
+    @property
+    def status(self) -> str:
+        """A line about where the work stands, to show with each question; "": none."""
+        return ""
+
+    @property
+    def ending(self) -> str:
+        """What to say once there is no question."""
+        return "All items are labelled."
 
     @property
     def question(self) -> Question | None:
@@ -325,6 +344,39 @@ class LabelSession:
         if self._open is not None:
             self._open.is_revealed = True
 
+    def ask_next(
+        self, about: ItemField, draw: Statement[ItemDrawn] | None = None
+    ) -> None:
+        """Make a question the present one, put off or not, or none of the session yet.
+
+        Args:
+            about: the question.
+            draw: that chose it since the session began, for its label.
+        """
+        if draw is not None:
+            self._drawn_since[about] = draw
+        if self._open is not None and self._open.about == about:
+            return
+        is_waiting = self._queue.discard(about)
+        self._total += not is_waiting
+        self._queue.waiting.appendleft(about)
+        self._advance()
+
+    def rearrange(self, questions: Iterable[ItemField]) -> None:
+        """Ask the waiting questions in another order; those put off stay put off."""
+        waiting = set(self._queue.waiting)
+        ordered = [about for about in questions if about in waiting]
+        rest = waiting.difference(ordered)
+        others = [about for about in self._queue.waiting if about in rest]
+        self._queue.waiting = deque([*ordered, *others])
+        self._advance()
+
+    def leave_out(self, about: ItemField) -> None:
+        """Ask a question no more, because somebody else has answered it."""
+        is_open = self._open is not None and self._open.about == about
+        if self._queue.discard(about) and is_open:
+            self._advance()
+
     @property
     def _may_look(self) -> bool:
         return self._shows_replies or (
@@ -340,6 +392,8 @@ class LabelSession:
         )
 
     def _draw_of(self, about: ItemField) -> Statement[ItemDrawn] | None:
+        if about in self._drawn_since:
+            return self._drawn_since[about]
         draws = self._labels.drawn
         return draws.get(about) or draws.get(ItemField(about.item, ""))
 

@@ -194,6 +194,9 @@ def test_verify_finds_a_changed_label_and_rm_names_labels(cwd: Path) -> None:
     assert _labels(RunFolder(cwd / "runs/s")) == "2 labels by 1 person"
     assert _labels(RunFolder(cwd / "runs/a")) == ""
     log = cwd / "runs/s/labels/ann.db"
+    lines = siftlog("events", log, "--json", cwd=cwd).stdout.splitlines()
+    kinds = [json.loads(line)["event"] for line in lines]
+    assert kinds == ["labels_started", "label_recorded", "label_recorded"]
     data = log.read_bytes()
     log.write_bytes(data.replace(b'"include"', b'"exclude"'))
     done = siftlog("verify", "s", cwd=cwd, check=False)

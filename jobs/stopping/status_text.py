@@ -1,0 +1,50 @@
+"""Says in a line where a screening is, with a forecast that promises nothing."""
+
+from __future__ import annotations
+
+from jobs.screening.stop_rule import StopStatus
+from jobs.stopping.screening_fold import ScreeningFold
+
+
+def status_line(fold: ScreeningFold) -> str:
+    """Labelled, found, bound, target, and how many more records there are at least.
+
+    >>> from jobs.stopping.screening_fold import ScreeningFold
+    >>> status_line(ScreeningFold("r", {"a": "0"}))
+    ''
+    """
+    status = fold.status
+    if status is None or fold.plan is None:
+        return ""
+    return (
+        f"{status.read:,} of {status.records:,} labelled, "
+        f"{status.relevant:,} relevant; recall >= {floored(status.recall)}, "
+        f"target {fold.plan.event.target:g}; "
+        f"{forecast(status, fold)}"
+    )
+
+
+def forecast(status: StopStatus, fold: ScreeningFold) -> str:
+    """How many more records a stop takes at least; "stop" once it is reached.
+
+    Only a lower end is known: each relevant record that a draw finds puts the stop off.
+    While ranked order still finds some, there is nothing to go by.
+    """
+    if status.should_stop:
+        return "stop"
+    left = status.records - status.read
+    more = status.draws_needed + (fold.until_draws if status.advice != "draw" else 0)
+    if more >= left and status.advice != "draw":
+        return "no forecast yet"
+    if len(fold.waiting) > 1:
+        return f"{len(fold.waiting):,} drawn records wait for a label"
+    return f"{min(more, left):,} more at least"
+
+
+def floored(share: float) -> str:
+    """A lower bound with three decimals, never rounded up.
+
+    >>> floored(0.94999)
+    '0.949'
+    """
+    return f"{int(share * 1000 + 1e-9) / 1000:.3f}"

@@ -36,7 +36,6 @@ class LabelApp(TerminalApp):
         clock = FocusClock(self._clock)
         screen = LabelScreen(
             lambda: self._desk.session(self._author, clock),
-            self._desk.load_replies,
             self._glyphs,
             clock,
         )

@@ -125,7 +125,6 @@ class LabelScreen(Screen[None]):
     def __init__(
         self,
         opening: Opening,
-        load_replies: Callable[[], Awaitable[None]],
         glyphs: Glyphs,
         clock: FocusClock,
     ) -> None:
@@ -133,13 +132,11 @@ class LabelScreen(Screen[None]):
 
         Args:
             opening: opens the session.
-            load_replies: reads the replies before the first of them is shown.
             glyphs: the characters that the terminal supports.
             clock: of the session; it stops while the terminal is not in front.
         """
         super().__init__()
         self._opening = opening
-        self._load_replies = load_replies
         self._glyphs = glyphs
         self._clock = clock
         self._usual_keys = self._bindings.copy()
@@ -316,13 +313,15 @@ class LabelScreen(Screen[None]):
         if self._session is not None:
             await self._safely(self._session.undo)
 
-    async def _safely(self, work: Callable[[], Awaitable[object]]) -> None:
+    async def _safely(self, work: Callable[[], Awaitable[object]]) -> bool:
+        """Do something with the session; a failure is shown, and changes nothing."""
         try:
             await work()
         except _FAILURES as error:
-            # the question stays: nothing was recorded
             self.notify(_sentence(error), severity="error", markup=False)
+            return False
         self._show()
+        return True
 
     def action_skip(self) -> None:
         """Put the question off."""
@@ -333,9 +332,10 @@ class LabelScreen(Screen[None]):
     async def action_reveal(self) -> None:
         """Show the replies; the label is an assisted one."""
         if self._session is not None:
-            await self._safely(self._load_replies)
-            self._session.reveal()
-            self._show()
+            load = partial(asyncio.to_thread, self._session.load_replies)
+            if await self._safely(load):
+                self._session.reveal()
+                self._show()
 
     def action_help(self) -> None:
         """List the keys."""

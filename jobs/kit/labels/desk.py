@@ -101,8 +101,6 @@ class LabelDesk:
                 if chosen.draw is not None:
                     keys = await self._drawn(chosen.draw, writer, labels)
                     labels = await asyncio.to_thread(self._labels.refresh)
-            if chosen.is_assisted or needs_reply:
-                await self.load_replies()
             session = await asyncio.to_thread(
                 LabelSession,
                 _ThreadedSource(self.source, self._reader),
@@ -115,15 +113,12 @@ class LabelDesk:
                 is_adjudicating=chosen.is_adjudicating,
                 hides_names=chosen.hides_names,
             )
+            if chosen.is_assisted or needs_reply:
+                await asyncio.to_thread(session.load_replies)
             try:
                 yield session
             finally:
                 self.progress[writer.author] = session.progress
-
-    async def load_replies(self) -> None:
-        """Read what the models replied, before it is shown for the first time."""
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._reader, lambda: self.source.replies)
 
     async def _drawn(
         self, request: DrawRequest, writer: LabelWriter, labels: LabelSet
@@ -182,7 +177,7 @@ class _ThreadedSource:
 
     @property
     def replies(self) -> Mapping[ItemField, Sequence[ModelLabel]]:
-        """What the models replied; waits unless `LabelDesk.load_replies` was called."""
+        """What the models replied; the first call waits until it is read."""
         return self._reader.submit(lambda: self._source.replies).result()
 
     def item(self, key: str) -> LabelItem:

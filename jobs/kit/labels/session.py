@@ -338,6 +338,13 @@ class LabelSession:
         if self._open is not None:
             self._open.note = text.strip()
 
+    def load_replies(self) -> None:
+        """Read the replies, which may take seconds, before `reveal` shows any.
+
+        It may run in a thread, as `reveal` may not.
+        """
+        _ = self._source.replies
+
     def reveal(self) -> None:
         """Show the replies to the present question: its label is an assisted one."""
         if self._open is not None:

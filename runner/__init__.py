@@ -6,6 +6,7 @@ modules are internal and change without notice.
 For authors of jobs:
 
 - `job`: the base class `Job`, with its stages, tasks, answers, inputs and importers
+- `labelling`: what people can label in a run
 - `job_faults`: turns exceptions of a job's methods into values
 - `messages`: requests, replies and schemas
 - `prompts`: prompts as data

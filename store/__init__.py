@@ -14,6 +14,7 @@ For the code that jobs share, in addition:
 
 - `runs`, `database`, `errors`: folders of runs, and opening their logs
 - `events`, `task`: what a log records
+- `labels.events`, `labels.fold`, `labels.folder`, `labels.writer`: labels of people
 - `tables`, `scoring`: rows of a log, and the verdicts of its scorings
 - `read.status`, `read.live`, `read.tasks`, `read.usage`: what a log reports about
   its run
@@ -25,6 +26,7 @@ For the monitor:
 - `runs`, `database`, `errors`, `clock`, `printable`, `document`: as above
 - `json_text`: JSON of a reply, rendered for people
 - `events`, `fold_state`, `task`, `tables`, `results`, `scoring`: what a log holds
+- `labels.events`: what a label log holds
 - `titles`: titles of a run's items
 - `read.status`, `read.live`, `read.tasks`, `read.usage`, `read.history`,
   `read.forecast`: what a log reports about its run
@@ -46,6 +48,7 @@ __all__ = [
     "filesystem",
     "fold_state",
     "json_text",
+    "labels",
     "log",
     "nearest",
     "notable",

@@ -23,9 +23,9 @@ REMOVED = ".removed"
 
 _RUN_FILES = re.compile(
     r"\..*|log(\..*)?|run(\..*)?\.log|run\.toml|control\.jsonl|placing\.lock|"
-    r"places\.json|scores|parsed|exports"
+    r"places\.json|scores|parsed|exports|labels"
 )
-"""Names in a run's folder that siftlog writes; hidden ones are drafts."""
+"""Names in a run's folder that siftlog writes or keeps; hidden ones are drafts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,8 @@ def _locked(folder: RunFolder) -> Iterator[None]:
     """
     with ExitStack() as stack:
         parts = (folder, *folder.shards())
-        for path in (folder.driver_lock, *(part.lock for part in parts)):
+        locks = (folder.driver_lock, *(part.lock for part in parts))
+        for path in (*locks, *folder.labels.glob("*.lock")):
             lock = WriterLock(path)
             lock.acquire()
             stack.callback(lock.release)

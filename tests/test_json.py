@@ -7,6 +7,7 @@ is not in the table.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
@@ -22,6 +23,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from runner.cli.main import cli
+from store.clock import SystemClock
+from store.labels.writer import LabelWriter
 from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.gates import gated
@@ -70,6 +73,7 @@ READING = (
     Case("verify {run}", "verify"),
     Case("estimate --from {run} --concurrency 4 --budget 1", "what-if"),
     Case("cancel {run} --dry-run", "command-preview"),
+    Case("labels list {run}", "labels"),
 )
 """Commands that read any run; they may have nothing to print."""
 
@@ -122,6 +126,11 @@ CASES = (
     Case("resume done --no-report", "launch done"),
     Case("run-all group.toml --dry-run", "matrix-preview"),
     Case("run-all group.toml --no-report", "launch done matrix"),
+    Case("labels list done", "labels"),
+    Case("labels import people labels.csv", "label-import"),
+    Case("labels export people", "label"),
+    Case("labels agreement people", "label-agreement"),
+    Case("labels adjudicate people PMC0000001 --value correct", "adjudication"),
     Case("history review-benchmark --runs-dir past", "history"),
     Case("history review-benchmark --runs-dir past --against last", "history", 6),
     Case("prepare review-benchmark extract {extract}", "launch done", 6),
@@ -222,10 +231,34 @@ def _past(folder: Path) -> None:
         recorded(folder / "past", day, milestone(reviews), below=parts(reviews))
 
 
+def _labels(folder: Path) -> None:
+    (folder / "labels.csv").write_text("item,value\nPMC0000001,correct\n")
+
+
+def _people(folder: Path) -> None:
+    """Labels of three people without a run."""
+
+    async def record() -> None:
+        for author in ("ann", "bo", "cy"):
+            async with await LabelWriter.open(
+                folder / "people",
+                author=author,
+                clock=SystemClock(),
+                owner="test",
+                siftlog_version="1",
+            ) as writer:
+                await writer.record("PMC0000001", "correct", visible=["text"])
+                await writer.record("PMC0000002", author)
+
+    asyncio.run(record())
+
+
 MADE: Mapping[str, Callable[[Path], None]] = {
     "group.toml": _group,
     "broken.bundle": _broken,
     "past": _past,
+    "labels.csv": _labels,
+    "people": _people,
 }
 """Files that are not recorded, and what makes them."""
 

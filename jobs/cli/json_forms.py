@@ -355,11 +355,171 @@ class MatrixJson(TypedDict):
     runs: list[MatrixRow]
 
 
+class LabelCountJson(TypedDict):
+    """Current labels of one author with one value."""
+
+    author: str
+    field: str  #: empty: the item itself
+    value: str
+    blind: bool | None  #: whether no reply was visible; null: unknown
+    labels: int
+
+
+class DisputedJson(TypedDict):
+    """A field of an item on which people disagree."""
+
+    item: str
+    field: str
+    values: dict[str, str]  #: by author
+
+
+class LabelsJson(TypedDict):
+    """The labels of a run, or of a folder of label logs."""
+
+    folder: str
+    run: str | None
+    labels: int  #: that count
+    items: int
+    gold: int  #: fields with a gold value
+    adjudicated: int  #: of them
+    withdrawn: int
+    stale: int  #: labels of a text that has changed since
+    drawn: int  #: items drawn by a design
+    unknown_events: int  #: of a later siftlog
+    counts: list[LabelCountJson]
+    disputed: list[DisputedJson]
+
+
+class LabelJson(TypedDict):
+    """A label that counts."""
+
+    item: str
+    field: str  #: empty: the item itself
+    value: str
+    author: str
+    reason: str
+    seconds: float | None
+    blind: str  #: `yes`, `no`, or empty: unknown
+    gold: str  #: gold value of the field; empty: disputed, or stale
+    adjudicated: str  #: whether an adjudication says so: `yes`, `no`, or empty
+    visible: str  #: what the author could see, separated by blanks
+    recorded: str
+    id: str
+    run: str
+    task: int | None
+    text_sha256: str
+    draw: str  #: id of the draw that chose the item
+    probability: float | None  #: of that draw
+    source: str  #: file that it was imported from
+
+
+class LabelImportJson(TypedDict):
+    """Labels that were read from a file."""
+
+    folder: str
+    run: str | None
+    file: str
+    recorded: int
+    repeated: int  #: rows that were recorded before
+    authors: list[str]
+
+
+class CoefficientJson(TypedDict):
+    """A coefficient of agreement; null: undefined."""
+
+    value: float | None
+    lo: float | None
+    hi: float | None
+    undefined: int  #: replicates of the bootstrap without a value
+
+
+class RaterAgreementJson(TypedDict):
+    """How far raters agree."""
+
+    items: int  #: with two ratings or more
+    ratings: int
+    percent: CoefficientJson
+    cohen: CoefficientJson | None  #: null: there are not two raters
+    fleiss: CoefficientJson
+    krippendorff: CoefficientJson
+    gwet: CoefficientJson
+
+
+class PairAgreementJson(RaterAgreementJson):
+    """How far two raters agree."""
+
+    a: str
+    b: str
+
+
+class LatentClassesJson(TypedDict):
+    """Estimates without a truth, by Dawid and Skene."""
+
+    prevalence: dict[str, float]  #: by category
+    accuracy: dict[str, float]  #: by rater
+    iterations: int
+    converged: bool
+
+
+class FieldAgreementJson(TypedDict):
+    """Agreement on a field."""
+
+    field: str
+    raters: list[str]  #: people, then models
+    people: int  #: of the raters
+    categories: list[str]
+    all_people: RaterAgreementJson
+    pairs: list[PairAgreementJson]
+    latent: LatentClassesJson | None  #: null: fewer than three raters
+
+
+class PeopleAgreementJson(TypedDict):
+    """How far people, and models, agree on labels."""
+
+    folder: str
+    run: str | None
+    level: float
+    blind_only: bool
+    fields: list[FieldAgreementJson]
+
+
+class AdjudicationJson(TypedDict):
+    """A final value that was recorded."""
+
+    folder: str
+    run: str | None
+    id: str
+    item: str
+    field: str
+    value: str
+    author: str
+    considered: list[str]  #: ids of the labels at that time
+
+
+class LabellingJson(TypedDict):
+    """A session that has ended."""
+
+    run: str
+    folder: str
+    author: str
+    answered: int  #: in this session
+    done: int
+    total: int
+
+
 FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.comparison/4": JsonForm(("compare",), (ComparisonJson, ComparisonOptions)),
     "siftlog.interim-comparison/1": JsonForm(("compare",), (InterimComparisonJson,)),
     "siftlog.difference/1": JsonForm(("diff",), (DifferenceJson,)),
     "siftlog.history/1": JsonForm(("history",), (HistoryJson,)),
+    "siftlog.labelling/1": JsonForm(("label",), (LabellingJson,)),
+    "siftlog.labels/1": JsonForm(("labels list",), (LabelsJson,)),
+    "siftlog.label/1": JsonForm(("labels export",), (LabelJson,)),
+    "siftlog.label-import/1": JsonForm(("labels import",), (LabelImportJson,)),
+    "siftlog.label-agreement/1": JsonForm(
+        ("labels agreement",), (PeopleAgreementJson,)
+    ),
+    "siftlog.adjudication/1": JsonForm(("labels adjudicate",), (AdjudicationJson,)),
     "siftlog.recipe/1": JsonForm(("new",), (RecipeJson,)),
     "siftlog.report/1": JsonForm(("report",), (ReportJson,)),
     "siftlog.matrix-preview/1": JsonForm(("run-all",), (MatrixPreviewJson,)),

@@ -124,7 +124,13 @@ def label(
         raise UsageError("--draw chooses the items: leave out ITEM and --adjudicate.")
     if web and (plain or as_json):
         raise UsageError("--web is another way to label than --plain and --json.")
-    show = _web(port) if web else _front_end(is_plain=plain or as_json)
+    show = (
+        _web(port)
+        if web
+        else _front_end(
+            print_note if as_json else print_text, is_plain=plain or as_json
+        )
+    )
     selection = _selection(items, **options)
     after = asyncio.run(_label(target.run, target.folder, person, selection, show))
     if as_json:
@@ -173,13 +179,18 @@ def _selection(
     )
 
 
-def _front_end(*, is_plain: bool) -> FrontEnd:
-    """Return the function that asks the questions of a session."""
+def _front_end(write: Callable[[str], None], *, is_plain: bool) -> FrontEnd:
+    """Return the function that asks the questions of a session.
+
+    Args:
+        write: prints text of the plain one.
+        is_plain: whether it must be that.
+    """
     if not is_plain and sys.stdin.isatty() and sys.stdout.isatty():
         found = _installed("screen")
         if found is not None:
             return found
-    return _ask_plainly
+    return partial(_ask_plainly, write=write)
 
 
 def _web(port: int) -> FrontEnd:
@@ -201,13 +212,15 @@ def _installed(name: str) -> Callable[..., Awaitable[None]] | None:
     return None
 
 
-async def _ask_plainly(desk: LabelDesk, author: str) -> None:
+async def _ask_plainly(
+    desk: LabelDesk, author: str, *, write: Callable[[str], None]
+) -> None:
     from jobs.cli.plain_labelling import key_of, label_plainly, line_of
 
     async with desk.session(author) as session:
         await label_plainly(
             session,
-            write=print_text,
+            write=write,
             read=lambda: key_of(sys.stdin),
             read_line=line_of,
         )

@@ -97,7 +97,8 @@ def author_name(author: str | None) -> str:
 @asynccontextmanager
 async def writing(folder: Path, author: str) -> AsyncIterator[LabelWriter]:
     """Open the author's label log in a folder."""
-    from runner.installed import version
+    from importlib.metadata import version
+
     from store.clock import SystemClock
     from store.labels.writer import LabelWriter
 

@@ -276,7 +276,14 @@ async def _record(folder: Path, author: str, rows: Sequence[LabelRecorded]) -> N
 )
 @labels_option
 @arguments.runs_dir
-def export(name: str, out: Path | None, labels_dir: Path | None, runs_dir: Path) -> int:
+@arguments.as_json
+def export(
+    name: str,
+    out: Path | None,
+    labels_dir: Path | None,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
     """Write the current labels as CSV, one row each, with the gold value.
 
     siftlog labels import reads such a file.
@@ -284,20 +291,28 @@ def export(name: str, out: Path | None, labels_dir: Path | None, runs_dir: Path)
     import io
 
     from jobs.kit.labels.label_rows import COLUMNS, exported_rows
+    from runner.errors import UsageError
     from runner.table_files import csv_writer
 
+    if as_json and out is not None:
+        raise UsageError("--json prints the labels: leave out --out, or take > FILE.")
     target = target_of(runs_dir, name, labels_dir)
     read, texts = _read(target)
+    rows = list(exported_rows(read, texts))
+    if as_json:
+        for row in rows:
+            print_json("siftlog.label/1", dict(zip(COLUMNS, row, strict=True)))
+        return DONE
     text = io.StringIO()
     write = csv_writer(text)
     write(COLUMNS)
-    for row in exported_rows(read, texts):
+    for row in rows:
         write(row)
     if out is None:
         print_raw(text.getvalue())
         return DONE
     out.write_text(text.getvalue(), encoding="utf-8", newline="")
-    print_note(f"Wrote {len(read.current):,} labels to {out}.")
+    print_note(f"Wrote {len(rows):,} labels to {out}.")
     return DONE
 
 

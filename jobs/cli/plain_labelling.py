@@ -47,11 +47,11 @@ async def label_plainly(
         read: returns the next key or word; None: the input has ended.
         read_line: returns a line of text after a prompt, likewise.
     """
-    shown: Question | None = None
+    printed: Question | None = None
     while (question := session.question) is not None:
-        if question != shown:
+        if question != printed:
             write(question_text(question, session))
-            shown = question
+            printed = question
         key = read()
         if key is None or key == QUIT:
             return
@@ -66,7 +66,7 @@ async def label_plainly(
             case "/":
                 session.note(read_line("note: ") or "")
             case "?" | "":
-                shown = None
+                printed = None
             case _:
                 await _answer(session, question, key, write, read_line)
     write("All items are labelled.")

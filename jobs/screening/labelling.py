@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.labels import NEGATIVES
 from jobs.screening.parsing import PARSER, ScreeningReading
 from runner.job import Answers, parsed_families
 from runner.labelling import (
@@ -82,13 +83,21 @@ class ScreeningLabelling(Labelling):
     def gold_rows(
         self, dataset: ScreeningDataset, gold: Mapping[str, Mapping[str, str]]
     ) -> Iterator[Mapping[str, str]]:
-        """A row per record with its decision."""
-        for key, values in gold.items():
+        """A row per record with its decision; the set's own labels do not count.
+
+        An excluded record keeps its kind, such as a near miss.
+        """
+        for key in self.items(dataset):
             record = dataset.record(key)
+            decision = gold.get(key, {}).get("", "unlabelled")
+            if decision == record.kind:  # has no label in either
+                continue
+            has_kind = decision == EXCLUDE and record.kind in NEGATIVES
             yield {
                 "review_pmid": record.review,
                 "id": record.paper,
-                "label": values[""],
+                "label": decision,
+                "kind": record.kind if has_kind else "",
             }
 
 

@@ -27,7 +27,14 @@ from jobs.kit.inputs.files import (
     read_text,
 )
 from jobs.kit.inputs.rows import InputFindings, RowModel, RowSource
-from jobs.screening.data import KINDS, Criteria, RecordKind, ScreeningRecord, record_key
+from jobs.screening.data import (
+    KINDS,
+    UNLABELLED,
+    Criteria,
+    RecordKind,
+    ScreeningRecord,
+    record_key,
+)
 from jobs.screening.input_tables import PICO, CriteriaColumns, OptionalId
 from jobs.screening.library import IDS_OF_TABLES, record_id
 from jobs.screening.reason_codes import code_of
@@ -142,10 +149,15 @@ _EXCLUDED: Final = frozenset({"0", "0.0", "exclude", "excluded", "no", "false"})
 
 
 def _decided(cell: InputCell) -> int | None:
-    """1 for included, 0 for excluded; None where nobody has decided."""
+    """1 for included, 0 for excluded; None where the file says nothing.
+
+    `UNLABELLED` takes a record's own label away, so that a file can be the whole truth.
+    """
     word = trimmed(str(cell) if isinstance(cell, bool | float) else cell).lower()
     if not word:
         return None
+    if word == "unlabelled":
+        return UNLABELLED
     if word not in _INCLUDED | _EXCLUDED:
         raise ValueError(
             f"is {quote(cell)} (1 or 0, or include or exclude, is expected)"
@@ -171,6 +183,21 @@ class _LabelRow(RowModel):
             f"kind {quote(self.kind)} contradicts the label (one of "
             f"{', '.join(NEGATIVES)} is expected)"
         )
+
+
+def _with_label(record: ScreeningRecord, row: _LabelRow) -> ScreeningRecord:
+    """Return a record with what a row says of it."""
+    if row.label == UNLABELLED:
+        return replace(record, kind="unlabelled", reason="", reason_code="")
+    if row.label:
+        return replace(record, kind="included")
+    return replace(
+        record,
+        kind=row.negative,
+        reason=row.reason or record.reason,
+        reason_code=row.reason_code
+        or (code_of(row.reason) if row.reason else record.reason_code),
+    )
 
 
 NEGATIVES: Final = tuple(k for k in KINDS if k not in {"included", "unlabelled"})
@@ -231,17 +258,7 @@ def labelled(
             near = near_words(row.id, (record.paper for record in records))
             hint = f"; nearest: {near}" if near else ""
             raise row.error(f"id {row.id} is no record{hint} (correct or remove it)")
-        decided = (
-            replace(record, kind="included")
-            if row.label
-            else replace(
-                record,
-                kind=row.negative,
-                reason=row.reason or record.reason,
-                reason_code=row.reason_code
-                or (code_of(row.reason) if row.reason else record.reason_code),
-            )
-        )
+        decided = _with_label(record, row)
         if decided_records.setdefault(key, decided).label != decided.label:
             raise row.error(
                 f"label contradicts an earlier row about {row.id} (correct one)"

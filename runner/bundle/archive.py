@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from runner.bundle.manifest import INPUTS, LOG, NAME, Manifest, scorecard_of
+from runner.bundle.manifest import (
+    INPUTS,
+    LABELS,
+    LOG,
+    NAME,
+    Manifest,
+    scorecard_of,
+)
 from runner.errors import RunnerError
 from store.verify import LogFault
 
@@ -303,7 +310,7 @@ def unpack(
         if member is None:
             yield LogFault(what="member", where=name, message="does not belong here")
             continue
-        is_read = name in read or name.startswith(f"{INPUTS}/")
+        is_read = name in read or name.startswith((f"{INPUTS}/", f"{LABELS}/"))
         target = folder / name if is_read else None
         try:
             written = _written(_content(archive, info), target)

@@ -94,6 +94,7 @@ LOG: Final = "log.db"
 CONFIG: Final = "run.toml"
 INPUTS: Final = "inputs"
 SCORES: Final = "scores"
+LABELS: Final = "labels"
 SCORECARD: Final = "scorecard.json"
 
 FORMAT: Final = 1

@@ -15,6 +15,7 @@ from runner.bundle import archive
 from runner.bundle.manifest import (
     CONFIG,
     FORMAT,
+    LABELS,
     LOG,
     NAME,
     SCORECARD,
@@ -39,6 +40,7 @@ from runner.score.repeat import chosen, redraw
 from runner.workload import fitting
 from store.database import copy_log, open_reader
 from store.events import RunStarted, ScoringRecorded
+from store.labels.folder import author_of, label_logs
 from store.read.history import bodies
 from store.read.status import run_started, scorings, status
 from store.runs import RunFolder
@@ -103,6 +105,25 @@ def scoring_files(
         for file in score_folder.rglob("*")
         if file.is_file() and not file.is_symlink()
     }
+
+
+def copied_labels(
+    folder: RunFolder, drafts: Path, progress: Callable[[str], None]
+) -> Mapping[str, Path]:
+    """Return copies of the label logs in a run's folder, by member.
+
+    Raises:
+        StoreError: a label log cannot be read or copied.
+    """
+    copies = {}
+    for log in label_logs(folder.labels):
+        if author_of(log) is None:
+            continue  # its writer died, or is about to record its first event
+        target = drafts / LABELS / log.name
+        target.parent.mkdir(exist_ok=True)
+        copy_log(log, target, progress)
+        copies[f"{LABELS}/{log.name}"] = target
+    return copies
 
 
 def measured(
@@ -245,13 +266,15 @@ def make_bundle(
         with drafting(target) as drafts:
             log = drafts / LOG
             copy_log(folder.log, log, progress)
-            members = {**by_member, LOG: log}
+            label_logs = copied_labels(folder, drafts, progress)
+            members = {**by_member, **label_logs, LOG: log}
             manifest = _manifest(log, recorded, measured(members, progress))
             secrets = keys(environ, folder.config)
             _refuse_keys(log, secrets, progress)
             draft = drafts / "draft"
             sha256 = _packed(draft, manifest, members, _Guarded(secrets, progress))
-            log.unlink()  # free its disk space for the check
+            for copied in (log, *label_logs.values()):
+                copied.unlink()  # free its disk space for the check
             _prove(draft, folder.run_id, progress)
             draft.replace(target)
     except OSError as error:

@@ -24,6 +24,7 @@ from runner.bundle import archive
 from runner.bundle.archive import InvalidArchive
 from runner.bundle.manifest import (
     INPUTS,
+    LABELS,
     LOG,
     NAME,
     Manifest,
@@ -43,6 +44,7 @@ from runner.workload import fitting
 from store.database import open_reader
 from store.errors import StoreError
 from store.events import Input
+from store.labels.folder import label_logs, verify_labels
 from store.read.status import run_started, scorings
 from store.tables import head
 from store.verify import LogFault, VerifyReport, check_schema, verify
@@ -284,6 +286,8 @@ class _Check:
             self.faults += archive.unpack(opened, manifest, folder, self._progress)
             if (folder / LOG).exists():
                 self.faults += self._of_log(manifest, folder / LOG)
+            if not self.faults:
+                self.faults += self._of_labels(folder / LABELS)
             if self.is_sealed and not self.faults:
                 self.faults += self._of_scorecard(manifest, folder)
 
@@ -332,6 +336,20 @@ class _Check:
                 where=f"scoring {manifest.scoring}",
                 message="is another one in the log",
             )
+
+    def _of_labels(self, folder: Path) -> Iterator[LogFault]:
+        """Check the label logs."""
+        try:
+            for path in label_logs(folder):
+                check_schema(path)
+            reports = verify_labels(folder, self._progress)
+        except StoreError as error:
+            yield LogFault(what="file", where=LABELS, message=str(error))
+            return
+        for report in reports:
+            where = f"{LABELS}/{report.log.name}"
+            for problem in report.problems:
+                yield LogFault(what="labels", where=where, message=problem)
 
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
         """Check the stored scorecard, then the recomputed one."""

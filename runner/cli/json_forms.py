@@ -183,6 +183,15 @@ class MergeJson(TypedDict):
     logs: list[MergedLogJson]
 
 
+class LabelLogJson(TypedDict):
+    """The check of a label log of a run."""
+
+    log: str  #: name of the file
+    events: int | None  #: null: it cannot be read
+    sound: bool
+    problems: list[str]
+
+
 class VerifyJson(TypedDict):
     """The check of a run's log; a log that cannot be opened has fewer fields."""
 
@@ -197,6 +206,7 @@ class VerifyJson(TypedDict):
     blobs: NotRequired[int]
     unknown: NotRequired[int]  #: events of a later siftlog
     projections_compared: NotRequired[bool]
+    labels: NotRequired[list[LabelLogJson]]
 
 
 class BundleVerifyJson(TypedDict):

@@ -136,7 +136,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Run": ("run-all", "estimate", "prepare", "prompts", "import"),
     "Look": ("tasks", "events", "explain", "history", "serve"),
-    "Score": ("scores", "diff"),
+    "Score": ("scores", "diff", "label", "labels"),
     "Control": (
         *("pause", "drain", "cancel", "retry"),
         *("limits", "budget", "commands"),

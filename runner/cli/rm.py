@@ -33,6 +33,7 @@ class Doomed:
     folder: RunFolder
     size: FolderSize
     seen: LiveStatus | None  #: None: its log cannot be read
+    labels: str  #: labels of people in its folder, in words; "": there are none
 
 
 @click.command()
@@ -66,7 +67,10 @@ def rm(run_names: Sequence[str], yes: bool, runs_dir: Path, as_json: bool) -> in
             )
         else:
             size = _size(removed.bytes)
-            print_text(f"Removed {run.folder.path}: {removed.files:,} files, {size}.")
+            labels = f", {run.labels}" if run.labels else ""
+            print_text(
+                f"Removed {run.folder.path}: {removed.files:,} files, {size}{labels}."
+            )
     return DONE
 
 
@@ -101,7 +105,7 @@ def _chosen(
                 f"Run {folder.run_id} is live: end it first with siftlog drain "
                 f"{folder.run_id} or siftlog cancel {folder.run_id}."
             )
-        every.append(Doomed(folder, folder_size(folder.path), seen))
+        every.append(Doomed(folder, folder_size(folder.path), seen, _labels(folder)))
     yield from every
 
 
@@ -116,6 +120,24 @@ def _status(folder: RunFolder) -> LiveStatus | None:
             return live_status(reader, CLOCK.now_us(), is_held=folder.is_alive())
     except StoreError:
         return None
+
+
+def _labels(folder: RunFolder) -> str:
+    """Describe the labels in a run's folder."""
+    from store.errors import StoreError
+    from store.labels.folder import read_labels
+
+    try:
+        labels = read_labels(folder.labels)
+    except StoreError:
+        return "labels that cannot be read"
+    if not labels.labels and not labels.adjudications:
+        return ""
+    count, people = len(labels.current), len(labels.authors)
+    return (
+        f"{count:,} label{'s' if count != 1 else ''} by {people:,} "
+        f"{'people' if people != 1 else 'person'}"
+    )
 
 
 def _ask(doomed: Sequence[Doomed]) -> None:
@@ -151,7 +173,8 @@ def _ask(doomed: Sequence[Doomed]) -> None:
     )
     print_note(as_text([TableBlock(columns, rows, indent=0)]))
     what = "this run" if len(doomed) == 1 else f"these {len(doomed)} runs"
-    click.confirm(f"Delete {what} and all answers in it?", abort=True, err=True)
+    contents = ["all answers in it", *(run.labels for run in doomed if run.labels)]
+    click.confirm(f"Delete {what} and {' and '.join(contents)}?", abort=True, err=True)
 
 
 def _size(count: int) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from runner.cli import arguments, console
 from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print_text
+
+if TYPE_CHECKING:
+    from store.labels.folder import LabelLogReport
+    from store.log.integrity import LogEnd
 
 
 @click.command()
@@ -27,7 +33,9 @@ from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print
 def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) -> int:
     """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong.
 
-    Compares the end of the log with the acknowledged events. Without the sidecar file
+    Label logs in RUN/labels are checked in the same way.
+
+    Compares the end of each log with the acknowledged events. Without the sidecar file
     that records them, the end is reported as unproven.
 
     For a BUNDLE made by siftlog bundle, checks every member and repeats the scoring
@@ -37,6 +45,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     from store.clock import SystemClock
     from store.database import open_reader
     from store.errors import EventsLost
+    from store.labels.folder import verify_labels
     from store.runs import RunFolder, resolve
     from store.verify import verify as check
 
@@ -56,9 +65,10 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
         return CHECK_FAILED
     with open_reader(folder.log) as reader, paced_progress(SystemClock()) as progress:
         report = check(reader, progress)
+        labels = verify_labels(folder.labels, progress)
     lost = [end for end in ends if end.has_loss]
     unproven = [end for end in ends if end.acknowledged is None]
-    is_sound = report.is_sound and not lost
+    is_sound = report.is_sound and not lost and all(log.is_sound for log in labels)
     if as_json:
         print_json(
             "siftlog.verify/1",
@@ -71,12 +81,22 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
                 if unproven
                 else sum(end.acknowledged or 0 for end in ends),
                 "lost_events": sum(end.lost_events for end in ends),
+                "labels": [
+                    {
+                        "log": log.log.name,
+                        "events": log.report.events if log.report else None,
+                        "sound": log.is_sound,
+                        "problems": log.problems,
+                    }
+                    for log in labels
+                ],
             },
         )
-    for fault in report.faults:
-        print_note(f"siftlog: {folder.run_id}: {fault.where}: {fault.message}")
-    for end in lost:
-        print_note(f"siftlog: {folder.run_id}: {end.sentence}")
+    problems = [f"{fault.where}: {fault.message}" for fault in report.faults]
+    problems += [end.sentence for end in lost]
+    problems += [f"{log.log.name}: {what}" for log in labels for what in log.problems]
+    for problem in problems:
+        print_note(f"siftlog: {folder.run_id}: {problem}")
     if not is_sound:
         return CHECK_FAILED
     if not as_json:
@@ -84,9 +104,19 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
             f"{folder.run_id} is sound: {report.events:,} events in "
             f"{report.commits:,} commits, {report.blobs:,} message parts"
         )
-        for end in ends:
-            print_text(f"{end.sentence[0].upper()}{end.sentence[1:]}.")
+        for sentence in _ends(ends, labels):
+            print_text(sentence)
     return DONE
+
+
+def _ends(ends: Sequence[LogEnd], labels: Sequence[LabelLogReport]) -> Iterator[str]:
+    """Yield what is known of the end of each log, and of the label logs."""
+    for end in ends:
+        yield f"{end.sentence[0].upper()}{end.sentence[1:]}."
+    if labels:
+        events = sum(log.report.events for log in labels if log.report)
+        count = f"{len(labels):,} label log{'s' if len(labels) != 1 else ''}"
+        yield f"{count} with {events:,} events checked too."
 
 
 def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:

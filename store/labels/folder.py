@@ -204,12 +204,14 @@ class LabelLogReport:
     @property
     def problems(self) -> list[str]:
         """What is wrong, a sentence each."""
-        found = [self.problem] if self.problem else []
+        problems = [self.problem] if self.problem else []
         if self.report is not None:
-            found += [f"{fault.where}: {fault.message}" for fault in self.report.faults]
+            problems += [
+                f"{fault.where}: {fault.message}" for fault in self.report.faults
+            ]
         if self.end is not None and self.end.has_loss:
-            found.append(self.end.sentence)
-        return found
+            problems.append(self.end.sentence)
+        return problems
 
 
 def verify_labels(

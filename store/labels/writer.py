@@ -20,9 +20,16 @@ from typing import Final, Self
 
 from store.clock import Clock
 from store.database import is_held
-from store.errors import EventsLost, LogBusy, NotALog, RunExists, StoreError
+from store.errors import (
+    EventsLost,
+    LogBusy,
+    LogClosed,
+    NotALog,
+    RunExists,
+    StoreError,
+)
 from store.events import Event
-from store.filesystem import make_folder
+from store.filesystem import identity_of, make_folder
 from store.labels.events import (
     Adjudicated,
     ItemDrawn,
@@ -62,6 +69,7 @@ class LabelWriter:
 
     def __init__(self, log: SqliteLog, path: Path, author: str) -> None:
         self._log = log
+        self._identity = identity_of(path)
         self.path = path  #: the file that it writes
         self.author = author
 
@@ -258,12 +266,22 @@ class LabelWriter:
         await self._log.close()
 
     async def _append(self, event: Event) -> str:
-        return f"{self._log.writer}:{await self._log.append(event)}"
+        (event_id,) = await self._append_all([event])
+        return event_id
 
     async def _append_all(self, events: Sequence[Event]) -> list[str]:
+        """Append events as one unit; return their ids.
+
+        SQLite would go on writing to a file that no longer has a name.
+        """
         if not events:
             return []
         last = await self._log.append(*events)
+        if identity_of(self.path) != self._identity:
+            raise LogClosed(
+                f"{self.path} was deleted, moved or replaced, and labels since then "
+                "are not in it: restore the folder, then label again"
+            )
         first = last - len(events) + 1
         return [f"{self._log.writer}:{seq}" for seq in range(first, last + 1)]
 

@@ -35,7 +35,10 @@ def label_screen(
     focus = FocusClock(clock)
     shared = os.environ.get("SIFTLOG_LABELS")
     labels = Path(shared) if shared else folder.labels
-    selection = LabelSelection(items=items, continues_draw=True)
+    # a list of tasks shows their values: a label from there is no blind one
+    selection = LabelSelection(
+        items=items, continues_draw=True, is_assisted=bool(items)
+    )
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[LabelSession]:

@@ -196,7 +196,8 @@ class LabelScreen(Screen[None]):
 
     def poll(self) -> None:
         """Update the rate; called by the application's timer."""
-        self._show_head()
+        if self.query(TextLine):  # none are left when the application ends
+            self._show_head()
 
     def _focus_changed(self, is_in_front: bool) -> None:
         if is_in_front:

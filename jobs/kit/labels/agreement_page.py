@@ -60,7 +60,7 @@ def agreement_blocks(result: FieldAgreement, level: float) -> list[Block]:
     blocks.append(Fact("intervals", f"{level:.0%}, items drawn again 1,000 times"))
     blocks += ["", "  all people"]
     blocks += [
-        Fact(COEFFICIENTS[name], _shown(of) or "undefined", 4, 26)
+        Fact(COEFFICIENTS[name], _coefficient_text(of) or "undefined", 4, 26)
         for name, of in _coefficients(result.people).items()
     ]
     if len(result.pairs) > 1:
@@ -76,8 +76,8 @@ def agreement_blocks(result: FieldAgreement, level: float) -> list[Block]:
                 ),
                 [
                     (
-                        *(f"{a}, {b}", of.items, _shown(of.percent)),
-                        *(_shown(of.cohen), _shown(of.gwet)),
+                        *(f"{a}, {b}", of.items, _coefficient_text(of.percent)),
+                        *(_coefficient_text(of.cohen), _coefficient_text(of.gwet)),
                     )
                     for (a, b), of in result.pairs.items()
                 ],
@@ -94,7 +94,7 @@ def agreement_blocks(result: FieldAgreement, level: float) -> list[Block]:
     return [*blocks, ""]
 
 
-def _shown(of: Coefficient | None) -> str | None:
+def _coefficient_text(of: Coefficient | None) -> str | None:
     if of is None or of.value is None:
         return None
     if of.lo is None or of.hi is None:

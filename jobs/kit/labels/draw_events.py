@@ -65,18 +65,18 @@ def draw_events(
         UsageError: there is nothing to draw.
     """
     (chosen,) = (one for one in DESIGNS if one == design)
-    looked_at = field or source.fields[0].name
+    score_field = field or source.fields[0].name
     replies: Mapping[str, Sequence[ModelLabel]] = {}
     if chosen != "random":
         replies = {
             about.item: of_field
             for about, of_field in source.replies.items()
-            if about.field == looked_at
+            if about.field == score_field
         }
     gold = {
         about.item: value.value
         for about, value in labels.gold().items()
-        if about.field == looked_at and value.value is not None
+        if about.field == score_field and value.value is not None
     }
     population = draw_items(replies, source.items, chosen, gold)
     digest = population_hash(source.items)

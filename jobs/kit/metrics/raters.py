@@ -226,21 +226,23 @@ def dawid_skene(
         most_iterations: after which it ends without convergence.
         tolerance: greatest change of a posterior probability at convergence.
     """
-    given = np.stack([ratings == k for k in range(categories)], axis=2).astype(float)
-    votes = given.sum(axis=1)
+    is_value = np.stack([ratings == k for k in range(categories)], axis=2).astype(float)
+    votes = is_value.sum(axis=1)
     counts = votes.sum(axis=1, keepdims=True)
     posterior = np.where(counts > 0, votes / np.maximum(counts, 1), 1 / categories)
     iterations, has_converged = 0, False
-    prevalence, confusion = _maximised(given, posterior)
+    prevalence, confusion = _maximised(is_value, posterior)
     while iterations < most_iterations and not has_converged:
         iterations += 1
-        scores = np.log(prevalence) + np.einsum("irg,rtg->it", given, np.log(confusion))
+        scores = np.log(prevalence) + np.einsum(
+            "irg,rtg->it", is_value, np.log(confusion)
+        )
         scores -= scores.max(axis=1, keepdims=True)
         updated = np.exp(scores)
         updated /= updated.sum(axis=1, keepdims=True)
         has_converged = bool(np.abs(updated - posterior).max(initial=0) < tolerance)
         posterior = updated
-        prevalence, confusion = _maximised(given, posterior)
+        prevalence, confusion = _maximised(is_value, posterior)
     return LatentClasses(
         posterior=posterior,
         prevalence=prevalence,
@@ -250,8 +252,8 @@ def dawid_skene(
     )
 
 
-def _maximised(given: Floats, posterior: Floats) -> tuple[Floats, Floats]:
+def _maximised(is_value: Floats, posterior: Floats) -> tuple[Floats, Floats]:
     """Return the prevalence, and the confusion of each rater."""
     sums = posterior.sum(axis=0) + PSEUDO_COUNT
-    counts = np.einsum("it,irg->rtg", posterior, given) + PSEUDO_COUNT
+    counts = np.einsum("it,irg->rtg", posterior, is_value) + PSEUDO_COUNT
     return sums / sums.sum(), counts / counts.sum(axis=2, keepdims=True)

@@ -10,6 +10,7 @@ import pytest
 
 from jobs.kit.job import Deferred, either
 from runner.job import Job
+from runner.labelling import Labelling
 from runner.registry import job_names, load_job
 
 MISSING = Deferred("jobs.kit.job:no_such_name")
@@ -77,6 +78,9 @@ def test_deferred_parts_take_what_the_runner_passes(
         counts = {value: 2}
     elif part == "importer":
         assert value.formats
+        counts = {}
+    elif part == "labelling":
+        assert isinstance(value, Labelling)
         counts = {}
     else:
         counts = {value: len(inspect.signature(getattr(Job, part)).parameters) - 1}

@@ -78,7 +78,7 @@ def seated(
         clock = FakeClock()
         async with desk_over(chosen, folder, selection, *fields) as desk:
             app = LabelApp(desk, author, clock, glyphs=glyphs, theme=theme)
-            async with app.run_test(size=size) as pilot:
+            async with app.run_test(size=size, notifications=True) as pilot:
                 seat = Seat(pilot, app, desk, clock)
                 await seat.until(
                     lambda: "?" in seat.shown() and "opening" not in seat.shown()
@@ -280,7 +280,7 @@ def test_help_lists_the_answers_too_and_other_keys_lead_nowhere(tmp_path: Path) 
             assert text in seat.shown()
         await seat.press("escape", *"tmcaPL12")
         assert "item-00001" in seat.shown()
-        assert not seat.app.query(Input).first().has_focus
+        assert not seat.app.screen.query_one(Input).has_focus
 
     assert not seated(tmp_path, act).labels
 

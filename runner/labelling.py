@@ -113,7 +113,7 @@ class Labelling(ABC):
         """The rows of the file that the setting `gold_setting` reads, as a CSV.
 
         Args:
-            dataset: data loaded without such a file.
+            dataset: the data of the run, with the truth that it has, if any.
             gold: value by field, by item; only items that the data has.
         """
         del dataset, gold

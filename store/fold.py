@@ -32,6 +32,7 @@ from store.events import (
     CommandApplied,
     CommandRejected,
     Event,
+    LabelEvent,
     LimitObserved,
     ParameterRefused,
     RunCancelled,
@@ -90,7 +91,7 @@ TaskEvent: TypeAlias = (
 MARKED = frozenset(
     kind
     for kind, event in KINDS.items()
-    if event not in (*TaskEvent.__args__, LimitObserved)
+    if event not in (*TaskEvent.__args__, *LabelEvent.__args__, LimitObserved)
 )
 
 

@@ -23,7 +23,7 @@ REMOVED = ".removed"
 
 _RUN_FILES = re.compile(
     r"\..*|log(\..*)?|run(\..*)?\.log|run\.toml|control\.jsonl|placing\.lock|"
-    r"places\.json|scores|parsed|exports|labels"
+    r"places\.json|titles\.db|scores|parsed|exports|labels"
 )
 """Names in a run's folder that siftlog writes or keeps; hidden ones are drafts."""
 

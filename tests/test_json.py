@@ -417,8 +417,17 @@ ELSEWHERE = {
     "probe": ("doctor",),
     "command-result": ("pause", "drain", "resume", "commands"),
     "command-preview": ("pause", "drain", "commands"),
+    "labelling": ("label",),
 }
 """Forms that tests below the table print, by command."""
+
+
+def test_a_session_prints_what_it_recorded(fresh: Path) -> None:
+    done = process("label", "fresh", "--json", cwd=fresh.parents[1])  # without input
+    (row,) = checked(done.stdout)
+    assert (row["answered"], row["done"]) == (0, 0)
+    assert row["total"] == 2  # one has nothing to ask
+    assert "Is the reply correct?" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def labels() -> None:
     """
 
 
-@labels.command("list")
+@labels.command("list", short_help="Count labels; list disputed fields.")
 @run_or_folder
 @labels_option
 @arguments.runs_dir
@@ -207,7 +207,7 @@ def _page(
     return blocks
 
 
-@labels.command("import")
+@labels.command("import", short_help="Record labels from a table.")
 @run_or_folder
 @click.argument(
     "file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False, exists=True)
@@ -266,7 +266,7 @@ async def _record(folder: Path, author: str, rows: Sequence[LabelRecorded]) -> N
         await writer.record_all(rows)
 
 
-@labels.command("export")
+@labels.command("export", short_help="Write the current labels as CSV.")
 @run_or_folder
 @click.option(
     "--out",
@@ -316,7 +316,7 @@ def export(
     return DONE
 
 
-@labels.command("agreement")
+@labels.command("agreement", short_help="Measure how far people agree.")
 @run_or_folder
 @field_option
 @click.option("--models", is_flag=True, help="Count the models of a run as raters.")
@@ -389,7 +389,7 @@ def agreement(
     return DONE
 
 
-@labels.command("adjudicate")
+@labels.command("adjudicate", short_help="Record the final value of an item.")
 @run_or_folder
 @click.argument("item", metavar="ITEM")
 @click.option("--value", required=True, metavar="VALUE", help="The final value.")

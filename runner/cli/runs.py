@@ -232,8 +232,11 @@ def events(
     runs_dir: Path,
     as_json: bool,
 ) -> int:
-    """List RUN's events, oldest first."""
-    from store.database import open_reader
+    """List RUN's events, oldest first.
+
+    RUN may also be the file of a label log, such as runs/RUN/labels/ann.db.
+    """
+    from store.database import is_held, open_reader
     from store.events import KINDS
     from store.nearest import did_you_mean
     from store.read.tasks import events as page
@@ -243,12 +246,16 @@ def events(
     if unknown:
         hint = did_you_mean(unknown[0], KINDS, f"kinds are {', '.join(KINDS)}.")
         raise click.UsageError(f"No event is called {unknown[0]}; {hint}")
-    folder = resolve(runs_dir, run_name)
-    with open_reader(folder.log) as reader:
+    log = Path(run_name)
+    folder = None
+    if log.suffix != ".db" or not log.is_file():
+        folder = resolve(runs_dir, run_name)
+        log = folder.log
+    with open_reader(log) as reader:
         while True:
             # checked before reading, so that the last commit of a dying writer is not
             # missed
-            alive = folder.is_alive()
+            alive = folder.is_alive() if folder else is_held(log.with_suffix(".lock"))
             rows = page(reader, after=after, limit=PAGE, kinds=kinds or None)
             for recorded in rows:
                 values = _event_values(recorded)

@@ -147,7 +147,7 @@ def gold_settings(
     name = labelling.gold_setting
     read = read_labels(labels or folder.labels)
     with calling(job, "labelling"):
-        dataset = job.load(settings.model_copy(update={name: None}))
+        dataset = job.load(settings)
         gold = gold_of(labelling, dataset, read)
         content = _csv(labelling, dataset, gold)
     if not gold.count:

@@ -109,7 +109,7 @@ class Question:
     replies: tuple[ModelLabel, ...]  #: visible ones; empty while blind
     labels: tuple[Statement[LabelRecorded], ...]  #: of others, while adjudicating
     raters: tuple[str, ...]  #: names for the authors of the labels
-    has_hidden_replies: bool  #: whether `reveal` would show any
+    has_hidden_replies: bool  #: replies are hidden, if there are any
     note: str  #: goes with the answer as its reason
 
     @property

@@ -1,4 +1,4 @@
-"""Labels from the command line: recorded, compared, and what a run is scored against."""
+"""Labels from the command line: recorded, compared, and the truth of a scoring."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import shutil
-import subprocess
+import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -15,7 +16,6 @@ from runner.cli.rm import _labels
 from store.labels.folder import read_labels
 from store.runs import RunFolder
 from tests.commands import siftlog
-from tests.processes import SIFTLOG, environment
 
 HEADER = "item,value,author,blind,reason\n"
 
@@ -24,8 +24,9 @@ HEADER = "item,value,author,blind,reason\n"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of screening and one of ask."""
     cwd = tmp_path_factory.mktemp("labels")
-    siftlog(*("run", "screening", "--run-id=s", "--limit=12", "--no-report"), cwd=cwd)
-    siftlog("run", "ask", "--run-id=a", "--no-report", cwd=cwd)
+    fast = ("--boot-b=20", "--no-report")
+    siftlog("run", "screening", "--run-id=s", "--limit=12", *fast, cwd=cwd)
+    siftlog("run", "ask", "--run-id=a", *fast, cwd=cwd)
     return cwd
 
 
@@ -35,17 +36,14 @@ def cwd(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "here"
 
 
-def label(cwd: Path, *words: str, keys: str) -> subprocess.CompletedProcess[str]:
+def label(cwd: Path, *words: str, keys: str) -> CompletedProcess[str]:
     """Label from a script, a key a line."""
-    return subprocess.run(
-        (str(SIFTLOG), "label", *words, "--plain"),
-        input="\n".join(keys) + "\n",
-        cwd=cwd,
-        env=environment(None),
-        text=True,
-        capture_output=True,
-        check=True,
-    )
+    before = sys.stdin
+    sys.stdin = io.StringIO("\n".join(keys) + "\n")
+    try:
+        return siftlog("label", *words, "--plain", cwd=cwd)
+    finally:
+        sys.stdin = before
 
 
 def exported(cwd: Path, run: str) -> list[dict[str, str]]:
@@ -78,16 +76,16 @@ def test_an_import_takes_all_rows_or_none(cwd: Path) -> None:
         assert done.returncode == code, done.stderr
         return done.stdout + done.stderr
 
-    off = import_(f"{items[0]},include,bo,yes,\n{items[1]},maybe,bo,,\n", "s", code=2)
+    off = import_(f"{items[0]},include,bo,yes,\n{items[1]},maybe,bo,,\n", "s", code=1)
     assert "more.csv row 3: 'maybe' is no value" in off
     assert "row 3: item 'x' is none of the run" in import_(
-        f"{items[0]},include,bo,,\nx,include,bo,,\n", "s", code=2
+        f"{items[0]},include,bo,,\nx,include,bo,,\n", "s", code=1
     )
     assert "blind is 'perhaps'" in import_(
-        f"{items[0]},include,bo,perhaps,\n", "s", code=2
+        f"{items[0]},include,bo,perhaps,\n", "s", code=1
     )
     assert "in row 2 too" in import_(
-        f"{items[0]},include,bo,,\n{items[0]},exclude,bo,,\n", "s", code=2
+        f"{items[0]},include,bo,,\n{items[0]},exclude,bo,,\n", "s", code=1
     )
     assert read_labels(cwd / "runs/s/labels").authors == ["ann"]
     rows = f"{items[0]},include,bo,yes,\n{items[1]},include,bo,no,-table\n"
@@ -100,7 +98,7 @@ def test_an_import_takes_all_rows_or_none(cwd: Path) -> None:
     siftlog("labels", "import", "s", file, "--labels", "shared", cwd=cwd)
     found = read_labels(cwd / "shared")
     assert len(found.current) == 5
-    assert sorted(l.event.reason for l in found.labels)[-1] == "-table"
+    assert max(one.event.reason for one in found.labels) == "-table"
     (disputed,) = found.disputed()
     assert disputed.item == items[1]
 
@@ -169,7 +167,7 @@ def test_a_changed_label_is_the_cause_of_another_score(cwd: Path, run: str) -> N
     changed = json.loads(siftlog(*score, "--json", cwd=cwd).stdout)
     assert changed["digest"] != first["digest"]
     difference = json.loads(siftlog("diff", run, "1", "4", "--json", cwd=cwd).stdout)
-    assert "label" in json.dumps(difference["stages"])
+    assert '"kind": "label"' in json.dumps(difference)
     text = siftlog("diff", run, "3", "4", cwd=cwd).stdout
     assert f"label {'labels' if run == 's' else 'gold'}" in text
     # a bundle has the gold values, and repeats the scoring without the run
@@ -196,6 +194,9 @@ def test_verify_finds_a_changed_label_and_rm_names_labels(cwd: Path) -> None:
     assert _labels(RunFolder(cwd / "runs/s")) == "2 labels by 1 person"
     assert _labels(RunFolder(cwd / "runs/a")) == ""
     log = cwd / "runs/s/labels/ann.db"
+    lines = siftlog("events", log, "--json", cwd=cwd).stdout.splitlines()
+    kinds = [json.loads(line)["event"] for line in lines]
+    assert kinds == ["labels_started", "label_recorded", "label_recorded"]
     data = log.read_bytes()
     log.write_bytes(data.replace(b'"include"', b'"exclude"'))
     done = siftlog("verify", "s", cwd=cwd, check=False)

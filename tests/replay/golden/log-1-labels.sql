@@ -192,15 +192,10 @@ INSERT INTO "limiter" VALUES('m',8,2,60.0,9000.0,1767225700000000,17672256210000
 CREATE TABLE mark(
   kind TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(kind, seq)
 ) WITHOUT ROWID, STRICT;
-INSERT INTO "mark" VALUES('adjudicated',29);
 INSERT INTO "mark" VALUES('attempts_abandoned',10);
 INSERT INTO "mark" VALUES('command_accepted',16);
 INSERT INTO "mark" VALUES('command_applied',18);
 INSERT INTO "mark" VALUES('command_rejected',19);
-INSERT INTO "mark" VALUES('item_drawn',26);
-INSERT INTO "mark" VALUES('label_recorded',27);
-INSERT INTO "mark" VALUES('label_withdrawn',28);
-INSERT INTO "mark" VALUES('labels_started',25);
 INSERT INTO "mark" VALUES('run_cancelled',22);
 INSERT INTO "mark" VALUES('run_drained',20);
 INSERT INTO "mark" VALUES('run_finished',23);
@@ -317,7 +312,7 @@ CREATE TABLE writer(                -- who wrote which epoch; (writer, seq) name
   writer BLOB NOT NULL UNIQUE,
   opened_us INTEGER NOT NULL
 ) STRICT;
-INSERT INTO "writer" VALUES(1,X'99A560E6708E5355B050213B288A9BAA',1767225600000000);
+INSERT INTO "writer" VALUES(1,X'402FABA2A150C9D9795495C6998D6EF8',1767225600000000);
 CREATE TRIGGER event_no_update BEFORE UPDATE ON event
   BEGIN SELECT RAISE(ABORT, 'event is append-only'); END;
 CREATE TRIGGER event_no_delete BEFORE DELETE ON event

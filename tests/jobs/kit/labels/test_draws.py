@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 
 import pytest
@@ -24,6 +25,8 @@ from jobs.kit.labels.draws import (
 from runner.errors import UsageError
 from runner.labelling import ModelLabel
 
+PROVE = "SIFTLOG_PROVE" in os.environ
+
 ITEMS = st.lists(
     st.builds(
         lambda score, stratum, error: (score, stratum, error),
@@ -42,7 +45,7 @@ ITEMS = st.lists(
 
 
 @given(ITEMS, st.sampled_from(DESIGNS), st.integers(1, 80))
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_probabilities_lie_in_the_unit_interval_and_add_up(
     items: list[DrawItem], design: DrawDesign, n: int
 ) -> None:
@@ -54,7 +57,7 @@ def test_probabilities_lie_in_the_unit_interval_and_add_up(
 
 
 @given(ITEMS, st.sampled_from(DESIGNS), st.integers(1, 80), st.integers(0, 9))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_a_draw_has_its_size_and_is_the_same_in_any_order(
     items: list[DrawItem], design: DrawDesign, n: int, seed: int
 ) -> None:
@@ -80,7 +83,7 @@ def test_items_are_drawn_as_often_as_their_probability_says(
         )
         for i in range(40)
     ]
-    rounds, n = 4000, 12
+    rounds, n = (40_000 if PROVE else 1500), 12
     shares = {
         one.item.key: one.probability
         for seed in range(50)

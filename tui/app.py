@@ -36,7 +36,7 @@ from tui.screens.palette import HelpScreen, MonitorPalette, PaletteCommands
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.terminal.export import copied, file_name, picture_of, save_text, text_of
-from tui.terminal.shell import FilteringScreen, RefreshRate, about
+from tui.terminal.shell import FilteringScreen, ItemScreen, RefreshRate, about
 from tui.widgets.headline import HeadlinePanel
 from tui.widgets.keys import keys_of
 
@@ -76,6 +76,13 @@ class Monitor(TerminalControlApp):
                 id=entry.name,
             )
             for entry in RUN_SCREENS
+        ),
+        Binding(
+            "l",
+            "label",
+            "Label",
+            tooltip="Label the task's item, or the items of the run",
+            id="label",
         ),
         Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
         Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
@@ -243,6 +250,29 @@ class Monitor(TerminalControlApp):
             self.action_run()
             self.push_screen(screen)
         return screen
+
+    def action_label(self) -> None:
+        """Label the item of the task in front, or the items of the run."""
+        # labels need the job, which the monitor does without
+        from tui.labelling.monitor import label_screen  # noqa: PLC0415
+
+        folder = self._folder_in_front
+        if folder is not None:
+            screen = self.screen
+            items = screen.items if isinstance(screen, ItemScreen) else ()
+            self.push_screen(label_screen(folder, items, self._clock, self._glyphs))
+
+    @property
+    def _folder_in_front(self) -> RunFolder | None:
+        if isinstance(self.screen, RunsScreen):
+            return self.screen.current
+        return None if self._watched is None else self._watched.folder
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Disable labels where nothing may be written."""
+        if action != "label":
+            return super().check_action(action, parameters)
+        return None if self._sources.is_read_only else True
 
     def action_runs(self) -> None:
         """Go back to the list of runs, creating it on first use."""

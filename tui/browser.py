@@ -8,13 +8,14 @@ it.
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from aiohttp import web
 from textual_serve.server import Server
+
+from tui.loopback import matches_host
 
 _VIEWPORT = (
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -38,8 +39,6 @@ _COLUMNS, _LINES = 82, 25
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_HTTP = 80
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _GRACE_S = 3.0
 """Time for processes to end on request."""
 
@@ -130,49 +129,3 @@ def fitted_page(page: str) -> str:
     fit = _FIT.replace("COLUMNS", str(_COLUMNS)).replace("LINES", str(_LINES))
     page = page[:end] + fit + page[end:]
     return page.replace("<head>", f"<head>{_VIEWPORT}", 1)
-
-
-def matches_host(netloc: str, host: str, port: int) -> bool:
-    """Return whether a request's host is this server.
-
-    >>> matches_host("localhost:8000", "127.0.0.1", 8000)
-    True
-    >>> matches_host("evil.example:8000", "127.0.0.1", 8000)
-    False
-    """
-    try:
-        parts = urlsplit(f"//{netloc}")
-        called, at = parts.hostname, parts.port or _HTTP
-    except ValueError:
-        return False
-    names = {host.lower(), *(_LOOPBACK if is_loopback(host) else ())}
-    return called in names and at == port
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach it."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Open a listening socket on *host*; port 0: any free port.
-
-    Raises:
-        OSError: it is unavailable.
-    """
-    family, kind, proto, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    listening = socket.socket(family, kind, proto)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(address)
-        # so that the address can be opened at once
-        listening.listen()
-    except OSError:
-        listening.close()
-        raise
-    return listening

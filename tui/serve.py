@@ -44,7 +44,7 @@ def serve(
     machine, forward the port: ssh -L 8177:127.0.0.1:8177 HOST.
     """
     try:
-        from tui.browser import BrowserPage, is_loopback, listen
+        from tui.browser import BrowserPage
     except ImportError as error:
         raise click.ClickException(
             "The browser needs one more package: install it with "
@@ -53,6 +53,7 @@ def serve(
     import shlex
 
     from store.runs import resolve
+    from tui.loopback import is_loopback, listen
 
     if not 0 <= port <= _LAST_PORT:
         raise click.UsageError(

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from jobs.cli.label_folders import (
-    LabelTarget,
     author_name,
     author_option,
     labels_option,
     target_of,
-    writing,
 )
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_note, print_text
 
 if TYPE_CHECKING:
-    from jobs.kit.labels.session import LabelSession, SessionProgress
+    from jobs.kit.labels.desk import LabelSelection, SessionDesk
+    from jobs.kit.labels.session import SessionProgress
     from jobs.kit.labels.source import LabelSource
-    from store.labels.fold import ItemField, LabelSet
-    from store.labels.writer import LabelWriter
+    from store.runs import RunFolder
 
 FRONT_ENDS = "siftlog.labelling"
-"""Group of entry points: an async function of a `LabelSession`, by name. `screen` is
-used on a terminal unless --plain is given."""
+"""Group of entry points: functions that run sessions of a `LabelDesk` for an author.
+`screen` is used on a terminal unless --plain is given, `web` with --web, which has the
+arguments `port` and `say` too."""
+FrontEnd: TypeAlias = "Callable[[SessionDesk, str], Awaitable[None]]"
+_LAST_PORT = 65_535
 
 DESIGN_NAMES = ("random", "stratified", "disagreement", "uncertainty", "width")
 
@@ -40,12 +41,24 @@ DESIGN_NAMES = ("random", "stratified", "disagreement", "uncertainty", "width")
 @click.argument("items", nargs=-1, metavar="[ITEM...]")
 @click.option("--plain", is_flag=True, help="Ask in plain text; reads a script too.")
 @click.option(
+    "--web", is_flag=True, help="Serve a page for browsers of this machine only."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, _LAST_PORT),
+    default=0,
+    help="With --web: its port.  [default: any free one]",
+)
+@click.option(
     "--assisted", is_flag=True, help="Show the models' replies; recorded with labels."
 )
 @click.option(
     "--adjudicate",
     is_flag=True,
     help="Decide on disputed items, with all labels in sight.",
+)
+@click.option(
+    "--blind-names", is_flag=True, help="With --adjudicate: hide who gave a label."
 )
 @click.option(
     "--field",
@@ -83,6 +96,8 @@ def label(
     run_name: str,
     items: tuple[str, ...],
     plain: bool,
+    web: bool,
+    port: int,
     author: str | None,
     labels_dir: Path | None,
     runs_dir: Path,
@@ -107,117 +122,125 @@ def label(
         )
     if options["design"] and (items or options["adjudicate"]):
         raise UsageError("--draw chooses the items: leave out ITEM and --adjudicate.")
-    show = front_end(print_note if as_json else print_text, is_plain=plain or as_json)
-    after = asyncio.run(_label(target, person, items, show=show, **options))
+    if web and (plain or as_json):
+        raise UsageError("--web is another way to label than --plain and --json.")
+    show = (
+        _web(port)
+        if web
+        else front_end(print_note if as_json else print_text, is_plain=plain or as_json)
+    )
+    selection = _selection(items, **options)
+    after = asyncio.run(_label(target.run, target.folder, person, selection, show))
     if as_json:
+        progress = after[person]
         print_json(
             "siftlog.labelling/1",
             {
                 "run": target.run.run_id,
                 "folder": str(target.folder),
                 "author": person,
-                "answered": after.answered,
-                "done": after.done,
-                "total": after.total,
+                "answered": progress.answered,
+                "done": progress.done,
+                "total": progress.total,
             },
         )
-    else:
-        left = after.total - after.done
+    for name, progress in {} if as_json else after.items():
+        left = progress.total - progress.done
         print_note(
-            f"{after.answered:,} labels recorded in {target.folder}; "
-            f"{after.done:,} of {after.total:,} are done"
+            f"{progress.answered:,} labels of {name} recorded in {target.folder}; "
+            f"{progress.done:,} of {progress.total:,} are done"
             + (f", {left:,} are left." if left else ".")
         )
     return DONE
 
 
-def front_end(
-    write: Callable[[str], None], *, is_plain: bool
-) -> Callable[[LabelSession], Awaitable[None]]:
+def _selection(
+    items: tuple[str, ...],
+    *,
+    design: str | None,
+    size: int,
+    seed: int,
+    adjudicate: bool,
+    blind_names: bool,
+    assisted: bool,
+    field_names: Sequence[str],
+) -> LabelSelection:
+    from jobs.kit.labels.desk import DrawRequest, LabelSelection
+
+    return LabelSelection(
+        items=items,
+        fields=tuple(field_names),
+        draw=None if design is None else DrawRequest(design=design, n=size, seed=seed),
+        is_assisted=assisted,
+        is_adjudicating=adjudicate,
+        hides_names=blind_names,
+    )
+
+
+def front_end(write: Callable[[str], None], *, is_plain: bool) -> FrontEnd:
     """Return the function that asks the questions of a session.
 
     Args:
         write: prints text of the plain one.
         is_plain: whether it must be that.
     """
-    from importlib.metadata import entry_points
+    if not is_plain and sys.stdin.isatty() and sys.stdout.isatty():
+        found = _installed("screen")
+        if found is not None:
+            return found
+    return partial(_ask_plainly, write=write)
 
+
+def _web(port: int) -> FrontEnd:
+    """Return the function that serves the page."""
+    from runner.errors import UsageError
+
+    found = _installed("web")
+    if found is None:
+        raise UsageError("No page is installed: leave out --web.")
+    return partial(found, port=port, say=print_note)
+
+
+def _installed(name: str) -> Callable[..., Awaitable[None]] | None:
+    from runner.installed import entry_points
+
+    for point in entry_points(group=FRONT_ENDS, name=name):
+        found: Callable[..., Awaitable[None]] = point.load()
+        return found
+    return None
+
+
+async def _ask_plainly(
+    desk: SessionDesk, author: str, *, write: Callable[[str], None]
+) -> None:
     from jobs.cli.plain_labelling import key_of, label_plainly, line_of
 
-    if not is_plain and sys.stdin.isatty() and sys.stdout.isatty():
-        for point in entry_points(group=FRONT_ENDS, name="screen"):
-            screen: Callable[[LabelSession], Awaitable[None]] = point.load()
-            return screen
-    return partial(
-        label_plainly,
-        write=write,
-        read=lambda: key_of(sys.stdin),
-        read_line=line_of,
-    )
+    async with desk.session(author) as session:
+        await label_plainly(
+            session,
+            write=write,
+            read=lambda: key_of(sys.stdin),
+            read_line=line_of,
+        )
 
 
 async def _label(
-    target: LabelTarget,
+    run: RunFolder,
+    folder: Path,
     author: str,
-    items: Sequence[str],
-    *,
-    show: Callable[[LabelSession], Awaitable[None]],
-    design: str | None,
-    size: int,
-    seed: int,
-    adjudicate: bool,
-    assisted: bool,
-    field_names: Sequence[str],
-) -> SessionProgress:
-    """Run a session; return its progress at the end."""
+    selection: LabelSelection,
+    show: FrontEnd,
+) -> Mapping[str, SessionProgress]:
+    """Run sessions; return their progress at the end, by author."""
+    from jobs.kit.labels.desk import open_desk
     from jobs.kit.labels.label_rows import known_item
-    from jobs.kit.labels.session import LabelSession
-    from store.clock import SystemClock
-    from store.labels.folder import LabelFolder
 
-    with target.source() as source:
-        if source is None:
-            raise TypeError("a run has a source")
-        for item in items:
-            known_item(source, source.items, item)
-        _check_fields(source, field_names)
-        folder = LabelFolder(target.folder)
-        async with writing(target.folder, author) as writer:
-            labels = folder.refresh()
-            if adjudicate:
-                questions = labels.disputed(source.text_hashes(_labelled(labels)))
-                questions = [q for q in questions if q.item in set(source.items)]
-            else:
-                keys = items or source.items
-                if design is not None:
-                    keys = await _drawn(
-                        source, writer, labels, design, size, seed, field_names
-                    )
-                    labels = folder.refresh()
-                questions = list(source.questions(keys))
-            chosen = [
-                question
-                for question in questions
-                if (not field_names or question.field in field_names)
-                and (not items or question.item in items)
-            ]
-            session = LabelSession(
-                source,
-                writer,
-                chosen,
-                labels=labels,
-                clock=SystemClock(),
-                is_assisted=assisted,
-                needs_reply=source.labelling.needs_reply,
-                is_adjudicating=adjudicate,
-            )
-            await show(session)
-            return session.progress
-
-
-def _labelled(labels: LabelSet) -> list[str]:
-    abouts: set[ItemField] = labels.by_field.keys() | labels.decided.keys()
-    return sorted({about.item for about in abouts})
+    async with open_desk(run, folder, selection) as desk:
+        for item in selection.items:
+            known_item(desk.source, desk.source.items, item)
+        _check_fields(desk.source, selection.fields)
+        await show(desk, author)
+        return desk.progress
 
 
 def _check_fields(source: LabelSource, names: Sequence[str]) -> None:
@@ -231,31 +254,3 @@ def _check_fields(source: LabelSource, names: Sequence[str]) -> None:
                 name, known, f"there are {', '.join(filter(None, known)) or 'none'}."
             )
             raise UsageError(f"Run {source.run} has no field {name!r}; {hint}")
-
-
-async def _drawn(
-    source: LabelSource,
-    writer: LabelWriter,
-    labels: LabelSet,
-    design: str,
-    size: int,
-    seed: int,
-    field_names: Sequence[str],
-) -> list[str]:
-    """Return the items of a draw, recorded before any of them is shown."""
-    from jobs.kit.labels.draw_events import draw_events, recorded_draw
-
-    events = draw_events(
-        source,
-        labels,
-        design=design,
-        n=size,
-        seed=seed,
-        author=writer.author,
-        field=field_names[0] if len(field_names) == 1 else "",
-    )
-    before = recorded_draw(labels, events[0])
-    if before:
-        return [draw.event.item for draw in before]
-    await writer.drawn(*events)
-    return [event.item for event in events]

@@ -109,9 +109,9 @@ def question_text(question: Question, session: LabelSession) -> str:
     lines += ["", printable(marked(item.text, quotes)), ""]
     lines += map(_reply, question.replies)
     lines += [
-        f"{label.event.author}: {one_line(label.event.value)}"
+        f"{one_line(rater)}: {one_line(label.event.value)}"
         + (f" ({one_line(label.event.reason)})" if label.event.reason else "")
-        for label in question.labels
+        for rater, label in zip(question.raters, question.labels, strict=True)
     ]
     if question.note:
         lines.append(f"note: {one_line(question.note)}")

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from jobs.cli.label_folders import writing
 from jobs.kit.inputs.rows import InputFindings
-from jobs.kit.labels.session import LabelSession
+from jobs.kit.labels.desk import OpenSession, SessionDesk
 from jobs.kit.labels.source import LabelSource, label_source
 from jobs.launching import carry_out, new_run, resumed_run
 from jobs.screening.inputs import SAMPLE, load
@@ -188,7 +188,7 @@ async def screen_library(
     folder: RunFolder,
     author: str,
     labels: Path | None,
-    show: Callable[[LabelSession], Awaitable[None]],
+    show: Callable[[SessionDesk, str], Awaitable[None]],
     *,
     is_assisted: bool,
     goes_on: bool,
@@ -237,7 +237,7 @@ async def screen_library(
             )
             try:
                 await session.start()
-                await show(session)
+                await show(OpenSession(session), author)
             finally:
                 session.close()
             with locked(where):

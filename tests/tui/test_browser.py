@@ -15,7 +15,8 @@ import pytest
 from store.runs import RunFolder
 from tests.processes import SIFTLOG, environment, siftlog
 from tests.store.logs import COURSE, written
-from tui.browser import fitted_page, is_loopback, matches_host
+from tui.browser import fitted_page
+from tui.loopback import is_loopback, matches_host
 
 
 @contextmanager

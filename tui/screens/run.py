@@ -177,7 +177,7 @@ class RunScreen(Screen[None]):
         Binding("k,up", "move(-1)", "Up", show=False, id="move.up"),
         Binding("g", "move(-1000)", "First", show=False, id="move.first"),
         Binding("G", "move(1000)", "Last", show=False, id="move.last"),
-        Binding("enter,l,right", "open", "Tasks of the row", show=False, id="open"),
+        Binding("enter,right", "open", "Tasks of the row", show=False, id="open"),
         Binding("escape,h,left", "app.runs", "Runs", id="back"),
     ]
 

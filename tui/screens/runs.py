@@ -235,7 +235,7 @@ class RunsScreen(Screen[None]):
         Binding("k", "move('up')", "Up", show=False, id="move.up"),
         Binding("g", "move('first')", "First", show=False, id="move.first"),
         Binding("G", "move('last')", "Last", show=False, id="move.last"),
-        Binding("enter,l,right", "open", "Open", key_display="enter", id="open"),
+        Binding("enter,right", "open", "Open", key_display="enter", id="open"),
         # priority: of keys that arrive together, later ones are typed into the field
         Binding("slash", "find", "Find", id="filter", priority=True),
         Binding("r", "sort", "Sort again", show=False, id="refresh"),

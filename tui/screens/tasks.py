@@ -66,6 +66,12 @@ class TaskScreen(Screen[None]):
         """A filter for this task."""
         return f"task:{self._number}"
 
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The item of the task."""
+        detail = self._pane.detail
+        return () if detail is None else (detail.line.row.key,)
+
     def action_back(self) -> None:
         """Leave a comparison, go to the attempts, then back."""
         if not self._pane.step_back():
@@ -333,6 +339,12 @@ class TasksScreen(FilteredScreen):
         if self._pane.is_inside(self.focused) and self._table.chosen is not None:
             return f"task:{self._table.chosen}"
         return self._lister.list.expression
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The item of the chosen task."""
+        line = self._table.row
+        return () if line is None else (line.row.key,)
 
     def filter_by(self, expression: str) -> None:
         """Filter tasks as if the expression had been typed; going back clears it."""

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from store.document import plural
+
+Span: TypeAlias = tuple[int, int]
+"""Offsets of a passage in a text: its start, and the one after its end."""
 
 OPEN, CLOSE = "⟪", "⟫"
 """Signs around a passage that a reply took from the text."""
@@ -74,7 +77,7 @@ def marked(text: str, reply: Any) -> Marked:  # noqa: ANN401 - any JSON
         reply: the JSON of the reply; None: it has none.
     """
     searched = _Searched(text[:_MOST_CHARS])
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     located = {True: 0, False: 0}
     total = {True: 0, False: 0}
     missing = ""
@@ -86,12 +89,22 @@ def marked(text: str, reply: Any) -> Marked:  # noqa: ANN401 - any JSON
         if is_quote and not places and not missing:
             missing = words
     return Marked(
-        text=_with_signs(text, spans),
+        text=with_signs(text, _merged(spans)),
         quotes=total[True],
         located_quotes=located[True],
         values=total[False],
         located_values=located[False],
         missing=missing,
+    )
+
+
+def quoted_spans(text: str, quotes: Iterable[str]) -> list[Span]:
+    """Return where *text* has each quote first; overlapping passages become one."""
+    searched = _Searched(text[:_MOST_CHARS])
+    return _merged(
+        place
+        for quote in dict.fromkeys(quotes)
+        for place in searched.places(quote, is_quote=True)
     )
 
 
@@ -140,7 +153,7 @@ class _Searched:
             was_blank = is_blank
         self._form = "".join(characters)
 
-    def places(self, words: str, *, is_quote: bool) -> Iterator[tuple[int, int]]:
+    def places(self, words: str, *, is_quote: bool) -> Iterator[Span]:
         """Yield where *words* are: a quote once, a value wherever it is a word."""
         form = " ".join(words.translate(_SAME).lower().split())
         at = self._form.find(form) if form else -1
@@ -159,16 +172,21 @@ class _Searched:
         return not (before.isalnum() or after.isalnum())
 
 
-def _with_signs(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Insert signs around passages; those that overlap become one."""
-    merged: list[tuple[int, int]] = []
+def with_signs(text: str, spans: Iterable[Span]) -> str:
+    """Insert `OPEN` and `CLOSE` around passages that follow one another."""
+    pieces, at = [], 0
+    for begin, end in spans:
+        pieces += [text[at:begin], OPEN, text[begin:end], CLOSE]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Sort passages; those that overlap become one."""
+    merged: list[Span] = []
     for begin, end in sorted(spans):
         if merged and begin <= merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
             merged.append((begin, end))
-    pieces, at = [], 0
-    for begin, end in merged:
-        pieces += [text[at:begin], OPEN, text[begin:end], CLOSE]
-        at = end
-    return "".join([*pieces, text[at:]])
+    return merged

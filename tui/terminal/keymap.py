@@ -71,7 +71,7 @@ def default_path() -> Path:
 
 def all_bindings() -> list[KeyBinding]:
     """Return every binding with an id, the application's first."""
-    for room in ("tui.screens", "tui.control", "tui.widgets"):
+    for room in ("tui.screens", "tui.control", "tui.widgets", "tui.labelling"):
         package = importlib.import_module(room)
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)

@@ -338,3 +338,13 @@ class SelectingScreen(Protocol):
     def task_filter(self) -> str:
         """A filter; empty: failed tasks."""
         ...
+
+
+@runtime_checkable
+class ItemScreen(Protocol):
+    """A screen with an item of the run in front."""
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The key of the item; empty: none is chosen."""
+        ...

@@ -135,14 +135,21 @@ class TooSmall(TextBlock):
     TooSmall { display: none; height: 1fr; padding: 1; }
     """
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self, glyphs: Glyphs, instead: str = "siftlog watch --plain") -> None:
+        """Create the message.
+
+        Args:
+            glyphs: the characters that the terminal supports.
+            instead: the command for small windows.
+        """
         super().__init__("small", glyphs)
+        self._instead = instead
 
     def on_mount(self) -> None:
         """Set the constant text."""
         self.say(
             "The monitor needs a window of 80 columns and 24 lines: make this one "
-            "larger, or leave with q and use 'siftlog watch --plain'."
+            f"larger, or leave with q and use '{self._instead}'."
         )
 
 

@@ -86,9 +86,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *MOVES,
-        Binding(
-            "enter,l,right", "choose", "Open", key_display="enter", id="table.open"
-        ),
+        Binding("enter,right", "choose", "Open", key_display="enter", id="table.open"),
     ]
 
     class PageRequested(TableMessage):

@@ -135,6 +135,11 @@ class TaskPane(Vertical):
         return widget is not None and self in widget.ancestors
 
     @property
+    def detail(self) -> TaskDetail | None:
+        """The task as last read; None: not yet, or there is none."""
+        return self._detail
+
+    @property
     def _attempts(self) -> PagedTable[AttemptLine]:
         return self.query_one("#attempts", PagedTable)
 

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from jobs.kit.labels.draws import majority
 from runner.errors import UsageError
 from runner.labelling import LabelField, LabelItem, ModelLabel
 from store.clock import Clock
@@ -31,6 +32,7 @@ from store.labels.fold import (
     LabelSet,
     Statement,
     is_stale,
+    text_hash,
 )
 
 
@@ -106,6 +108,7 @@ class Question:
     field: LabelField
     replies: tuple[ModelLabel, ...]  #: visible ones; empty while blind
     labels: tuple[Statement[LabelRecorded], ...]  #: of others, while adjudicating
+    raters: tuple[str, ...]  #: names for the authors of the labels
     has_hidden_replies: bool  #: replies are hidden, if there are any
     note: str  #: goes with the answer as its reason
 
@@ -129,6 +132,8 @@ class SessionProgress:
     done: int  #: of the session's questions, those of earlier sessions included
     total: int
     skipped: int  #: put off in this session, and not answered yet
+    compared: int  #: answers of this session that were given with replies in sight
+    agreed: int  #: of these, with the value of most replies
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,6 +152,7 @@ class _Recorded:
 
     about: ItemField
     id: str
+    agrees: bool | None  #: with most visible replies; None: there were none
 
 
 @dataclass(slots=True)
@@ -186,6 +192,7 @@ class LabelSession:
         is_assisted: bool = False,
         needs_reply: bool = False,
         is_adjudicating: bool = False,
+        hides_names: bool = False,
     ) -> None:
         """Start with the first question that the author has not answered.
 
@@ -199,6 +206,7 @@ class LabelSession:
             needs_reply: whether the labels are about replies, which are then visible.
             is_adjudicating: whether answers are final values, given with the labels of
                 all people in sight.
+            hides_names: whether their labels are shown without their names.
         """
         self._source = source
         self._recorder = recorder
@@ -206,6 +214,7 @@ class LabelSession:
         self._clock = clock
         self._shows_replies = is_assisted or needs_reply
         self._is_adjudicating = is_adjudicating
+        self._hides_names = hides_names
         every = list(dict.fromkeys(questions))
         waiting = [about for about in every if not self._is_answered(about)]
         self._queue = _Queue(deque(waiting))
@@ -239,11 +248,17 @@ class LabelSession:
         about = self._open.about
         replies = tuple(self._source.replies.get(about, ())) if self._may_look else ()
         labels = self._labels.by_field.get(about, ()) if self._is_adjudicating else ()
+        raters = [label.event.author for label in labels]
+        if self._hides_names:
+            # in an order that says nothing about who is who
+            labels = sorted(labels, key=lambda label: text_hash(label.id))
+            raters = [f"person {number}" for number in range(1, len(labels) + 1)]
         return Question(
             item=self._source.item(about.item),
             field=self._source.field(about.field),
             replies=replies,
             labels=tuple(labels),
+            raters=tuple(raters),
             has_hidden_replies=not self._may_look,
             note=self._open.note,
         )
@@ -257,6 +272,8 @@ class LabelSession:
             done=self._total - left,
             total=self._total,
             skipped=len(self._queue.skipped),
+            compared=sum(one.agrees is not None for one in self._history),
+            agreed=sum(one.agrees is True for one in self._history),
         )
 
     async def answer(self, value: str, *, reason: str = "") -> str:
@@ -305,7 +322,8 @@ class LabelSession:
                 probability=draw.event.probability if draw else None,
                 seconds=round(self._clock.monotonic() - opened.since, 3),
             )
-        self._history.append(_Recorded(about, label))
+        most = majority(question.replies)
+        self._history.append(_Recorded(about, label, value == most if most else None))
         self._queue.waiting.popleft()
         self._advance()
         return label
@@ -338,6 +356,13 @@ class LabelSession:
         """Set the note of the present question; it is recorded with the answer."""
         if self._open is not None:
             self._open.note = text.strip()
+
+    def load_replies(self) -> None:
+        """Read the replies, which may take seconds, before `reveal` shows any.
+
+        It may run in a thread, as `reveal` may not.
+        """
+        _ = self._source.replies
 
     def reveal(self) -> None:
         """Show the replies to the present question: its label is an assisted one."""

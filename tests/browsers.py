@@ -103,7 +103,7 @@ class Page:
     async def picture(self, path: Path) -> None:
         """Write a PNG of the window."""
         answer = await self.call("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(answer["data"]))
+        path.write_bytes(base64.b64decode(answer["data"]))  # noqa: ASYNC240 - of a test
 
 
 @asynccontextmanager
@@ -111,7 +111,7 @@ async def browsing(folder: Path, pages: int = 1) -> AsyncIterator[list[Page]]:
     """A browser with a fresh profile in *folder*, and some of its tabs."""
     assert BROWSER is not None
     profile = folder / "profile"
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: ASYNC220 - it starts at once
         [BROWSER, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
         env={**os.environ, "HOME": str(folder)},
         stdout=subprocess.DEVNULL,
@@ -138,7 +138,13 @@ async def browsing(folder: Path, pages: int = 1) -> AsyncIterator[list[Page]]:
 
 async def _port(file: Path) -> int:
     for _ in range(round(START_S / 0.05)):
-        if file.exists() and (text := file.read_text()).count("\n"):
-            return int(text.split()[0])
+        port = _printed_port(file)
+        if port is not None:
+            return port
         await asyncio.sleep(0.05)
     pytest.fail("the browser does not start")
+
+
+def _printed_port(file: Path) -> int | None:
+    text = file.read_text() if file.exists() else ""
+    return int(text.split()[0]) if "\n" in text else None

@@ -185,9 +185,9 @@ def front_end(write: Callable[[str], None], *, is_plain: bool) -> FrontEnd:
         is_plain: whether it must be that.
     """
     if not is_plain and sys.stdin.isatty() and sys.stdout.isatty():
-        found = _installed("screen")
-        if found is not None:
-            return found
+        front_end = _installed("screen")
+        if front_end is not None:
+            return front_end
     return partial(_ask_plainly, write=write)
 
 
@@ -195,14 +195,14 @@ def _web(port: int) -> FrontEnd:
     """Return the function that serves the page."""
     from runner.errors import UsageError
 
-    found = _installed("web")
-    if found is None:
+    front_end = _installed("web")
+    if front_end is None:
         raise UsageError("No page is installed: leave out --web.")
-    return partial(found, port=port, say=print_note)
+    return partial(front_end, port=port, say=print_note)
 
 
 def _installed(name: str) -> Callable[..., Awaitable[None]] | None:
-    from runner.installed import entry_points
+    from importlib.metadata import entry_points
 
     for point in entry_points(group=FRONT_ENDS, name=name):
         found: Callable[..., Awaitable[None]] = point.load()

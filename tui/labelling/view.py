@@ -17,7 +17,7 @@ _HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownStatement:
+class ItemStatement:
     """What a model or another person says about the item."""
 
     who: str
@@ -33,10 +33,10 @@ class ShownStatement:
         return f"{self.who}: {self.value or 'no value'}{stated}{reason}"
 
 
-def statements(question: Question) -> list[ShownStatement]:
+def statements(question: Question) -> list[ItemStatement]:
     """The visible replies, then the labels that an adjudicator sees."""
     replies = [
-        ShownStatement(
+        ItemStatement(
             who=f"{one.model} #{one.replicate}" if one.replicate > 1 else one.model,
             value=one.value or "",
             reason=one.reason,
@@ -45,7 +45,7 @@ def statements(question: Question) -> list[ShownStatement]:
         for one in question.replies
     ]
     labels = [
-        ShownStatement(who=who, value=one.event.value, reason=one.event.reason)
+        ItemStatement(who=who, value=one.event.value, reason=one.event.reason)
         for who, one in zip(question.raters, question.labels, strict=True)
     ]
     return replies + labels

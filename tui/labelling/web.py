@@ -71,7 +71,7 @@ _GRACE_S: Final = 3.0
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PageMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a page asks for."""
 
     author: str
@@ -89,8 +89,8 @@ class _Seat:
     session: LabelSession
     clock: FocusClock
     began_s: float
-    shown_s: float  #: when the present question was first shown
-    heard_s: float  #: when a page has asked last
+    since_s: float  #: when the present question was first shown
+    contact_s: float  #: when a page last sent a message
     turn: int = 1  #: raised by whatever changes the present question
     answers: OrderedDict[str, tuple[int, bytes]] = field(default_factory=OrderedDict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -154,30 +154,30 @@ class LabelServer:
             return "This is no address of the labelling page: open the one printed."
         if request.method != "GET" and origin is None:
             return "Only the labelling page may send labels."
-        if origin is not None and not self._is_own(origin):
+        if origin is not None and not self._is_same_origin(origin):
             return "Another page may not use the labelling page."
         # browsers say where a request comes from; none: typed by a person
         if request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}:
             return "Another page may not use the labelling page."
-        given = request.path.split("/")[1]
-        if not compare_digest(given.encode(), self._token.encode()):
+        token = request.path.split("/")[1]
+        if not compare_digest(token.encode(), self._token.encode()):
             return (
                 "The token in the address is missing or of another session: open the "
                 "address that siftlog label --web has printed."
             )
         return ""
 
-    def _is_own(self, origin: str) -> bool:
+    def _is_same_origin(self, origin: str) -> bool:
         parts_of = urlsplit(origin)
         return parts_of.scheme == "http" and matches_host(
             parts_of.netloc, HOST, self._port
         )
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        found = _FILES.get(request.match_info["name"])
-        if found is None:
+        file = _FILES.get(request.match_info["name"])
+        if file is None:
             raise web.HTTPNotFound
-        name, content_type = found
+        name, content_type = file
         text = Path(__file__).with_name(name).read_text("utf-8")
         return web.Response(text=text, content_type=content_type, charset="utf-8")
 
@@ -186,23 +186,23 @@ class LabelServer:
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType
         try:
-            asked = msgspec.json.decode(await request.read(), type=PageRequest)
+            message = msgspec.json.decode(await request.read(), type=PageMessage)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise web.HTTPBadRequest from error
-        if not asked.author:
+        if not message.author:
             return _json(200, _encoded({"author": "", "proposed": self._author}))
         try:
-            author = check_author(asked.author)
+            author = check_author(message.author)
             seat = await self._seat(author)
         except (StoreError, RunnerError, OSError) as error:
             return _json(422, _encoded({"problem": _sentence(error)}))
         async with seat.lock:
-            if asked.id not in seat.answers:
-                status, state = await self._done(seat, asked)
-                seat.answers[asked.id] = status, _encoded(state)
+            if message.id not in seat.answers:
+                status, state = await self._done(seat, message)
+                seat.answers[message.id] = status, _encoded(state)
                 if len(seat.answers) > _MOST_REPEATS:
                     seat.answers.popitem(last=False)
-            return _json(*seat.answers[asked.id])
+            return _json(*seat.answers[message.id])
 
     async def _seat(self, author: str) -> _Seat:
         """Return the session of an author; opened with their first request."""
@@ -216,40 +216,40 @@ class LabelServer:
                 self._seats[author] = _Seat(session, clock, now, now, now)
         return self._seats[author]
 
-    async def _done(self, seat: _Seat, asked: PageRequest) -> tuple[int, Any]:
+    async def _done(self, seat: _Seat, message: PageMessage) -> tuple[int, Any]:
         problem, status = "", 200
-        if asked.do == "show":
+        if message.do == "show":
             # the page was closed or loaded again: nobody says since when
-            seat.clock.exclude(math.inf, since=seat.heard_s)
-        elif asked.turn != seat.turn:
+            seat.clock.exclude(math.inf, since=seat.contact_s)
+        elif message.turn != seat.turn:
             status, problem = 409, "Another window of yours was faster: look again."
         else:
-            seat.clock.exclude(asked.away_s, since=seat.shown_s)
+            seat.clock.exclude(message.away_s, since=seat.since_s)
             try:
-                problem = await self._carry_out(seat.session, asked)
+                problem = await self._carry_out(seat.session, message)
             except UsageError as error:
                 status, problem = 422, _sentence(error)
             except (StoreError, RunnerError, OSError) as error:
                 status, problem = 503, _sentence(error)
             else:
                 seat.turn += 1
-                if asked.do in {"answer", "undo", "skip"}:
-                    seat.shown_s = seat.clock.monotonic()
-        seat.heard_s = seat.clock.monotonic()
+                if message.do in {"answer", "undo", "skip"}:
+                    seat.since_s = seat.clock.monotonic()
+        seat.contact_s = seat.clock.monotonic()
         return status, _state(seat) | {"problem": problem}
 
-    async def _carry_out(self, session: LabelSession, asked: PageRequest) -> str:
+    async def _carry_out(self, session: LabelSession, message: PageMessage) -> str:
         """Change a session; return what a person should know."""
-        match asked.do:
+        match message.do:
             case "answer":
-                await session.answer(asked.text)
+                await session.answer(message.text)
             case "undo":
                 if not await session.undo():
                     return "Nothing to undo in this session."
             case "skip":
                 session.skip()
             case "note":
-                session.note(asked.text)
+                session.note(message.text)
             case "reveal":
                 await asyncio.to_thread(session.load_replies)
                 session.reveal()

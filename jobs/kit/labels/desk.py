@@ -17,13 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
 from jobs.kit.labels.draw_events import draw_events, recorded_draw
 from jobs.kit.labels.session import LabelSession, SessionProgress
 from jobs.kit.labels.source import LabelSource, label_source
-from runner.installed import version
 from runner.labelling import LabelField, LabelItem, ModelLabel
 from store.clock import Clock, SystemClock
 from store.labels.fold import ItemField, LabelSet

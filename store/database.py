@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -196,6 +197,19 @@ def _add_missing_views(conn: LogReader, path: Path) -> None:
             conn.execute(SQL["empty_reply_tally"])
     except sqlite3.DatabaseError as error:
         raise unreadable(path, error) from error
+
+
+def add_public_views(conn: LogReader) -> None:
+    """Make the public views that an older log lacks, in this connection alone."""
+    conn.execute(SQL["query_any"])
+    for statement in script("public"):
+        name = _VIEW_NAME.search(statement)
+        if name and not conn.execute(SQL["has_view"], (name[1],)).fetchone()[0]:
+            conn.execute(statement.replace("CREATE VIEW", "CREATE TEMP VIEW", 1))
+    conn.execute(SQL["query_only"])
+
+
+_VIEW_NAME: Final = re.compile(r"CREATE VIEW (\w+)")
 
 
 def read_only(path: Path) -> LogReader:

@@ -258,7 +258,7 @@ class _Check:
         return []
 
 
-_SCRIPTS = ("schema", "projections", "indexes", "union")
+_SCRIPTS = ("schema", "projections", "indexes", "union", "public")
 _COMMENT = re.compile(r"--[^\n]*")
 _MAKING = re.compile(r"\bCREATE\s.*", re.DOTALL)
 _COMPUTED = re.compile(r"\bVIRTUAL\b|\bGENERATED\b|\bAS\s*\(|\bCHECK\b", re.IGNORECASE)

@@ -7,6 +7,7 @@ may print. The closed ones of the tests do not, so that a field without a type f
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
 import inspect
 import json
@@ -14,7 +15,7 @@ import re
 import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import MISSING, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import (
     Any,
@@ -33,6 +34,7 @@ import msgspec
 from jobs.cli import json_forms as of_jobs
 from runner.cli import json_forms as of_runner
 from runner.cli.json_forms import JsonForm
+from store.events import KINDS
 
 FORMS: Mapping[str, JsonForm] = {**of_runner.FORMS, **of_jobs.FORMS}
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -81,6 +83,33 @@ def publish() -> None:
         path.unlink()
     for form in FORMS:
         file_of(form).write_text(published(form))
+    EVENTS_FILE.write_text(published_events())
+
+
+EVENTS_FILE = FOLDER / "log-events.json"
+"""The schema of events as a log stores them."""
+
+
+def published_events() -> str:
+    """The schema of the stored fields of every kind of event, by its name."""
+    writer = _Writer(is_closed=False, omits_defaults=True)
+    kinds: dict[str, Node] = {}
+    for kind, event in KINDS.items():
+        fields = dict(fields_of(event))
+        kinds[kind] = {"description": _doc(event), **writer.record(fields)}
+        kinds[kind]["properties"] |= {
+            of.name: {**kinds[kind]["properties"][of.name], "default": of.default}
+            for of in msgspec.structs.fields(event)
+            if isinstance(of.default, str | int | float | bool | None)
+        }
+    node = {
+        "$schema": DIALECT,
+        "title": "siftlog.log-events/1",
+        "description": "Fields of events as stored in a log, by kind. A field that "
+        "has its default is left out.",
+        "$defs": {**kinds, **dict(sorted(writer.parts.items()))},
+    }
+    return json.dumps(node, indent=1, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,18 +119,40 @@ class Field:
     type: Any
     comment: str
     is_required: bool
+    has_default: bool
 
 
 def fields_of(record: type) -> Iterator[tuple[str, Field]]:
     """The fields of a dataclass, typed dictionary, named tuple or struct, in order."""
     comments = dict(_comments(record))
+    defaults = _with_default(record)
     for name, hint in get_type_hints(record, include_extras=True).items():
         if get_origin(hint) is ClassVar or hint is ClassVar:
             continue
         is_required = get_origin(hint) is not NotRequired
         plain = hint if is_required else get_args(hint)[0]
         comment = comments.get(name, "")
-        yield name, Field(type=plain, comment=comment, is_required=is_required)
+        yield (
+            name,
+            Field(
+                type=plain,
+                comment=comment,
+                is_required=is_required,
+                has_default=name in defaults,
+            ),
+        )
+
+
+def _with_default(record: type) -> set[str]:
+    if issubclass(record, msgspec.Struct):
+        return {of.name for of in msgspec.structs.fields(record) if not of.required}
+    if is_dataclass(record):
+        return {
+            of.name
+            for of in dataclasses.fields(record)
+            if of.default is not MISSING or of.default_factory is not MISSING
+        }
+    return set()
 
 
 def _comments(record: type) -> Iterator[tuple[str, str]]:
@@ -148,13 +199,18 @@ class _Writer:
     """Turns types into schemas, and collects the records that they name."""
 
     is_closed: bool
+    omits_defaults: bool = False  #: fields with their default are left out
     parts: dict[str, Node] = field(default_factory=dict)
 
     def record(self, fields: Mapping[str, Field], *, is_open: bool = False) -> Node:
         node: Node = {
             "type": "object",
             "properties": {name: self._field(of) for name, of in fields.items()},
-            "required": [name for name, of in fields.items() if of.is_required],
+            "required": [
+                name
+                for name, of in fields.items()
+                if of.is_required and not (self.omits_defaults and of.has_default)
+            ],
         }
         if self.is_closed and not is_open:
             node["additionalProperties"] = False

@@ -30,7 +30,15 @@ from tests.corpus import write_corpus
 from tests.gates import gated
 from tests.golden import runs as golden
 from tests.jobs.remembered import milestone, parts, recorded
-from tests.json_schemas import FOLDER, FORMS, file_of, published, schema_of
+from tests.json_schemas import (
+    EVENTS_FILE,
+    FOLDER,
+    FORMS,
+    file_of,
+    published,
+    published_events,
+    schema_of,
+)
 from tests.processes import siftlog as process
 from tests.processes import simulated, start, until
 
@@ -548,7 +556,8 @@ def test_the_published_schema_is_of_this_code(form: str) -> None:
 
 
 def test_no_other_schema_is_published() -> None:
-    assert {*FOLDER.iterdir()} == {file_of(form) for form in FORMS}
+    assert {*FOLDER.iterdir()} == {*map(file_of, FORMS), EVENTS_FILE}
+    assert EVENTS_FILE.read_text() == published_events(), "run: make docs"
     assert len({file_of(form) for form in FORMS}) == len(FORMS), "one file a form"
 
 

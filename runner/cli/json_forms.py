@@ -147,6 +147,12 @@ class TraceExportJson(TypedDict):
     partial: bool  #: the run is unfinished
 
 
+class SqlRowJson(TypedDict):
+    """A row of a query's result."""
+
+    row: dict[str, Any]  #: values by the names of the columns; bytes in hex
+
+
 class BundleJson(TypedDict):
     """A bundle that was written."""
 
@@ -405,6 +411,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.budget/1": JsonForm(("budget",), (BudgetJson, CommandPreview)),
     "siftlog.export/1": JsonForm(("export",), (ExportJson,)),
     "siftlog.trace-export/1": JsonForm(("export",), (TraceExportJson,)),
+    "siftlog.sql-row/1": JsonForm(("sql",), (SqlRowJson,)),
     "siftlog.bundle/1": JsonForm(("bundle",), (BundleJson,)),
     "siftlog.merge/1": JsonForm(("merge",), (MergeJson,)),
     "siftlog.verify/1": JsonForm(("verify",), (VerifyJson,)),

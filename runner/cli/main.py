@@ -96,6 +96,7 @@ COMMANDS = {
     "export": CommandEntry(
         "runner.cli.export", "export", "Write tables, or OpenTelemetry traces."
     ),
+    "sql": CommandEntry("runner.cli.sql", "sql", "Query a run's log in SQL."),
     "bundle": CommandEntry(
         "runner.cli.bundle", "bundle", "Pack a scoring and its inputs into one file."
     ),
@@ -144,7 +145,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *("pause", "drain", "cancel", "retry"),
         *("limits", "budget", "commands"),
     ),
-    "Files": ("export", "bundle", "verify", "merge", "rm", "cache"),
+    "Files": ("export", "sql", "bundle", "verify", "merge", "rm", "cache"),
     "Setup and tests": ("jobs", "models", "doctor", "simulate", "completion"),
 }
 """Commands in the order of help; one that is not installed is left out."""

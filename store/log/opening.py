@@ -106,7 +106,7 @@ def create(
     prepare(conn, path)
     conn.execute(SQL["begin"])
     conn.execute(SQL["set_application_id"])
-    for name in ("schema", "projections", "indexes"):
+    for name in ("schema", "projections", "indexes", "public"):
         for statement in script(name):
             conn.execute(statement)
     conn.execute(

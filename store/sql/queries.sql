@@ -10,6 +10,8 @@ SELECT schema_ver FROM run;
 SELECT count(*) FROM sqlite_schema;
 -- name: schema
 SELECT type, name, sql FROM sqlite_schema;
+-- name: has_view
+SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'view' AND name = ?);
 -- name: has_lanes
 SELECT count(*) FROM sqlite_schema WHERE name = 'lane';
 -- name: has_reply_tally

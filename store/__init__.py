@@ -15,7 +15,7 @@ For the code that jobs share, in addition:
 - `runs`, `database`, `errors`: folders of runs, and opening their logs
 - `events`, `task`: what a log records
 - `labels.events`, `labels.fold`, `labels.folder`, `labels.writer`: labels of people
-- `tables`, `scoring`: rows of a log, and the verdicts of its scorings
+- `tables`, `scoring`, `verdicts`: rows of a log, and the verdicts of its scorings
 - `time_travel`: earlier states of a log
 - `read.status`, `read.live`, `read.tasks`, `read.usage`, `read.course`: what a log
   reports about its run
@@ -26,7 +26,8 @@ For the monitor:
 
 - `runs`, `database`, `errors`, `clock`, `printable`, `document`: as above
 - `json_text`: JSON of a reply, rendered for people
-- `events`, `fold_state`, `task`, `tables`, `results`, `scoring`: what a log holds
+- `events`, `fold_state`, `task`, `tables`, `results`, `verdicts`: what a
+  log holds, and what its scorings say of it
 - `labels.events`: what a label log holds
 - `titles`: titles of a run's items
 - `read.status`, `read.live`, `read.tasks`, `read.usage`, `read.history`,
@@ -71,5 +72,6 @@ __all__ = [
     "time_travel",
     "titles",
     "union",
+    "verdicts",
     "verify",
 ]

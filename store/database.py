@@ -205,11 +205,11 @@ def add_public_views(conn: LogReader) -> None:
     for statement in script("public"):
         name = _VIEW_NAME.search(statement)
         if name and not conn.execute(SQL["has_view"], (name[1],)).fetchone()[0]:
-            conn.execute(statement.replace("CREATE VIEW", "CREATE TEMP VIEW", 1))
+            conn.execute(_VIEW_NAME.sub(r"TEMP VIEW \1", statement, count=1))
     conn.execute(SQL["query_only"])
 
 
-_VIEW_NAME: Final = re.compile(r"CREATE VIEW (\w+)")
+_VIEW_NAME: Final = re.compile(r"\bVIEW (\w+)")
 
 
 def read_only(path: Path) -> LogReader:

@@ -103,7 +103,7 @@ class Page:
     async def picture(self, path: Path) -> None:
         """Write a PNG of the window."""
         answer = await self.call("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(answer["data"]))  # noqa: ASYNC240 - of a test
+        path.write_bytes(base64.b64decode(answer["data"]))
 
 
 @asynccontextmanager
@@ -111,7 +111,7 @@ async def browsing(folder: Path, pages: int = 1) -> AsyncIterator[list[Page]]:
     """A browser with a fresh profile in *folder*, and some of its tabs."""
     assert BROWSER is not None
     profile = folder / "profile"
-    process = subprocess.Popen(  # noqa: ASYNC220 - it starts at once
+    process = subprocess.Popen(
         [BROWSER, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
         env={**os.environ, "HOME": str(folder)},
         stdout=subprocess.DEVNULL,

@@ -78,6 +78,7 @@ READING = (
     Case("models {run}", "run-model"),
     Case("prompts {run}", "request"),
     Case("show {run} 1", "task-detail"),
+    Case("sql {run} 'SELECT * FROM v_answers LIMIT 3'", "sql-row"),
     Case("verify {run}", "verify"),
     Case("estimate --from {run} --concurrency 4 --budget 1", "what-if"),
     Case("cancel {run} --dry-run", "command-preview"),

@@ -8,12 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
+from jobs.cli.json_labels import (
+    AdjudicationJson,
+    LabelImportJson,
+    LabelJson,
+    LabellingJson,
+    LabelQualityJson,
+    LabelsJson,
+    ManuscriptJson,
+    MethodsJson,
+    PeopleAgreementJson,
+)
 from jobs.cli.json_screening import ScreeningJson, ScreeningSimulationJson
 from jobs.kit.comparison.difference import PValue
 from jobs.kit.comparison.models import ComparisonOptions
 from jobs.kit.comparison.pairing import ItemGap, OutcomeCounts
 from jobs.kit.differences.difference import Cause
-from jobs.kit.methods.check import FaultKind
 from jobs.kit.run_matrix import MatrixRow
 from runner.cli.json_forms import JsonForm
 from runner.cli.json_runs import IntervalJson
@@ -355,259 +365,6 @@ class MatrixJson(TypedDict):
     event: Literal["compared"]
     group: str
     runs: list[MatrixRow]
-
-
-class LabelCountJson(TypedDict):
-    """Current labels of one author with one value."""
-
-    author: str
-    field: str  #: empty: the item itself
-    value: str
-    blind: bool | None  #: whether no reply was visible; null: unknown
-    labels: int
-
-
-class DisputedJson(TypedDict):
-    """A field of an item on which people disagree."""
-
-    item: str
-    field: str
-    values: dict[str, str]  #: by author
-
-
-class LabelsJson(TypedDict):
-    """The labels of a run, or of a folder of label logs."""
-
-    folder: str
-    run: str | None
-    labels: int  #: that count
-    items: int
-    gold: int  #: fields with a gold value
-    adjudicated: int  #: of them
-    withdrawn: int
-    stale: int  #: labels of a text that has changed since
-    drawn: int  #: items drawn by a design
-    unknown_events: int  #: of a later siftlog
-    counts: list[LabelCountJson]
-    disputed: list[DisputedJson]
-
-
-class LabelJson(TypedDict):
-    """A label that counts."""
-
-    item: str
-    field: str  #: empty: the item itself
-    value: str
-    author: str
-    reason: str
-    seconds: float | None
-    blind: str  #: `yes`, `no`, or empty: unknown
-    gold: str  #: gold value of the field; empty: disputed, or stale
-    adjudicated: str  #: whether an adjudication says so: `yes`, `no`, or empty
-    visible: str  #: what the author could see, separated by blanks
-    recorded: str
-    id: str
-    run: str
-    task: int | None
-    text_sha256: str
-    draw: str  #: id of the draw that chose the item
-    probability: float | None  #: of that draw
-    source: str  #: file that it was imported from
-
-
-class LabelImportJson(TypedDict):
-    """Labels that were read from a file."""
-
-    folder: str
-    run: str | None
-    file: str
-    recorded: int
-    repeated: int  #: rows that were recorded before
-    authors: list[str]
-
-
-class CoefficientJson(TypedDict):
-    """A coefficient of agreement; null: undefined."""
-
-    value: float | None
-    lo: float | None
-    hi: float | None
-    undefined: int  #: replicates of the bootstrap without a value
-
-
-class RaterAgreementJson(TypedDict):
-    """How far raters agree."""
-
-    items: int  #: with two ratings or more
-    ratings: int
-    percent: CoefficientJson
-    cohen: CoefficientJson | None  #: null: there are not two raters
-    fleiss: CoefficientJson
-    krippendorff: CoefficientJson
-    gwet: CoefficientJson
-
-
-class PairAgreementJson(RaterAgreementJson):
-    """How far two raters agree."""
-
-    a: str
-    b: str
-
-
-class LatentClassesJson(TypedDict):
-    """Estimates without a truth, by Dawid and Skene."""
-
-    prevalence: dict[str, float]  #: by category
-    accuracy: dict[str, float]  #: by rater
-    iterations: int
-    converged: bool
-
-
-class FieldAgreementJson(TypedDict):
-    """Agreement on a field."""
-
-    field: str
-    raters: list[str]  #: people, then models
-    people: int  #: of the raters
-    categories: list[str]
-    all_people: RaterAgreementJson
-    pairs: list[PairAgreementJson]
-    latent: LatentClassesJson | None  #: null: fewer than three raters
-
-
-class PeopleAgreementJson(TypedDict):
-    """How far people, and models, agree on labels."""
-
-    folder: str
-    run: str | None
-    level: float
-    blind_only: bool
-    fields: list[FieldAgreementJson]
-
-
-class RateJson(TypedDict):
-    """A rate with its interval; null where undefined."""
-
-    value: float | None
-    lo: float | None
-    hi: float | None
-
-
-class EstimatedMetricJson(RateJson):
-    """A metric by labels and the replies of other models."""
-
-    metric: str
-    labels_alone: RateJson
-    naive: RateJson  #: with the other models for the truth
-    weight: float  #: of the other models; 0: labels alone
-    effective_labels: float | None  #: random labels alone of the same precision
-    labels_needed: int | None  #: more labels, for the width; null: none was asked for
-
-
-class ModelQualityJson(TypedDict):
-    """What labels say of a model."""
-
-    model: str
-    items: int  #: with a reply that has a value
-    labels: int
-    metrics: list[EstimatedMetricJson]  #: empty: too few labels
-
-
-class FieldQualityJson(TypedDict):
-    """What labels say of the models on a field."""
-
-    field: str
-    positive: str | None  #: value that precision and recall are about
-    design: str | None  #: of the draw; null: labels are taken as drawn at random
-    labels: int  #: gold values that count
-    outside: int  #: gold values of items that were not drawn
-    models: list[ModelQualityJson]
-
-
-class LabelQualityJson(TypedDict):
-    """How good models are, estimated from labels."""
-
-    run: str
-    folder: str
-    level: float
-    width: float | None
-    judge: str | None
-    fields: list[FieldQualityJson]
-
-
-class AdjudicationJson(TypedDict):
-    """A final value that was recorded."""
-
-    folder: str
-    run: str | None
-    id: str
-    item: str
-    field: str
-    value: str
-    author: str
-    considered: list[str]  #: ids of the labels at that time
-
-
-class LabellingJson(TypedDict):
-    """A session that has ended."""
-
-    run: str
-    folder: str
-    author: str
-    answered: int  #: in this session
-    done: int
-    total: int
-
-
-class MethodsValueJson(TypedDict):
-    """A value that a manuscript can quote."""
-
-    name: str
-    value: int | float | str | None  #: null: undefined or unknown
-    text: str  #: the value, rounded
-    unit: str  #: empty: none
-    rounding: str  #: the rule
-    n: int | None  #: denominator; null: no share of anything
-    model: str | None  #: null: of the whole run
-
-
-class MethodsJson(TypedDict):
-    """The methods text of a run."""
-
-    run: str
-    scoring: int | None  #: null: the run was not scored
-    seq: int  #: the last event that was read
-    format: Literal["markdown", "latex", "docx"]
-    text: str | None  #: null: of a file of Word
-    file: str | None
-    supplement: str | None  #: file of the prompts
-    values: list[MethodsValueJson]
-
-
-class ManuscriptFaultJson(TypedDict):
-    """A value in a manuscript that is not what the log gives."""
-
-    kind: FaultKind
-    line: int  #: from 1; in DOCX: number of the paragraph
-    column: int  #: from 1
-    name: str
-    written: str
-    expected: str  #: empty: unknown
-    detail: str
-    sentence: str
-
-
-class ManuscriptJson(TypedDict):
-    """The check of a manuscript."""
-
-    file: str
-    run: str
-    scoring: int | None  #: null: the run was not scored
-    sound: bool
-    checked: int
-    other_runs: int  #: values of other runs, which were not checked
-    not_checked: int  #: numbers without a mark in sentences that name a metric
-    faults: list[ManuscriptFaultJson]
 
 
 FORMS: Final[Mapping[str, JsonForm]] = {

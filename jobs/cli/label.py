@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -111,6 +110,8 @@ def label(
     with --assisted visible from the start. ITEMs are labelled first to last; without
     any, those of the draw, or all in the order of the run.
     """
+    import asyncio
+
     from runner.errors import UsageError
 
     person = author_name(author)
@@ -205,8 +206,8 @@ def _installed(name: str) -> Callable[..., Awaitable[None]] | None:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=FRONT_ENDS, name=name):
-        found: Callable[..., Awaitable[None]] = point.load()
-        return found
+        function: Callable[..., Awaitable[None]] = point.load()
+        return function
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -230,6 +229,8 @@ def import_(
     or no). With a run, items and values must be its own. Labels that are recorded
     already are left out, so the same file can be read twice.
     """
+    import asyncio
+
     from jobs.kit.labels.label_rows import read_label_rows
     from store.labels.folder import read_labels
 
@@ -415,6 +416,8 @@ def adjudicate(
     The labels at that time are recorded with it. siftlog label RUN --adjudicate goes
     through all disputed items.
     """
+    import asyncio
+
     from jobs.kit.labels.label_rows import known_item
     from jobs.kit.labels.session import checked_value
     from runner.errors import UsageError

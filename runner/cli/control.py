@@ -17,7 +17,6 @@ import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, ERROR, print_json, print_note, print_text
-from runner.cli.status import state_of
 from runner.errors import RunnerError, UsageError
 from store.clock import SystemClock
 from store.control import (
@@ -34,7 +33,7 @@ from store.control import (
 from store.database import open_reader
 from store.document import plural
 from store.events import CommandAccepted, CommandApplied, CommandRejected
-from store.read.status import STATES, status
+from store.read.status import STATES, Status, liveness, status
 from store.runs import RunFolder, places_in, resolve
 from store.tables import last_seq
 
@@ -112,7 +111,6 @@ def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
     Recorded answers can be scored. siftlog retry RUN --reason cancelled reopens the
     tasks.
     """
-    from runner.cli.status import state_of
     from runner.errors import UsageError
     from store.control import preview_open_tasks, preview_sentence
     from store.database import open_reader
@@ -120,7 +118,7 @@ def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
 
     manner = control_request(**shared)
     with open_reader(manner.folder.log) as reader:
-        state = state_of(status(reader), manner.folder, CLOCK)
+        state = _state_of(status(reader), manner.folder)
         preview = preview_open_tasks(reader)
     if state in {"finished", "cancelled"}:
         raise UsageError(
@@ -344,12 +342,17 @@ def _counted(figures: Mapping[str, int]) -> str:
     return f" of {plural(figures['tasks'], 'task')}" if "tasks" in figures else ""
 
 
+def _state_of(status: Status, folder: RunFolder) -> str:
+    """Return the run's state in one word."""
+    return liveness(status.signs, CLOCK.now_us(), is_alive=folder.is_alive())
+
+
 def _check_state(manner: ControlRequest) -> None:
     """Refuse the command if the run is not in the state of `--if-state`."""
     if manner.if_state is None:
         return
     with open_reader(manner.folder.log) as reader:
-        state = state_of(status(reader), manner.folder, CLOCK)
+        state = _state_of(status(reader), manner.folder)
     if state != manner.if_state:
         raise RunnerError(
             f"Run {manner.folder.run_id} is now {state}, not "

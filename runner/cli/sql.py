@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -52,7 +53,7 @@ def sql(run_name: str, query: str, runs_dir: Path, as_csv: bool, as_json: bool) 
     if as_csv and as_json:
         raise UsageError("--csv and --json are two formats: choose one of them.")
     if query == "-":
-        query = click.get_text_stream("stdin").read()
+        query = sys.stdin.read()
     folder = resolve(runs_dir, run_name)
     folder.refresh()
     # functions read by a connection of their own: the query's is at a row meanwhile
@@ -130,7 +131,7 @@ def _cell(value: object) -> Cell:
     """Return a value as a cell; bytes that are no text as their hex digits."""
     if isinstance(value, bytes):
         return value.hex()
-    return value  # type: ignore[return-value] - SQLite has no other types
+    return cast("Cell", value)  # SQLite has no other types
 
 
 def _print_objects(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
@@ -157,10 +158,10 @@ def _print_csv(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
 def _print_table(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
     from store.document import NONE, as_text, wide_table
 
-    shown = list(islice(rows, MOST_ROWS))
+    visible = list(islice(rows, MOST_ROWS))
     texts = (
         [NONE if cell is None else str(cell) for cell in map(_cell, row)]
-        for row in shown
+        for row in visible
     )
     print_text(as_text([wide_table(names, texts)]))
     if next(rows, None) is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,17 +18,18 @@ from runner.cli.console import (
     print_text,
     warn_of_loss,
 )
-from runner.cli.status_page import shares_of, status_page
 from runner.score.result import RunResult, stored_result
-from store.clock import Clock, SystemClock
+from store.clock import SystemClock
 from store.document import Column, Numbers, TableBlock, Words, as_text
 from store.events import RecordedEvent, ScoringRecorded, fields_of
-from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
-from store.read.live import LiveStatus, UnionProgress
-from store.read.status import ObservedLimits, Status, liveness, newest_scoring
-from store.read.usage import ReplyShares
 from store.runs import RunFolder
 from store.task import TaskState
+
+if TYPE_CHECKING:
+    from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
+    from store.read.live import LiveStatus, UnionProgress
+    from store.read.status import ObservedLimits, Status
+    from store.read.usage import ReplyShares
 
 CLOCK = SystemClock()
 
@@ -73,9 +74,11 @@ def status(
             )
         has_ended = print_shipped(run_name, place, as_json=as_json)
         return CHECK_FAILED if check and not has_ended else DONE
+    from runner.cli.status_page import status_page
     from store.database import open_reader
     from store.read.course import course
     from store.read.live import live_status
+    from store.read.status import newest_scoring
     from store.runs import resolve
 
     folder = resolve(runs_dir, run_name)
@@ -203,6 +206,8 @@ def _prospect_json(prospect: EstimatedFigure, digits: int) -> dict[str, float | 
 
 def replies_json(replies: Sequence[ReplyShares]) -> list[dict[str, Any]]:
     """Return counts and shares by model."""
+    from runner.cli.status_page import shares_of
+
     return [
         {
             **asdict(model_replies),
@@ -213,11 +218,6 @@ def replies_json(replies: Sequence[ReplyShares]) -> list[dict[str, Any]]:
         }
         for model_replies in replies
     ]
-
-
-def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
-    """Return the run's state in one word."""
-    return liveness(status.signs, clock.now_us(), is_alive=folder.is_alive())
 
 
 def status_json(present: LiveStatus) -> dict[str, Any]:

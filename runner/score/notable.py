@@ -103,8 +103,8 @@ def notable_answers(
         job: of the run.
         dataset: its data.
     """
-    found = read_titles(titles, {item.key for item in ranking.items})
-    texts = _TextReader(reader, found, job, dataset)
+    title_by_key = read_titles(titles, {item.key for item in ranking.items})
+    texts = _TextReader(reader, title_by_key, job, dataset)
     return NotableAnswers(
         items=tuple(texts.item(ranked) for ranked in ranking.items),
         counts=ranking.counts,

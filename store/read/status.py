@@ -568,8 +568,8 @@ def percentiles_ms(
     if not buckets:
         return [None] * len(shares)
     seen = list(accumulate(n for _, n in buckets))
-    found = (bisect_left(seen, share * seen[-1]) for share in shares)
-    return [float(BUCKET_RATIO ** (buckets[at][0] + 1)) for at in found]
+    places = (bisect_left(seen, share * seen[-1]) for share in shares)
+    return [float(BUCKET_RATIO ** (buckets[at][0] + 1)) for at in places]
 
 
 UNITS: Mapping[str, str] = {

@@ -107,6 +107,7 @@ def test_after_a_long_pause_a_run_is_not_called_stalled(tmp_path: Path) -> None:
 
 #: What version 3 of the projections did not have.
 _DOWNGRADE = (
+    "DROP VIEW v_costs",
     "DROP TABLE lane",
     "DROP TABLE failure",
     "ALTER TABLE error_class DROP COLUMN final",

@@ -184,7 +184,7 @@ def test_the_summary_it_shows_is_the_one_the_demo_prints(tmp_path: Path) -> None
 
 
 #: Rows of the table of keys, by the screen that has them.
-MOVES = "↑ ↓ ← → j k h l g G home end enter esc pgup pgdn ctrl+d ctrl+u"
+MOVES = "↑ ↓ ← → j k h g G home end enter esc pgup pgdn ctrl+d ctrl+u"
 
 
 def test_the_keys_that_move_are_named_and_the_example_is_a_keymap() -> None:

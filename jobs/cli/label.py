@@ -148,7 +148,7 @@ def label(
     for name, progress in {} if as_json else after.items():
         left = progress.total - progress.done
         print_note(
-            f"{progress.answered:,} labels of {name} recorded in {target.folder}; "
+            f"{progress.answered:,} labels recorded in {target.folder} by {name}; "
             f"{progress.done:,} of {progress.total:,} are done"
             + (f", {left:,} are left." if left else ".")
         )

@@ -112,7 +112,9 @@ COMMANDS = (
     "cancel", "retry", "commands", "limits", "budget", "export", "bundle", "merge",
     "verify", "cache", "cache list", "cache prune", "prompts", "models", "jobs",
     "doctor", "compare", "diff", "history", "report", "run-all", "serve", "watch",
-    "new", "show", "rm", "completion",
+    "new", "show", "rm", "completion", "sql", "label", "labels", "labels list",
+    "labels import", "labels export", "labels agreement", "labels adjudicate",
+    "estimate-quality", "screen", "methods", "check",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What `docs/file-formats.md` says of stored requests holds for a real log."""
+"""What `docs/log-format.md` says of stored requests holds for a real log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runner.messages import (
 from store.encoding import unpack
 from tests.processes import siftlog
 
-DOCS = Path(__file__).parents[3] / "docs" / "file-formats.md"
+DOCS = Path(__file__).parents[3] / "docs" / "log-format.md"
 
 
 def _documented(kind: str) -> list[str]:

@@ -72,7 +72,7 @@ def test_a_cancel_that_broke_off_is_finished_by_the_next_process(
     assert state.attempts.started == 16, "a call was made for a cancelled run"
     (applied,) = _events(run, "command_applied")
     assert applied.event == CommandApplied(
-        command="cancel", effect="14 open tasks were skipped"
+        command="cancel", effect="14 open tasks skipped"
     )
     assert len(_events(run, "run_cancelled")) == 1
     with pytest.raises(UsageError, match="was cancelled; bring its tasks back"):

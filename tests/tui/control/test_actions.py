@@ -146,9 +146,10 @@ def test_every_command_line_is_one_that_the_command_takes(tmp_path: Path) -> Non
     }
     for line in lines:
         _, verb, *words = shlex.split(line)
-        command = cli.get_command(cli.make_context("siftlog", [verb]), verb)
+        context = cli.make_context("siftlog", [verb])
+        command = cli.get_command(context, verb)
         assert command is not None, line
-        command.make_context(verb, words)
+        command.make_context(verb, words, parent=context)
     assert "siftlog limits r1 --model m --rpm 7" in lines
     assert "siftlog cancel r1 --now" in lines
     assert "siftlog commands r1 --withdraw abc" in lines

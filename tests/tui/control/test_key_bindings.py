@@ -263,9 +263,10 @@ def test_every_choice_of_every_dialog_shows_the_command_that_does_it(
     assert set(shown) == {action.name for action in ACTIONS}
     for line in set().union(*shown.values()):
         _, verb, *words = shlex.split(line.replace(" N", " 7").replace(" USD", " 7"))
-        command = cli.get_command(cli.make_context("siftlog", [verb]), verb)
+        context = cli.make_context("siftlog", [verb])
+        command = cli.get_command(context, verb)
         assert command is not None, line
-        command.make_context(verb, words)
+        command.make_context(verb, words, parent=context)
     assert "siftlog limits r1 --model m --rpm N" in shown["limits"]
     assert "siftlog budget r1 --add USD" in shown["limits"]
     assert "siftlog resume r1 --stage ask" in shown["pause"]

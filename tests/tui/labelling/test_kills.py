@@ -30,7 +30,7 @@ LABELS, KILLS = (10_000, 100) if PROVE else (250, 10)
 PAGE_LABELS, PAGE_KILLS = (10_000, 100) if PROVE else (40, 4)
 VALUES = {"i": "include", "e": "exclude", "u": "unclear"}
 SHOWN = re.compile(rb"LABEL as ann \xc2\xb7 item-(\d{5})")
-DONE = b"Nothing is left"
+DONE = b"All items are labelled"
 OPENED = b"\x1b[?1049h"
 BURST = 6
 """Keys on their way when the process is killed."""
@@ -155,7 +155,7 @@ def test_no_acknowledged_label_of_a_page_is_lost(tmp_path: Path) -> None:
                     # what the page has seen acknowledged
                     seen = max(at, await page.look("state.done"))
                     at = check(tmp_path, seen, keys, BURST)
-            assert "Nothing is left" in await page.look("document.body.innerText")
+            assert "All items are labelled" in await page.look("document.body.innerText")
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGINT)
 
     try:

@@ -237,7 +237,7 @@ def test_an_adjudicator_sees_the_labels_of_all_and_names_only_on_demand(
         for name in ("ann", "bob"):
             assert name not in seat.shown()
         await seat.press("e")
-        assert "Nothing is left" in seat.shown()
+        assert "All items are labelled" in seat.shown()
 
     seated(tmp_path, include)
     seated(tmp_path, exclude, author="bob")

@@ -155,7 +155,8 @@ def test_no_acknowledged_label_of_a_page_is_lost(tmp_path: Path) -> None:
                     # what the page has seen acknowledged
                     seen = max(at, await page.look("state.done"))
                     at = check(tmp_path, seen, keys, BURST)
-            assert "All items are labelled" in await page.look("document.body.innerText")
+            text = await page.look("document.body.innerText")
+            assert "All items are labelled" in text
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGINT)
 
     try:

@@ -237,8 +237,11 @@ class LabelScreen(Screen[None]):
                 self._say(name, "")
             self.query_one(TextView).show("")
             rule.say("")
-            ending = "" if self._session is None else self._session.ending
-            self._say("question", one_line(f"{ending} z undoes, q ends."))
+            session = self._session
+            ending = "" if session is None else session.ending
+            has_answers = session is not None and session.progress.answered > 0
+            keys = "z undoes, q ends." if has_answers else "q ends."
+            self._say("question", one_line(f"{ending} {keys}"))
             return
         item = question.item
         self._say("title", printable(item.title))
@@ -252,9 +255,9 @@ class LabelScreen(Screen[None]):
         self._say("note", f"note: {one_line(question.note)}" if question.note else "")
         name = f"{question.field.name}: " if question.field.name else ""
         self._say("question", one_line(f"{name}{question.field.question}"))
-        self.query_one("#label-answers", Static).update(_answers(question.field))
+        self._say("answers", _answers(question.field))
 
-    def _say(self, name: str, text: str) -> None:
+    def _say(self, name: str, text: str | Content) -> None:
         self.query_one(f"#label-{name}", Static).update(text)
         self.query_one(f"#label-{name}").set_class(not text, "-absent")
 

@@ -110,6 +110,12 @@ def test_a_key_answers_and_the_next_item_follows(tmp_path: Path) -> None:
         # an answer that is shown is durable
         assert values(read_labels(tmp_path)) == {"item-00001": "include"}
         await seat.press("e", "u")
+        assert "All items are labelled. z undoes" in seat.shown()
+        # the keys of the answers are back with the question
+        await seat.press("z")
+        assert "item-00003" in seat.shown()
+        assert "include" in seat.shown()
+        await seat.press("u")
         assert "All items are labelled" in seat.shown()
         await seat.press("i", "q")
         assert seat.app._exit

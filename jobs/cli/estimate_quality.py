@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobs.cli.label_folders import field_option, labels_option, target_of
+from jobs.cli.label_folders import field_option, labels_option, level_option, target_of
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_note, print_text
 
@@ -31,13 +31,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Say how many more labels give an interval of this width.",
 )
-@click.option(
-    "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="Level of the intervals.",
-)
+@level_option
 @labels_option
 @arguments.runs_dir
 @arguments.as_json

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from store.labels.writer import LabelWriter
     from store.runs import RunFolder
 
+level_option = click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Level of the intervals.",
+)
 labels_option = arguments.option(
     "--labels",
     "labels_dir",

@@ -15,6 +15,7 @@ from jobs.cli.label_folders import (
     author_option,
     field_option,
     labels_option,
+    level_option,
     target_of,
     writing,
 )
@@ -322,13 +323,7 @@ def export(
 @field_option
 @click.option("--models", is_flag=True, help="Count the models of a run as raters.")
 @click.option("--blind", is_flag=True, help="Use only labels that were given blind.")
-@click.option(
-    "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="Level of the intervals.",
-)
+@level_option
 @labels_option
 @arguments.runs_dir
 @arguments.as_json

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -313,3 +315,9 @@ ENTRIES: dict[str, list[Entry]] = {
     ],
 }
 """By golden log: a kind that comes later gets a log of its own, with all before it."""
+
+
+def all_entries() -> list[Entry]:
+    """What the log of a release holds; a later kind adds to the end of it."""
+    later = (entries[len(FIRST) :] for entries in ENTRIES.values())
+    return [*FIRST, *chain.from_iterable(later)]

@@ -1,10 +1,10 @@
 """Writes the golden logs that are missing: `python -m tests.replay.write_golden`.
 
-Run once for each version of the tables or of an event, and for a new kind, never again
-for an old one: what is committed is what old siftlogs have written. A log is kept as
-SQL text, so that a review can read it. Its last events are of a version 0 that no
-siftlog ever wrote: they show, in every later version too, that an old row is read
-through its upcaster.
+Run it for each release, for a new version of the tables or of an event, and for a new
+kind, never again for an old one: what is committed is what old siftlogs have written.
+A log is kept as SQL text, so that a review can read it. Its last events are of a
+version 0 that no siftlog ever wrote: they show, in every later version too, that an old
+row is read through its upcaster.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ import sqlite3
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 
 from store.events import AttemptFailed, AttemptStarted, Entry
 from store.log.sqlite import SqliteLog
 from store.log.writer import PreparedEntry
-from tests.replay.every_kind import ENTRIES
+from tests.replay.every_kind import ENTRIES, all_entries
 from tests.store.memory_log import FakeClock
 
 GOLDEN = Path(__file__).parent / "golden"
+RELEASE = f"release-{version('siftlog')}"
+"""The log of this release, which holds an event of every kind."""
 
 OLD_STARTED = AttemptStarted(task=5, attempt=1, request_sha256="b" * 64)
 #: As version 1 has it; version 0 had other names and seconds.
@@ -63,7 +66,7 @@ def _write_old(log: SqliteLog, clock: FakeClock) -> None:
 
 def main() -> None:
     """Write each of `golden/<name>.sql`, unless it is there."""
-    for name, entries in ENTRIES.items():
+    for name, entries in {**ENTRIES, RELEASE: all_entries()}.items():
         target = GOLDEN / f"{name}.sql"
         if not target.exists():
             _golden(target, entries)

@@ -8,6 +8,7 @@ the same as the commands.
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import re
 import shutil
@@ -22,13 +23,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from store.events import KINDS
+from store.labels.writer import LabelWriter
 from store.statements import script
 from tests.commands import command
 from tests.golden.runs import recorded
 from tests.json_schemas import EVENTS_FILE
 from tests.reference import DOCS
+from tests.replay.write_golden import GOLDEN
 from tests.store import log_reader
 from tests.store.log_reader import Log
+from tests.store.memory_log import FakeClock
 
 PAGE = DOCS / "log-format.md"
 READER = Path(log_reader.__file__)
@@ -38,9 +42,9 @@ MOST_OF_A_KIND = 60
 
 WHOLE = (
     *("done", "failed", "killed", "resumed", "steered", "cancelled", "batched"),
-    *("imported", "cached-2", "spent", "old-log-1", "old-log-1-batches"),
+    *("imported", "cached-2", "spent", "old-log-1", "old-log-1-batches", "wide"),
 )
-"""Golden runs whose logs are sound."""
+"""Golden runs whose logs are sound; the last is merged from the logs of two shards."""
 FINAL = ("completed", "failed", "skipped")
 
 
@@ -95,6 +99,53 @@ def test_a_reader_of_the_page_agrees_with_siftlog(runs: Path, run: str) -> None:
     spent = status["cost_usd"]
     if isinstance(spent, float):
         assert log.cost_usd == pytest.approx(spent, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.sql")))
+def test_a_reader_of_the_page_reads_the_log_of_every_release(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute(f"PRAGMA application_id = {log_reader.APPLICATION_ID}")
+        conn.executescript((GOLDEN / f"{name}.sql").read_text(encoding="utf-8"))
+    log = log_reader.read(path)
+    assert log.is_chained
+    states = Counter(task.state for task in log.tasks.values())
+    assert states == {"completed": 1, "skipped": 2, "queued": 1, "running": 1}
+    assert [t.reply for t in log.tasks.values() if t.state == "completed"] != [None]
+
+
+def test_a_reader_of_the_page_reads_the_logs_of_shards(runs: Path) -> None:
+    parts = [log_reader.read(path) for path in sorted(runs.glob("wide/log.*-2.db"))]
+    whole = log_reader.read(runs / "wide" / "log.db")
+    assert all(part.is_chained for part in parts)
+    assert sum(len(part.tasks) for part in parts) == len(whole.tasks)
+    assert sum(part.cost_usd for part in parts) == pytest.approx(whole.cost_usd)
+
+
+def test_a_reader_of_the_page_reads_a_label_log(tmp_path: Path) -> None:
+    async def label() -> None:
+        async with await LabelWriter.open(
+            tmp_path,
+            author="Ann Lee",
+            clock=FakeClock(),
+            owner="test",
+            siftlog_version="1",
+        ) as writer:
+            first = await writer.record("rec-1", "include")
+            await writer.withdraw(first)
+            await writer.record("rec-1", "exclude", field="stage")
+
+    asyncio.run(label())
+    (path,) = tmp_path.glob("*.db")
+    log = log_reader.read(path)
+    assert log.is_chained
+    assert log.unknown_kinds == {
+        "labels_started": 1,
+        "label_recorded": 2,
+        "label_withdrawn": 1,
+    }
 
 
 def test_a_reader_of_the_page_sees_a_changed_byte(runs: Path) -> None:
@@ -156,7 +207,9 @@ def query(runs: Path, run: str, sql: str) -> list[dict[str, object]]:
     return [json.loads(line)["row"] for line in done.out.splitlines()]
 
 
-@pytest.mark.parametrize("run", ["done", "failed", "killed", "steered", "old-log-1"])
+@pytest.mark.parametrize(
+    "run", ["done", "failed", "killed", "steered", "old-log-1", "wide"]
+)
 def test_views_say_what_the_commands_say(runs: Path, run: str) -> None:
     tasks = {row["task"]: row for row in of(runs, "tasks", run)}
     answers = query(runs, run, "SELECT * FROM v_answers")

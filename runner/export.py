@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from runner.errors import RunnerError
-from runner.plan import reply_of
+from runner.plan import reply_of, served_by
 from runner.score.repeat import rescorer
 from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
 from runner.sent_requests import SentRequests, reply_text
@@ -16,7 +16,7 @@ from runner.table_files import ExportTable, Kind, Record, RowBuffer, columns
 from store.events import ScoringRecorded
 from store.runs import RunFolder
 from store.scoring import families, task_families
-from store.served_by import SERVED_UNKNOWN, with_headers
+from store.served_by import SERVED_UNKNOWN
 from store.tables import last_started
 from store.task import TaskRow, TaskState
 
@@ -125,9 +125,7 @@ def _answers(
         if row.state is not TaskState.COMPLETED or stored is None:
             continue
         answered, reply = stored.answered, reply_of(stored)
-        # older logs did not record it: read it from body and headers
-        served = answered.served or with_headers(reply.served, answered.headers or {})
-        served = served or SERVED_UNKNOWN
+        served = served_by(stored) or SERVED_UNKNOWN
         yield (
             *_id(row),
             answered.finish_reason,

@@ -22,6 +22,7 @@ from runner.job_faults import JobFaults, read_reply
 from runner.messages import AnyReply
 from store.log.interface import StoredReply
 from store.outcomes import Outcome
+from store.served_by import ServedBy, with_headers
 from store.task import PlannedTask, TaskRow, TaskState, usd
 
 _SEED = 20260118
@@ -318,3 +319,11 @@ def parsed_answer(
 def reply_of(stored: StoredReply) -> AnyReply:
     """Decode the stored bytes of a reply."""
     return decode_reply(stored.answered.form, stored.body)
+
+
+def served_by(stored: StoredReply) -> ServedBy | None:
+    """Return what served a reply; older logs have it in the stored body only."""
+    answered = stored.answered
+    if answered.served is not None:
+        return answered.served
+    return with_headers(reply_of(stored).served, answered.headers or {})

@@ -133,9 +133,9 @@ def moment_at(conn: sqlite3.Connection, at_us: int, *, is_held: bool = False) ->
     """
     seq = bisect_right(range(1, last_seq(conn) + 1), at_us, key=partial(_time, conn))
     if not seq:
-        began = _iso_time(_time(conn, 1)) if last_seq(conn) else "never"
+        began = iso_time(_time(conn, 1)) if last_seq(conn) else "never"
         raise NoSuchMoment(
-            f"the run had not started at {_iso_time(at_us)}: its first "
+            f"the run had not started at {iso_time(at_us)}: its first "
             f"event is at {began}"
         )
     return _moment(conn, seq, at_us, is_held=is_held)
@@ -191,7 +191,8 @@ def worked_until_us(conn: sqlite3.Connection) -> int:
     return 0 if row is None else int(row[0])
 
 
-def _iso_time(at_us: int) -> str:
+def iso_time(at_us: int) -> str:
+    """Return a time in UTC, to the second."""
     return (_EPOCH + timedelta(microseconds=at_us)).isoformat(timespec="seconds")
 
 

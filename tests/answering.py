@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -18,10 +18,14 @@ class Endpoint:
 
 
 @contextmanager
-def answering(answer: Callable[[str], str | int]) -> Iterator[Endpoint]:
+def answering(
+    answer: Callable[[str], str | int],
+    served: Callable[[], Mapping[str, object]] = dict,
+) -> Iterator[Endpoint]:
     """Serve *answer*, which gets a prompt and gives a reply, or an error status.
 
-    It may wait for as long as it likes: each request has a thread of its own.
+    It may wait for as long as it likes: each request has a thread of its own. *served*
+    gives further fields of a body, such as the model that answered.
     """
     asked: list[str] = []
 
@@ -32,7 +36,7 @@ def answering(answer: Callable[[str], str | int]) -> Iterator[Endpoint]:
             asked.append(prompt)
             reply = answer(prompt)
             status = reply if isinstance(reply, int) else 200
-            data = json.dumps(_body(reply)).encode()
+            data = json.dumps({**_body(reply), **served()}).encode()
             try:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")

@@ -125,6 +125,7 @@ CASES = (
     Case("compare done resumed --metric 'avg_*' --items avg_paper_score", "comparison"),
     Case("compare killed --sequential avg_paper_score>=0.1", "interim-comparison"),
     Case("diff fresh 1 2", "difference"),
+    Case("drift resumed", "drift"),
     Case("report fresh --scoring 1", "report"),
     Case("methods fresh", "methods"),
     Case("methods fresh --scoring 1 --format latex --out text.tex", "methods"),

@@ -367,10 +367,71 @@ class MatrixJson(TypedDict):
     runs: list[MatrixRow]
 
 
+class DriftReplyJson(TypedDict):
+    """A reply."""
+
+    event: int
+    ts_us: int
+    task: int
+
+
+class ServedSpanJson(TypedDict):
+    """Replies of a model that reported one value."""
+
+    model: str  #: as requested
+    field: Literal["model", "fingerprint", "provider", "region", "tier"]
+    value: str
+    replies: int
+    first: DriftReplyJson
+    last: DriftReplyJson
+
+
+class ShareJson(TypedDict):
+    """A share of replies."""
+
+    n: int
+    share: float | None
+
+
+class SnapshotChangeJson(TypedDict):
+    """A change of what served a model."""
+
+    field: Literal["model", "fingerprint"]
+    before: str
+    after: str
+
+
+class DriftModelJson(TypedDict):
+    """Whether a model's verdicts changed."""
+
+    model: str
+    verdicts: int
+    is_detected: bool  #: whether the e-value ever reached 1 / alpha
+    e_value: float  #: the largest at any look
+    detected_at: int | None  #: verdicts when it first reached 1 / alpha
+    call: int | None  #: first call after the most likely change, from 0
+    at: DriftReplyJson | None  #: its reply
+    weight: float  #: share of the evidence for this call
+    before: ShareJson
+    after: ShareJson
+    snapshot: SnapshotChangeJson | None  #: reported at that call
+
+
+class DriftJson(TypedDict):
+    """What served a run's models, and whether their verdicts changed."""
+
+    run: str
+    tested: Literal["right", "parsed"]
+    alpha: float
+    served: list[ServedSpanJson]
+    models: list[DriftModelJson]
+
+
 FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.comparison/4": JsonForm(("compare",), (ComparisonJson, ComparisonOptions)),
     "siftlog.interim-comparison/1": JsonForm(("compare",), (InterimComparisonJson,)),
     "siftlog.difference/1": JsonForm(("diff",), (DifferenceJson,)),
+    "siftlog.drift/1": JsonForm(("drift",), (DriftJson,)),
     "siftlog.history/1": JsonForm(("history",), (HistoryJson,)),
     "siftlog.labelling/1": JsonForm(("label",), (LabellingJson,)),
     "siftlog.labels/1": JsonForm(("labels list",), (LabelsJson,)),

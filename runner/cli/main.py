@@ -138,7 +138,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Run": ("run-all", "screen", "estimate", "prepare", "prompts", "import"),
     "Look": ("tasks", "events", "explain", "history", "serve"),
     "Score": (
-        *("scores", "diff", "label", "labels", "estimate-quality"),
+        *("scores", "diff", "drift", "label", "labels", "estimate-quality"),
         *("methods", "check"),
     ),
     "Control": (

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from jobs.kit.comparison.models import Side
 from jobs.kit.comparison.sides import ModelReference, RunReference, paired_models
+from jobs.kit.drift import SNAPSHOT
 from runner.errors import UsageError
 from runner.registry import job_of
 from runner.score.repeat import rescorer
@@ -20,7 +21,8 @@ from runner.score.scoring import Scoring, effective_settings, score_run
 from store.clock import Clock
 from store.database import open_reader
 from store.events import RunStarted
-from store.read.status import run_started
+from store.read.status import run_started, status
+from store.read.usage import MOST_NAMES
 from store.runs import RunFolder, resolve
 
 
@@ -142,6 +144,7 @@ def reader_notes(runs: Sequence[RescoredRun]) -> Iterator[str]:
     for other in others:
         yield from _settings(first, other)
         yield from _inputs(first, other)
+        yield from _served(first, other)
 
 
 def _of_run(run: RescoredRun) -> Iterator[str]:
@@ -190,3 +193,29 @@ def _inputs(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
                 f"{input_file.setting} was not the same file for {a.name} and "
                 f"{b.name}; where the truth differs, so do the scores."
             )
+
+
+def _served(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
+    """Models of the same name behind which another model or build answered."""
+    names_a, names_b = (_names_served(run) for run in (a, b))
+    for key in sorted(names_a.keys() & names_b.keys()):
+        if names_a[key] != names_b[key]:
+            model, field = key
+            yield (
+                f"the served {field} of {model} differs: "
+                f"{_listed(names_a[key])} in {a.name}, {_listed(names_b[key])} in "
+                f"{b.name}."
+            )
+
+
+def _names_served(run: RescoredRun) -> Mapping[tuple[str, str], frozenset[str]]:
+    with run.folder.open_reader() as reader:
+        return {
+            (count.model, count.field): frozenset(count.answers)
+            for count in status(reader).served
+            if count.field in SNAPSHOT
+        }
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(sorted(names)[:MOST_NAMES])

@@ -39,6 +39,7 @@ from jobs.kit.differences.difference import (
     stored_content,
     verdict_changes,
 )
+from jobs.kit.drift import first_snapshot
 from jobs.kit.metrics import Term, shares_of_change
 from jobs.kit.metrics.columns import exact_ratio
 from runner.errors import DatasetError, RunnerError, UsageError
@@ -440,7 +441,8 @@ def _stops(
     begin, end = (ScoringBasis.of(run.job, recorded) for recorded in (before, after))
     if run.is_still_after(min(begin.seq, end.seq)):
         begin = replace(begin, seq=end.seq)  # only scorings and the like came between
-    way = cause_steps(begin, end, tuple(run.job.Settings.model_fields))
+    served = first_snapshot(run.reader, begin.seq, end.seq)
+    way = cause_steps(begin, end, tuple(run.job.Settings.model_fields), served)
     progress(f"scoring {before.number}")
     rescored = run.scored(begin)
     if rescored.digest == before.digest:

@@ -21,6 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from jobs.kit.drift import SnapshotChange
 from runner.score.render import headlines
 from runner.score.repeat import ScoringBasis
 from runner.score.scoring import Scoring
@@ -34,6 +35,7 @@ class CauseKind(enum.StrEnum):
     """What a cause is, in the order in which causes stand."""
 
     ITEMS = "items"  #: answers that came, went or were asked again
+    SERVED = "served model"  #: answers that came once another model or build served
     INPUT = "input"  #: a file or folder, such as the gold
     LABEL = "label"  #: a file of truth that was made from labels of people
     SETTING = "setting"
@@ -75,7 +77,10 @@ class CauseStep:
 
 
 def cause_steps(
-    before: ScoringBasis, after: ScoringBasis, order: Sequence[str]
+    before: ScoringBasis,
+    after: ScoringBasis,
+    order: Sequence[str],
+    served: SnapshotChange | None = None,
 ) -> tuple[CauseStep, ...]:
     """The way from one basis to another, one cause at a time.
 
@@ -83,10 +88,11 @@ def cause_steps(
         before: where it begins.
         after: where it ends.
         order: names of all settings, in the order in which they are changed.
+        served: the first reply of another model or build between them.
     """
     steps = []
     at = before
-    for cause, at in _changes(before, after, order):
+    for cause, at in _changes(before, after, order, served):
         steps.append(CauseStep(cause=cause, basis=at))
     if steps:
         # what is equal in content and lies elsewhere is no cause, and comes along
@@ -95,16 +101,31 @@ def cause_steps(
 
 
 def _changes(
-    before: ScoringBasis, after: ScoringBasis, order: Sequence[str]
+    before: ScoringBasis,
+    after: ScoringBasis,
+    order: Sequence[str],
+    served: SnapshotChange | None,
 ) -> Iterator[tuple[Cause, ScoringBasis]]:
     at = before
-    if before.seq != after.seq:
-        at = replace(at, seq=after.seq)
+    alike = after.seq if served is None else served.at.seq - 1
+    if before.seq != alike:
+        at = replace(at, seq=alike)
         yield (
             Cause(
                 kind=CauseKind.ITEMS,
                 before=f"event {before.seq}",
-                after=f"event {after.seq}",
+                after=f"event {alike}",
+            ),
+            at,
+        )
+    if served is not None:
+        at = replace(at, seq=after.seq)
+        yield (
+            Cause(
+                kind=CauseKind.SERVED,
+                name=served.at.model,
+                before=served.before,
+                after=served.after,
             ),
             at,
         )

@@ -17,6 +17,9 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-comp
 CREATE = $(PYTHON) -m venv $(VENV) && $(PIP) -c constraints.txt 'pip>=25'
 INSTALL = $(PIP)
 endif
+# bytecode once, for some machines keep none: each process would compile its imports again,
+# which takes as long as most tests
+COMPILE = $(BIN)/python -m compileall -q -j 0
 FOUND = test -n "$(UV)$(PYTHON)" || \
 	{ echo "siftlog needs Python 3.11 or newer; none was found."; exit 1; }
 
@@ -33,16 +36,16 @@ $(READY): pyproject.toml constraints.txt
 	@$(FOUND)
 	@$(CREATE)
 	$(INSTALL) -c constraints.txt -e '.[test]'
+	@$(COMPILE) -x '/tests?/' $(VENV)/lib >/dev/null || true  # some packages ship templates
 	@touch $(DEMO) $@
 
 demo: $(DEMO)
 	@$(BIN)/siftlog run paper-investigation --runs-dir runs
 
-# most tests wait for processes of their own, so three at a time suit two cores; compiled
-# first, for some machines keep no bytecode and each process would compile again
+# most tests wait for processes of their own, so four at a time suit two cores
 test: $(READY)
-	$(BIN)/python -m compileall -q store runner jobs tui
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(COMPILE) store runner jobs tui
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -6,7 +6,9 @@ Terms are separated by blanks and must all match; a leading minus negates a term
 with blanks go in double quotes. A term without a key is searched in the item's key and
 compared with the task's number, 12 or T-0000012. `state:done` selects the completed and
 the failed tasks, `state:unparsed` the completed ones whose reply could not be parsed.
-`outcome:wrong`, `outcome:right` and `outcome:ungrounded` are by the newest scoring.
+`err:` and `reason:` match any attempt, also of a task that a later one completed;
+`err:*` is any error. `outcome:wrong`, `outcome:right` and `outcome:ungrounded` are by
+the newest scoring; any other outcome is a reason.
 User input becomes parameters and never SQL: the conditions themselves are the fragments
 `where_*` of `queries.sql`.
 
@@ -30,7 +32,7 @@ from typing import TypeAlias
 from store.database import SQL
 from store.errors import QueryError
 from store.events import KINDS
-from store.nearest import did_you_mean
+from store.nearest import did_you_mean, nearest
 from store.task import PICO_PER_USD, TaskState
 from store.verdicts import OUTCOMES
 
@@ -66,9 +68,30 @@ class Query:
         """The values of the condition's placeholders, in order."""
         return tuple(value for term in self.terms for value in term.parameters)
 
+    @property
+    def failure(self) -> str | None:
+        """The error or reason that it asks for; empty: any; None: it asks for none."""
+        return next(
+            (
+                str(term.parameters[0]) if term.parameters else ""
+                for term in self.terms
+                if term.fragment in _FAILURES and not term.is_negated
+            ),
+            None,
+        )
+
+
+_COURSES = frozenset({"err", "err_any", "reason", "reason_any", "rejected"})
+"""Fragments about any attempt: of the end of a task, and of an event before it."""
+_FAILURES = _COURSES | {"parse", "parse_any"}
+
 
 def _term_sql(term: Term) -> str:
-    sql = SQL[f"where_{term.fragment}"]
+    if term.fragment in _COURSES:
+        ended, event = (SQL[f"where_{of}_{term.fragment}"] for of in ("ended", "event"))
+        sql = SQL["where_course"].format(ended, event)
+    else:
+        sql = SQL[f"where_{term.fragment}"]
     # a comparison with NULL is NULL, which does not match, so its negation does
     return SQL["where_not"].format(sql) if term.is_negated else f"({sql})"
 
@@ -143,7 +166,7 @@ def _term(
         raise QueryError("a value is missing here", match.end())
     if key is None:
         return _negate(text(value), match)
-    read = keys.get(key.lower())
+    read = keys.get(_ALIASES.get(key.lower(), key.lower()))
     if read is None:
         raise QueryError(
             f"there is no key {key!r}: "
@@ -157,14 +180,32 @@ def _term(
     return _negate(read(operator, value, match.end("op")), match)
 
 
+_ALIASES = {"error": "err", "try": "attempts"}
+"""Other names of keys: that of a panel, and that of a column."""
+
+
 def final_tasks_query(expression: str) -> Query:
     """The final tasks that a filter names; the failed ones if it is empty.
+
+    An error or reason is that of the task's end: a retry asks nothing again that a
+    later attempt has answered.
 
     Raises:
         QueryError: the filter cannot be read.
     """
     query = parse_query(expression or "state:failed")
-    return Query((*parse_query("state:final").terms, *query.terms))
+    return Query((*parse_query("state:final").terms, *map(_of_end, query.terms)))
+
+
+def _of_end(term: Term) -> Term:
+    """Return a term about any attempt as one about the end of a task."""
+    if term.fragment not in _COURSES:
+        return term
+    return Term(
+        fragment=f"ended_{term.fragment}",
+        parameters=term.parameters[:1],
+        is_negated=term.is_negated,
+    )
 
 
 def _negate(term: Term, match: re.Match[str]) -> Term:
@@ -219,11 +260,12 @@ def _item(operator: str, value: str, at: int) -> Term:
     return Term(fragment="item", parameters=(like_pattern(value),))
 
 
-def _name(key: str, operator: str, value: str, at: int, *, times: int = 1) -> Term:
+def _name(key: str, operator: str, value: str, at: int) -> Term:
     """Return the term of a key with names as values; `*` matches any."""
     only_colon(key, operator, at)
     if value == "*":
         return Term(fragment=f"{key}_any")
+    times = 2 if key in _COURSES else 1
     return Term(fragment=key, parameters=(value,) * times)
 
 
@@ -263,12 +305,14 @@ def _outcome(operator: str, value: str, at: int) -> Term:
     if word in _OTHER_OUTCOMES:
         return _state(operator, word, at)
     known = [*OUTCOMES, *_OTHER_OUTCOMES]
-    hint = did_you_mean(value, known, f"use {', '.join(known)}")
-    raise QueryError(f"there is no outcome {value!r}: {hint}", at)
+    if nearest(value, known):
+        hint = did_you_mean(value, known, "")
+        raise QueryError(f"there is no outcome {value!r}: {hint}", at)
+    return _name("reason", operator, value, at)  # as the column shows them
 
 
 _OTHER_OUTCOMES = ("unparsed", "failed")
-"""Outcomes that no scoring has to tell."""
+"""Outcomes that need no scoring."""
 _ATTEMPTS = {":": "attempts", ">": "attempts_above", "<": "attempts_below"}
 
 
@@ -285,7 +329,7 @@ KEYS: Mapping[str, TermReader] = {
     "item": _item,
     "err": partial(_name, "err"),
     "parse": partial(_name, "parse"),
-    "reason": partial(_name, "reason", times=2),
+    "reason": partial(_name, "reason"),
     "outcome": _outcome,
     "latency": _latency,
     "cost": _cost,
@@ -293,6 +337,10 @@ KEYS: Mapping[str, TermReader] = {
     "task": _task,
 }
 """Every key of the language, with the parser of its values."""
+
+
+REJECTED = Query((Term(fragment="rejected"),))
+"""Tasks with a reply that could not be used, even if a later one could."""
 
 
 @dataclass(frozen=True, slots=True)

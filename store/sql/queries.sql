@@ -360,18 +360,30 @@ OR ? IN (key, grp) OR substr(key, 1, ?) IN (SELECT value FROM json_each(?))
 TRUE
 -- name: where_item
 key LIKE ? ESCAPE '\'
--- name: where_err
+-- name: where_course
+-- Tasks that ended so, or have an event of that kind in their course. Most have been
+-- completed at their first attempt: their events are not read.
+({}) OR (attempts > 1 OR state <> 3) AND EXISTS (
+  WITH RECURSIVE own(seq) AS (
+    SELECT event_seq WHERE event_seq IS NOT NULL
+    UNION ALL
+    SELECT e.prev FROM own JOIN event AS e ON e.seq = own.seq WHERE e.prev IS NOT NULL
+  )
+  SELECT 1 FROM own JOIN event AS e ON e.seq = own.seq WHERE {})
+-- name: where_ended_err
 error = ?
--- name: where_err_any
+-- name: where_ended_err_any
 error IS NOT NULL
 -- name: where_parse
 state = 3 AND reason = ?
 -- name: where_parse_any
 state = 3 AND reason IS NOT NULL
--- name: where_reason
-error = ? OR reason = ?
--- name: where_reason_any
+-- name: where_ended_reason
+? IN (error, reason)
+-- name: where_ended_reason_any
 error IS NOT NULL OR reason IS NOT NULL
+-- name: where_ended_rejected
+state = 3 AND reason IS NOT NULL
 -- name: where_latency_above
 latency_ms > ?
 -- name: where_latency_below
@@ -423,6 +435,19 @@ AND ? IN (json_extract(CAST(e.facts AS TEXT), '$.error'),
   json_extract(CAST(e.facts AS TEXT), '$.reask'),
   json_extract(CAST(e.facts AS TEXT), '$.unparsed'),
   json_extract(CAST(e.facts AS TEXT), '$.reason'))
+-- name: where_event_reason_any
+e.kind IN (SELECT id FROM kind WHERE name IN ('attempt_failed', 'attempt_answered',
+  'task_failed', 'task_completed', 'task_skipped'))
+AND coalesce(json_extract(CAST(e.facts AS TEXT), '$.error'),
+  json_extract(CAST(e.facts AS TEXT), '$.reask'),
+  json_extract(CAST(e.facts AS TEXT), '$.unparsed'),
+  json_extract(CAST(e.facts AS TEXT), '$.reason')) IS NOT NULL
+-- name: where_event_rejected
+-- A reply came, and could not be used.
+e.kind = (SELECT id FROM kind WHERE name = 'attempt_answered')
+  AND json_extract(CAST(e.facts AS TEXT), '$.reask') IS NOT NULL
+OR e.kind = (SELECT id FROM kind WHERE name = 'attempt_failed')
+  AND json_extract(CAST(e.facts AS TEXT), '$.status') BETWEEN 200 AND 299
 -- name: where_event_text
 -- The names of the facts are no text of theirs: the values decide, and are looked into
 -- only where the whole would do.

@@ -5,20 +5,28 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store import tables
+from store.database import open_reader
 from store.errors import QueryError
-from store.events import Event, TaskFailed, TaskSkipped, TasksPlanned
-from store.fold import Fold
-from store.fold_state import RunState
-from store.query import Query, parse_query
+from store.events import Event, TaskFailed, TaskSkipped
+from store.query import REJECTED, Query, final_tasks_query, parse_query
 from store.read.tasks import tasks
-from store.statements import script
-from tests.store.samples import answered, completed, failed, started, task
+from tests.store.logs import written
+from tests.store.samples import (
+    RUN_STARTED,
+    answered,
+    completed,
+    failed,
+    plan,
+    plan_first,
+    started,
+    task,
+)
 
 PLAN = [
     task(1, key="PMC1/first"),
@@ -48,20 +56,12 @@ COURSE: list[Event] = [
 ]
 
 
-@pytest.fixture
-def conn() -> Iterator[sqlite3.Connection]:
-    """A table of tasks in every state."""
-    fold = Fold(run=RunState(), tasks={})
-    event = TasksPlanned(first=1, count=len(PLAN), consumed=len(PLAN))
-    fold.apply(1, 1000, event, PLAN)
-    for seq, each in enumerate(COURSE, 2):
-        fold.apply(seq, 1000 * seq, each)
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
-        for name in ("schema", "projections", "indexes"):
-            for statement in script(name):
-                conn.execute(statement)
-        tables.write_fold(conn, fold, 99)
-        yield conn
+@pytest.fixture(scope="module")
+def conn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    """A log of tasks in every state."""
+    path = tmp_path_factory.mktemp("query") / "log.db"
+    with open_reader(written(path, [RUN_STARTED, plan(PLAN)], COURSE)) as reader:
+        yield reader
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,9 @@ def conn() -> Iterator[sqlite3.Connection]:
         ("item:pmc1 -stage:judge", [1]),
         ("item:%", [3]),
         ("item:_", [3]),
-        ("err:RateLimited", [4]),
+        ("err:RateLimited", [3, 4]),
+        ("error:RateLimited", [3, 4]),
+        ("-err:RateLimited", [1, 2, 5, 6, 7]),
         ("err:Timeout", [3]),
         ("err:*", [3, 4]),
         ("-err:*", [1, 2, 5, 6, 7]),
@@ -100,6 +102,9 @@ def conn() -> Iterator[sqlite3.Connection]:
         ("reason:truncated", [2]),
         ("reason:cancelled", [7]),
         ("reason:Timeout", [3]),
+        ("outcome:Timeout", [3]),
+        ("outcome:truncated", [2]),
+        ("try>1", [3]),
         ('reason:"no text"', [6]),
         ("reason:*", [2, 3, 4, 6, 7]),
         ("latency>5s", [1]),
@@ -130,6 +135,73 @@ def test_what_a_filter_lets_through(
 ) -> None:
     query = parse_query(expression)
     assert [row.task for row in tasks(conn, query)] == numbers
+
+
+RECOVERED: list[Event] = [
+    started(1),
+    failed(1, error="MalformedReply", status=200),
+    started(1, 2),
+    answered(1, 2),
+    completed(1, 2),
+    started(2),
+    answered(2, reask="no_list"),
+    started(2, 2),
+    answered(2, 2),
+    completed(2, 2),
+    started(3),
+    failed(3, error="RateLimited", status=429),
+    started(3, 2),
+    answered(3, 2),
+    completed(3, 2),
+    started(4),
+    answered(4),
+    completed(4),
+    started(5),
+    answered(5, reask="no_list"),
+    started(6),
+    failed(6, error="MalformedReply", status=200, retry_in_s=None),
+    TaskFailed(task=6, attempt=1, error="MalformedReply"),
+]
+
+
+def test_an_error_is_that_of_any_attempt_and_a_retry_asks_for_the_last(
+    path: Path,
+) -> None:
+    entries = [RUN_STARTED, plan_first(6)]
+    with open_reader(written(path, entries, RECOVERED)) as reader:
+        for expression, any_attempt, last in (
+            ("err:MalformedReply", [1, 6], [6]),
+            ("err:*", [1, 3, 6], [6]),
+            ("-err:*", [2, 4, 5], [1, 2, 3, 4]),
+            ("reason:no_list", [2, 5], []),
+            ("outcome:no_list", [2, 5], []),
+            ("reason:*", [1, 2, 3, 5, 6], [6]),
+        ):
+            listed = tasks(reader, parse_query(expression))
+            assert [row.task for row in listed] == any_attempt, expression
+            retried = tasks(reader, final_tasks_query(expression))
+            assert [row.task for row in retried] == last, expression
+        # a reply came, and could not be used: not so after a 429
+        rejected = tasks(reader, REJECTED)
+        assert [row.task for row in rejected] == [1, 2, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("expression", "failure"),
+    [
+        ("", None),
+        ("state:failed", None),
+        ("-err:Timeout", None),
+        ("stage:judge error:Timeout", "Timeout"),
+        ("err:*", ""),
+        ("outcome:no_list", "no_list"),
+        ("parse:truncated", "truncated"),
+    ],
+)
+def test_a_filter_knows_which_failure_it_asks_for(
+    expression: str, failure: str | None
+) -> None:
+    assert parse_query(expression).failure == failure
 
 
 def test_pages_go_on_after_a_number(conn: sqlite3.Connection) -> None:

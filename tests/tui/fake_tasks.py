@@ -28,8 +28,9 @@ from tui.render.glyphs import UNICODE, Glyphs
 from tui.run_screens import MonitorSources, WatchedRun
 from tui.sources.filters import FilterMemory
 from tui.sources.run_snapshot import ReadProblem
-from tui.sources.task_texts import AttemptText, TextKind
+from tui.sources.task_texts import NO_TEXT, AttemptText, TextKind
 from tui.sources.tasks import (
+    AttemptLine,
     Names,
     TaskDetail,
     TaskEventLine,
@@ -89,8 +90,10 @@ class FakeTasks:
         self.changes: dict[int, dict[str, object]] = {}
         self.texts: dict[int, str] = {}
         self.wrong_numbers: frozenset[int] = frozenset()
+        self.rejected: frozenset[int] = frozenset()  #: with a reply rejected, once
         self.titles: dict[int, str] = {}
         self.item_text: str | None = None
+        self.attempts: tuple[AttemptLine, ...] = ()  #: of every task; empty: two
         self.trouble: StoreError | None = None
         self.asked: list[tuple[int, ...]] = []
         self.read: list[int] = []
@@ -103,13 +106,17 @@ class FakeTasks:
         return "1120-a"
 
     def _fits(self, query: Query, number: int) -> bool:
-        """Of the language this knows `state:`, `parse:*` and texts alone."""
+        """Of the language this knows `state:`, `err:`, rejected replies and texts."""
         found = self.line(number).row
         for term in query.terms:
             if term.fragment == "state":
                 holds = found.state == term.parameters[0]
-            elif term.fragment == "parse_any":
-                holds = found.state is TaskState.COMPLETED and found.reason is not None
+            elif term.fragment == "rejected":
+                holds = number in self.rejected or (
+                    found.state is TaskState.COMPLETED and found.reason is not None
+                )
+            elif term.fragment == "err":
+                holds = number in self.rejected or found.error == term.parameters[0]
             else:
                 holds = str(term.parameters[0]).strip("%") in found.key
             if holds == term.is_negated:
@@ -223,7 +230,7 @@ class FakeTasks:
         lines = attempt_lines(TaskState.COMPLETED, NOW_US - 3_000_000, (first, second))
         return TaskDetail(
             line=self.line(task),
-            attempts=tuple(lines),
+            attempts=self.attempts or tuple(lines),
             happenings=(
                 TaskEventLine(
                     seq=11, at_us=NOW_US, kind="attempt_started", facts="a 1"
@@ -239,7 +246,8 @@ class FakeTasks:
     async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> AttemptText:
         is_prompt = kind is TextKind.PROMPT
         seq = attempt.started_seq if is_prompt else attempt.ended_seq
-        assert seq is not None
+        if seq is None:
+            return NO_TEXT
         self.read.append(seq)
         if self.trouble is not None:
             raise self.trouble

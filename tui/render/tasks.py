@@ -13,6 +13,7 @@ from store.verdicts import Score, StoredVerdict
 from tui.render.format import UNKNOWN, count, duration, latency, money
 from tui.render.glyphs import STATE_WORDS, Glyphs
 from tui.render.layout import TableColumn
+from tui.sources.task_texts import failure_of
 from tui.sources.tasks import AttemptLine, TaskDetail, TaskLine, TaskScoring
 
 _TONES = {
@@ -286,18 +287,30 @@ def _finish(line: AttemptLine) -> str:
             return UNKNOWN
 
 
+def no_reply(line: AttemptLine) -> str:
+    """Say why an attempt has no reply; empty: a reply came."""
+    match line.row.outcome:
+        case None if line.is_lost:
+            return (
+                "No reply: the process ended while it waited for one. Whether the "
+                "endpoint answered is unknown."
+            )
+        case None:
+            return f"No reply yet: the request was sent at {_started(line)} UTC."
+        case AttemptFailed(status=int() as status, message=message):
+            return f"The answer with status {status} had no text: {message}"
+        case AttemptFailed(error=error, message=message):
+            return f"No reply came: {error}: {message}"
+        case AttemptAnswered():
+            return ""
+
+
 def _outcome(line: AttemptLine) -> str:
     match line.row.outcome:
         case None:
             return "unknown" if line.is_lost else "none yet"
-        case AttemptAnswered(reask=str() as reason):
-            return reason
-        case AttemptAnswered() if line.row.unparsed is not None:
-            return line.row.unparsed
-        case AttemptAnswered(cached=True):
-            return "cached"
-        case AttemptAnswered():
-            return "answered"
+        case AttemptAnswered(cached=is_cached):
+            return failure_of(line.row) or ("cached" if is_cached else "answered")
         case AttemptFailed(error=error):
             return error
 

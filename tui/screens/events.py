@@ -53,7 +53,7 @@ class EventScreen(Screen[None]):
         line: EventLine,
         pane: EventPane,
         glyphs: Glyphs,
-        open_task: Callable[[int], None],
+        open_task: Callable[[EventLine], None],
     ) -> None:
         super().__init__()
         self._line = line
@@ -79,9 +79,7 @@ class EventScreen(Screen[None]):
 
     def action_task(self) -> None:
         """Open the event's task."""
-        number = task_number_of(self._line)
-        if number is not None:
-            self._open_task(number)
+        self._open_task(self._line)
 
     async def action_write(self) -> None:
         """Write it to a file in the current folder."""
@@ -282,10 +280,19 @@ class EventsScreen(FilteredScreen):
         watched = self._watched
         return EventPane(self._source.body, watched.glyphs)
 
-    def _open_task(self, number: int) -> None:
+    def _open_task(self, line: EventLine) -> None:
+        """Open an event's task; of a failed attempt, with its reply."""
+        number = task_number_of(line)
+        if number is None:
+            self.notify("this event is about no task alone", timeout=3, markup=False)
+            return
         if self._tasks is None:
             self._tasks = self._watched.sources.tasks(self._watched.folder)
-        self.app.push_screen(TaskScreen(self._tasks, self._watched.glyphs, number))
+        event = line.recorded.event
+        failure = getattr(event, "error", None) or getattr(event, "reask", None)
+        self.app.push_screen(
+            TaskScreen(self._tasks, self._watched.glyphs, number, failure=failure)
+        )
 
     @on(FilterField.Read)
     def _filtered(self, message: FilterField.Read) -> None:
@@ -341,12 +348,8 @@ class EventsScreen(FilteredScreen):
 
     def action_task(self) -> None:
         """Open the event's task."""
-        line = self._table.row
-        number = None if line is None else task_number_of(line)
-        if number is None:
-            self.notify("this event is about no task alone", timeout=3, markup=False)
-        else:
-            self._open_task(number)
+        if self._table.row is not None:
+            self._open_task(self._table.row)
 
     def action_copy(self) -> None:
         """Copy the line."""
@@ -367,7 +370,7 @@ class EventsScreen(FilteredScreen):
             self.workers.cancel_group(self, "read")
             self._reader.stop()
             self._show()
-        elif self.focused is not self._table:
+        elif self._field.restore() or self.focused is not self._table:
             self.set_focus(self._table)
         elif self.has_class("-detail"):
             self.remove_class("-detail")

@@ -39,12 +39,18 @@ class TaskScreen(Screen[None]):
     ]
 
     def __init__(
-        self, source: TaskSource, glyphs: Glyphs, task: int, tab: Tab | None = None
+        self,
+        source: TaskSource,
+        glyphs: Glyphs,
+        task: int,
+        tab: Tab | None = None,
+        failure: str | None = None,
     ) -> None:
+        """Create the screen; *tab* and *failure* as in `TaskPane.open`."""
         super().__init__()
         self._glyphs = glyphs
-        self._pane = TaskPane(source, glyphs, tab or Tab.PROMPT)
-        self._number = task
+        self._pane = TaskPane(source, glyphs)
+        self._number, self._tab, self._failure = task, tab, failure
 
     def compose(self) -> ComposeResult:
         """Yield the task and its keys."""
@@ -55,7 +61,7 @@ class TaskScreen(Screen[None]):
     def on_mount(self) -> None:
         """Read the task."""
         self.query_one(PagedTable).focus()
-        self.poll()
+        self._pane.open(self._number, self._tab, self._failure)
 
     def poll(self) -> None:
         """Read it again after changes; called by the application's timer."""
@@ -155,7 +161,7 @@ class TasksScreen(FilteredScreen):
             "problem(1)",
             "Problem",
             key_display="p/u",
-            tooltip="Next task that failed, is unparsed or wrong",
+            tooltip="Next task that failed, is wrong or had a reply rejected",
             id="tasks.problem",
         ),
         Binding(
@@ -163,7 +169,7 @@ class TasksScreen(FilteredScreen):
             "problem(-1)",
             "Problem before",
             show=False,
-            tooltip="Previous task that failed, is unparsed or wrong",
+            tooltip="Previous task that failed, is wrong or had a reply rejected",
             id="tasks.problem_before",
         ),
         Binding("o", "item_text", "Item's text", id="tasks.text"),
@@ -193,6 +199,7 @@ class TasksScreen(FilteredScreen):
         self._lister = TaskLister(self._source, self._table, self._say)
         self._ages_drawn_s = self._clock.monotonic()
         self._is_frozen = False
+        self._problem: int | None = None  #: the task that `p` went to
 
     def compose(self) -> ComposeResult:
         """Yield the heading, the filter, the table with details, the footer."""
@@ -313,13 +320,18 @@ class TasksScreen(FilteredScreen):
 
         Args:
             number: the task.
-            tab: the text to show; None: the last one, or the prompt.
+            tab: the text to show; None: the reply if it has a problem, or the prompt.
         """
+        failure = self._lister.list.query.failure
+        if failure is None and number == self._problem:
+            failure = ""
         if self.is_mounted and self.size.width >= PANE_COLUMNS:
             self.add_class("-detail")
-            self._pane.show(number, tab)
+            self._pane.open(number, tab, failure)
         else:
-            self.app.push_screen(TaskScreen(self._source, self._glyphs, number, tab))
+            self.app.push_screen(
+                TaskScreen(self._source, self._glyphs, number, tab, failure)
+            )
 
     @on(PagedTable.HeadClicked, "#tasks")
     def _sorted(self, message: PagedTable.HeadClicked) -> None:
@@ -395,13 +407,18 @@ class TasksScreen(FilteredScreen):
             )
 
     def action_problem(self, step: int) -> None:
-        """Go to the next task that failed, is unparsed or wrong."""
+        """Go to the next task that failed, is wrong or had a reply rejected."""
         self._work(partial(self._to_problem, step), "match")
 
     async def _to_problem(self, step: int) -> None:
-        if not await self._lister.problem(step):
+        if await self._lister.problem(step):
+            self._problem = self._table.chosen
+        else:
             direction = "after" if step > 0 else "before"
-            self._notify(f"No task {direction} this one failed, is unparsed or wrong.")
+            self._notify(
+                f"No task {direction} this one failed, is wrong or had a reply "
+                "rejected. The filter err:* lists failed calls too."
+            )
 
     def action_item_text(self) -> None:
         """Show the text of the chosen task's item, with its quotes marked."""
@@ -440,7 +457,7 @@ class TasksScreen(FilteredScreen):
 
     def action_back(self) -> None:
         """Leave the filter, then the details, then the screen."""
-        if self.focused is self._field:
+        if self._field.restore() or self.focused is self._field:
             self.set_focus(self._table)
         elif self._pane.is_inside(self.focused) and self._pane.step_back():
             pass

@@ -68,6 +68,17 @@ def read_text(
     return (_reply if kind is TextKind.REPLY else _parsed)(body, attempt, sign)
 
 
+def failure_of(attempt: AttemptRow) -> str | None:
+    """Return the error of an attempt, or why its reply was rejected; None: neither."""
+    match attempt.outcome:
+        case AttemptAnswered(reask=str() as reason):
+            return reason
+        case AttemptFailed(error=error):
+            return error
+        case _:
+            return attempt.unparsed
+
+
 def complaint(attempt: AttemptRow) -> str:
     """Return what was wrong with a reply, from its events; empty: nothing."""
     match attempt.outcome:

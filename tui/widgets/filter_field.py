@@ -42,7 +42,7 @@ def task_words(names: Names) -> Sequence[str]:
         "err": names.errors,
         "parse": names.parse_failures,
         "reason": (*names.errors, *names.parse_failures),
-        "outcome": OUTCOMES,
+        "outcome": (*OUTCOMES, *names.errors, *names.parse_failures),
     }
     keys = (f"{key}{_OPERATORS.get(key, ':')}" for key in KEYS)
     figures = (f"{key}{_OPERATORS[key]}{value}" for key, value in _FIGURES.items())
@@ -177,6 +177,7 @@ class FilterField(Input):
         self._debounce: Timer | None = None
         self._read = ""  #: the last posted filter
         self._is_wrong = False
+        self._before = ""  #: the filter that typing replaces
         self._at = -1  #: index of the shown history entry; -1: none
         self._typed = ""  #: the text before an entry was shown
 
@@ -222,6 +223,19 @@ class FilterField(Input):
         self.read()
         self.remember()
 
+    def on_focus(self) -> None:
+        """Remember the filter, which a wrong one would lose."""
+        if not self._is_wrong:
+            self._before = self._read
+
+    def restore(self) -> bool:
+        """Replace a wrong filter by the one before it; return whether it was wrong."""
+        is_wrong = self._is_wrong
+        if is_wrong:
+            self.value = self._before
+            self.read()
+        return is_wrong
+
     def on_blur(self) -> None:
         """Post and remember the filter, although it was not submitted."""
         self.read()
@@ -243,7 +257,7 @@ class FilterField(Input):
         except QueryError as error:
             self._is_wrong = True
             end = "" if str(error).endswith("?") else "."
-            sentence = f"{error}{end}"
+            sentence = f"{error}{end} esc undoes it."
             self.post_message(self.Wrong(sentence, self._column(error.position)))
             return
         if self._is_wrong:

@@ -8,14 +8,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from store.query import Query, parse_query
+from store.query import REJECTED, Query, parse_query
 from store.read.tasks import NEW, TaskListStep, TaskOrder
 from tui.render.format import count
 from tui.sources.tasks import Names, TaskLine, TaskSource
 from tui.widgets.scrolling import PAGE
 from tui.widgets.table import PagedTable
 
-PROBLEMS = (parse_query("state:failed"), parse_query("parse:*"))
+PROBLEMS = (parse_query("state:failed"), REJECTED)
 """Filters of tasks with a problem, besides wrong answers."""
 
 
@@ -214,7 +214,7 @@ class TaskLister:
         return await self._go_to_next(numbers, step=step)
 
     async def problem(self, step: int) -> bool:
-        """Go to the next task that failed, is unparsed or wrong, as `match` does."""
+        """Go to the next task that failed, is wrong or had a reply rejected."""
         lists = [(await self._all(TaskList(query=query)))[0] for query in PROBLEMS]
         lists.append(await self._source.wrong())
         return await self._go_to_next(*lists, step=step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from functools import partial
@@ -26,12 +26,13 @@ from tui.render.glyphs import Glyphs
 from tui.render.tasks import (
     ailment,
     attempt_columns,
+    no_reply,
     score_text,
     state_words,
     time_of_day,
 )
 from tui.sources.item_text import CLOSE, OPEN
-from tui.sources.task_texts import NO_TEXT, AttemptText, TextKind
+from tui.sources.task_texts import NO_TEXT, AttemptText, TextKind, failure_of
 from tui.sources.tasks import AttemptLine, TaskDetail, TaskSource
 from tui.terminal.export import copied, copy_text, page, save_text
 from tui.widgets.panel import TextLine
@@ -75,14 +76,32 @@ _KINDS = {
 }
 _ABSENT = {
     Tab.PROMPT: "No request of ours is kept for this attempt.",
-    Tab.REPLY: "Nothing has been received for this attempt.",
+    Tab.REPLY: "The reply is empty: tab shows the other texts.",
     Tab.PARSED: "The reply is not JSON: tab shows the other texts.",
     Tab.TEXT: "No request of ours is kept, so there is no text: tab shows the reply.",
 }
 
 
+def chosen_attempt(attempts: Sequence[AttemptLine], failure: str | None) -> int:
+    """Return the position of the attempt that is shown first.
+
+    Args:
+        attempts: at least one, ascending.
+        failure: its error or reason; empty: any; None: the last attempt, whatever its
+            outcome.
+    """
+    fits = [
+        at
+        for at, line in enumerate(attempts)
+        if failure is not None
+        and failure_of(line.row) is not None
+        and failure in {"", failure_of(line.row)}
+    ]
+    return fits[-1] if fits else len(attempts) - 1
+
+
 class TaskPane(Vertical):
-    """One task; `show` sets it."""
+    """One task; `open` and `show` set it."""
 
     DEFAULT_CSS = """
     TaskPane { background: $background; }
@@ -108,15 +127,15 @@ class TaskPane(Vertical):
         Binding("y", "copy", "Copy text", id="task.copy"),
     ]
 
-    def __init__(
-        self, source: TaskSource, glyphs: Glyphs, tab: Tab = Tab.PROMPT
-    ) -> None:
+    def __init__(self, source: TaskSource, glyphs: Glyphs) -> None:
         super().__init__()
         self._source = source
         self._glyphs = glyphs
         self._detail: TaskDetail | None = None
         self._seen: int | None = None
-        self._tab = tab
+        self._tab = Tab.PROMPT
+        self._failure: str | None = None
+        self._is_opening = False  #: the first text has not been chosen yet
         self._is_diff = False
         self._text = NO_TEXT
         self._has_failed = False  #: the last read of the text failed
@@ -143,12 +162,24 @@ class TaskPane(Vertical):
     def _attempts(self) -> PagedTable[AttemptLine]:
         return self.query_one("#attempts", PagedTable)
 
-    def show(self, task: int | None, tab: Tab | None = None) -> None:
-        """Show the current state of a task, and another of its texts if given."""
+    def open(
+        self, task: int, tab: Tab | None = None, failure: str | None = None
+    ) -> None:
+        """Show a task from its most telling attempt and text.
+
+        Args:
+            task: its number.
+            tab: the text; None: the reply if it has a problem, else the prompt.
+            failure: error or reason of the attempt to choose; empty: any; None: choose
+                the last attempt.
+        """
+        self._failure, self._is_opening = failure, tab is None
         if tab is not None and tab is not self._tab:
-            self._tab = tab
-            self._is_diff = False
-            self._retell()
+            self._tab, self._is_diff = tab, False
+        self.show(task)
+
+    def show(self, task: int | None) -> None:
+        """Show the current state of a task."""
         if task is not None:
             self._work(partial(self._reading, task), "task")
 
@@ -184,16 +215,21 @@ class TaskPane(Vertical):
         if detail is None:
             self._say_only(f"There is no {task_name(task)} in this run: esc goes back.")
             return
-        if detail == self._detail and not self._has_failed:
+        is_same = detail == self._detail and not self._has_failed
+        if is_same and not self._is_opening:
             return  # other tasks changed: this one's texts are not read again
         is_other = self._detail is None or self._detail.line.row.task != task
         self._detail = detail
         self._say(detail)
         self._attempts.explain(_unasked(detail))
         self._attempts.show({line.row.attempt: line for line in detail.attempts})
-        if is_other and detail.attempts:
+        if detail.attempts and (is_other or self._is_opening):
             self._is_diff = False
-            self._attempts.action_move("LAST")
+            at = chosen_attempt(detail.attempts, self._failure)
+            self._attempts.go_to(at)
+            if self._is_opening and failure_of(detail.attempts[at].row) is not None:
+                self._tab = Tab.REPLY
+        self._is_opening = False
         await self._show_text()
 
     def _say_only(self, sentence: str) -> None:
@@ -344,7 +380,12 @@ class TaskPane(Vertical):
         if attempt is None:
             return AttemptText(text="No attempt has been made yet.")
         text = await self._text_of(attempt)
-        return text if text.text else replace(text, display_text=_ABSENT[self._tab])
+        if text.text:
+            return text
+        words = _ABSENT[self._tab]
+        if self._tab in {Tab.REPLY, Tab.PARSED}:
+            words = no_reply(attempt) or words
+        return replace(text, display_text=words)
 
     async def _text_of(self, attempt: AttemptLine) -> AttemptText:
         sign = self._glyphs.states[TaskState.FAILED]

@@ -158,7 +158,9 @@ async def test_a_filter_shows_what_fits_and_x_shows_what_is_around_it() -> None:
         await _type(pilot, seat, "err:Nothing")
         assert "No event fits err:Nothing: x clears the filter" in "".join(seat.lines())
         await _type(pilot, seat, "knd:x [/INST]")
-        assert seat.complaint == "^\nthere is no key 'knd': did you mean 'kind'?"
+        assert seat.complaint == (
+            "^\nthere is no key 'knd': did you mean 'kind'? esc undoes it."
+        )
         await _press(pilot, "escape", "escape")
         assert seat.app.screen is not seat.screen
 

@@ -10,9 +10,13 @@ import pytest
 from textual.pilot import Pilot
 
 from store.errors import StoreError
+from store.events import AttemptFailed
+from store.read.tasks import AttemptRow
+from tests.replacing import replace
 from tests.tui.fake_tasks import FakeTasks, TasksApp, settled
 from tui.render.glyphs import UNICODE
 from tui.screens.tasks import TaskScreen
+from tui.sources.tasks import AttemptLine
 from tui.terminal.export import CLIPBOARD
 from tui.widgets.panel import TextLine
 from tui.widgets.text_view import TextView
@@ -204,3 +208,58 @@ async def test_where_there_is_no_pager_v_says_what_else_there_is(
         monkeypatch.setattr(shutil, "which", lambda _: None)
         await pilot.press("v")
         assert desk.told.startswith("There is no 'less' on this machine")
+
+
+_SENT = AttemptRow(
+    attempt=3,
+    started_us=1_767_225_661_000_000,
+    ended_us=None,
+    started_seq=1,
+    ended_seq=None,
+    outcome=None,
+)
+_LOST = AttemptFailed(
+    task=1,
+    attempt=3,
+    error="ConnectionLost",
+    latency_ms=3.0,
+    message="the endpoint closed the connection",
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            AttemptLine(row=_SENT, waited_s=None),
+            "No reply yet: the request was sent at 00:01:01 UTC.",
+        ),
+        (
+            AttemptLine(row=_SENT, waited_s=None, is_lost=True),
+            "No reply: the process ended while it waited for one. Whether the endpoint "
+            "answered is unknown.",
+        ),
+        (
+            AttemptLine(row=replace(_SENT, outcome=_LOST), waited_s=None),
+            "No reply came: ConnectionLost: the endpoint closed the connection",
+        ),
+        (
+            AttemptLine(
+                row=replace(_SENT, outcome=replace(_LOST, status=503)), waited_s=None
+            ),
+            "The answer with status 503 had no text: the endpoint closed the "
+            "connection",
+        ),
+    ],
+)
+@pytest.mark.asyncio
+async def test_an_attempt_without_a_reply_says_why(
+    line: AttemptLine, words: str
+) -> None:
+    desk = Desk()
+    desk.source.attempts = (line,)
+    async with desk.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        if "[reply]" not in desk.said("tabs"):  # where nothing has failed
+            await _press(pilot, "tab")
+        assert desk.text == words

@@ -158,7 +158,9 @@ async def test_a_filter_that_cannot_be_read_is_explained_and_changes_nothing() -
     async with seat.app.run_test(size=(80, 24)) as pilot:
         await _type(pilot, seat, "PMC stat:failed [/INST]")
         mark, sentence = seat.complaint.split("\n")
-        assert sentence == "there is no key 'stat': did you mean 'state'?"
+        assert sentence == (
+            "there is no key 'stat': did you mean 'state'? esc undoes it."
+        )
         assert len(seat.table.numbers) == 100
         # the mark stands under the key
         at = seat.lines()[1].index("stat:failed")
@@ -166,6 +168,29 @@ async def test_a_filter_that_cannot_be_read_is_explained_and_changes_nothing() -
         assert mark.endswith("^")
         await _press(pilot, "x")
         assert not seat.complaint
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_entered", [False, True])
+async def test_esc_undoes_a_filter_that_cannot_be_read(*, is_entered: bool) -> None:
+    seat = Seat(FakeTasks(100))
+    async with seat.app.run_test(size=(80, 24)) as pilot:
+        await _type(pilot, seat, "state:waiting")
+        await pilot.press("slash")
+        seat.field.value = "stat:failed"
+        seat.field.read()
+        await settled(pilot)
+        if is_entered:
+            await _press(pilot, "enter")
+        assert seat.complaint
+        await _press(pilot, "escape")
+        assert not seat.complaint
+        assert seat.field.value == "state:waiting"
+        assert seat.app.screen is seat.screen
+        # the keys of the list work again
+        await _press(pilot, "x")
+        assert seat.field.value == ""
+        assert len(seat.table.numbers) == 100
 
 
 @pytest.mark.asyncio
@@ -344,19 +369,52 @@ async def test_without_colour_and_signs_the_screen_says_the_same() -> None:
 
 
 @pytest.mark.asyncio
-async def test_p_and_u_go_to_what_failed_is_unparsed_or_wrong() -> None:
+async def test_p_and_u_go_to_what_failed_is_wrong_or_had_a_reply_rejected() -> None:
     source = FakeTasks(40)
-    # failed: 2, 10, 18, ...; unparsed: 16, 32; wrong: 5
+    # failed: 2, 10, 18, ...; unparsed: 16, 32; wrong: 5; recovered: 13
     source.wrong_numbers = frozenset({5})
+    source.rejected = frozenset({13})
     seat = Seat(source)
     async with seat.app.run_test(size=(120, 40)) as pilot:
         await settled(pilot)
         found = []
-        for key in "pppppuuuuuu":
+        for key in "ppppppuuuuuuu":
             await _press(pilot, key)
             found.append(seat.table.chosen)
-        assert found == [2, 5, 10, 16, 18, 16, 10, 5, 2, 2, 2]
-        assert seat.told == "No task before this one failed, is unparsed or wrong."
+        assert found == [2, 5, 10, 13, 16, 18, 16, 13, 10, 5, 2, 2, 2]
+        assert seat.told.startswith(
+            "No task before this one failed, is wrong or had a reply rejected."
+        )
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("columns", [80, 160])
+async def test_the_attempt_that_failed_opens_with_its_reply(columns: int) -> None:
+    source = FakeTasks(40)
+    source.rejected = frozenset({13})
+    seat = Seat(source)
+    async with seat.app.run_test(size=(columns, 40)) as pilot:
+        await settled(pilot)
+
+        async def opened() -> tuple[str, str]:
+            await _press(pilot, "enter")
+            pane = seat.app.screen.query_one(TaskPane)
+            tabs = pane.query_one("#task-tabs", TextLine).texts
+            text = pane.query_one(TextView).text
+            await _press(pilot, "escape")
+            if columns < 140:
+                assert seat.app.screen is seat.screen
+            return " ".join(tabs)[-9:], text
+
+        # its last attempt was answered: nothing asks for another one
+        assert await opened() == ("attempt 2", "The prompt of event 13.")
+        # the same task, by its error: the attempt that had it
+        await _type(pilot, seat, "err:RateLimited item:PMC7000013")
+        assert seat.table.chosen == 13
+        assert await opened() == ("attempt 1", "The reply of event 12.")
+        await _press(pilot, "x", "g", "p", "p", "p")
+        assert seat.table.chosen == 13
+        assert await opened() == ("attempt 1", "The reply of event 12.")
 
 
 @pytest.mark.asyncio

@@ -34,7 +34,8 @@ from store.errors import NoSuchName
 from store.events import CommandAccepted, CommandApplied, CommandRejected, RecordedEvent
 from store.nearest import did_you_mean
 from store.query import final_tasks_query
-from store.read.status import UNITS, model_limits_in_words, status
+from store.read.limits import UNITS, model_limits_in_words
+from store.read.status import status
 from store.read.tasks import QueueKey, count_by_queue, mean_costs
 from store.read.usage import batches, dollars, spending
 from store.runs import RunFolder
@@ -506,10 +507,11 @@ def _limits(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     }
     model = payload.get("model")
     limits = model_limits_in_words(None if model is None else str(model), values)
-    return (
-        f"{limits} would be the most for {_tasks(preview.tasks, 'open ')}; "
-        f"{_calls(preview, left=BE_WAITED_FOR)}."
+    learned = (
+        ", fewer while the endpoint refuses calls" if "concurrency" in values else ""
     )
+    calls = _calls(preview, end="go on", left=BE_WAITED_FOR)
+    return f"{limits}{learned}, for {_tasks(preview.tasks, 'open ')}; {calls}."
 
 
 def _budget(payload: Payload, preview: CommandPreview, run_id: str) -> str:

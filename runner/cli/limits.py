@@ -86,7 +86,6 @@ def limits(
 def _show_limits(manner: ControlRequest, model: str | None) -> int:
     """Print the limits in force, as last observed."""
     from runner.cli.status import limits_json
-    from runner.cli.status_page import limits_of, limits_text
     from store.control import check_name
     from store.database import open_reader
     from store.read.status import status
@@ -103,7 +102,7 @@ def _show_limits(manner: ControlRequest, model: str | None) -> int:
                 {"run": manner.folder.run_id, **limits_json(model_limits)},
             )
         else:
-            print_text(f"{model_limits.model}: {limits_text(limits_of(model_limits))}")
+            print_text(f"{model_limits.model}: {model_limits}")
     if not manner.folder.is_alive():
         print_note("As last observed: the run is not alive.")
     return DONE

@@ -65,9 +65,10 @@ from store.document import as_text
 from store.errors import StoreError
 from store.nearest import did_you_mean
 from store.read.course import Course, course
+from store.read.limits import UNITS
 from store.read.live import LiveStatus, live_status
 from store.read.next_steps import next_commands
-from store.read.status import UNITS, Status, refused_parameters
+from store.read.status import Status, refused_parameters
 from store.runs import RunFolder
 from store.slices import Shard
 

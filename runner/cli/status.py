@@ -27,8 +27,9 @@ from store.task import TaskState
 
 if TYPE_CHECKING:
     from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
+    from store.read.limits import ObservedLimits
     from store.read.live import LiveStatus, UnionProgress
-    from store.read.status import ObservedLimits, Status
+    from store.read.status import Status
     from store.read.usage import ReplyShares
 
 CLOCK = SystemClock()

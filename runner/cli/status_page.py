@@ -35,9 +35,10 @@ from store.read.forecast import (
     share_text,
     time_left_text,
 )
+from store.read.limits import UNITS, ObservedLimits, limits_in_words
 from store.read.live import LiveStatus, UnionProgress
 from store.read.next_steps import NextCommand, next_commands
-from store.read.status import UNITS, ObservedLimits, Status, limits_in_words
+from store.read.status import Status
 from store.read.usage import OpenBatches, ReplyShares, dollars
 from store.task import TaskState
 
@@ -334,8 +335,7 @@ def _notes(present: LiveStatus) -> Iterator[tuple[str, Sequence[str]]]:
     yield (
         "limits",
         [
-            f"{limits.model}: {limits_text(limits_of(limits))}"
-            f"{_wait(limits, present.now_us)}"
+            f"{limits.model}: {limits}{_wait(limits, present.now_us)}"
             for limits in status.limits
         ],
     )
@@ -500,11 +500,6 @@ def _batches(batches: OpenBatches, now_us: int) -> list[str]:
     waits = f"{batches.count:,} open: {batches.requests:,} requests wait"
     age = duration(max(0, now_us - batches.oldest_us) / 1e6)
     return [f"{waits}, the oldest batch for {age}"]
-
-
-def limits_of(limits: ObservedLimits) -> dict[str, float | None]:
-    """Return the limits in force of a model, by name."""
-    return {name: getattr(limits, name) for name in UNITS}
 
 
 def limits_text(limits: Mapping[str, float | None]) -> str:

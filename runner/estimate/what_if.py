@@ -39,7 +39,8 @@ from runner.options import RunOptions
 from runner.roles import assigned
 from store.events import AttemptAnswered, AttemptFailed
 from store.query import parse_query
-from store.read.status import ObservedLimits, run_started, status
+from store.read.limits import ObservedLimits
+from store.read.status import run_started, status
 from store.read.tasks import (
     AttemptEnd,
     AttemptHistory,

@@ -46,7 +46,8 @@ from store.events import (
 )
 from store.log.interface import Log
 from store.query import Query, final_tasks_query
-from store.read.status import UNITS, Pause, liveness, model_limits_in_words, status
+from store.read.limits import UNITS, model_limits_in_words
+from store.read.status import Pause, liveness, status
 from store.read.tasks import tasks
 from store.read.usage import dollars
 from store.runs import RunFolder

@@ -23,6 +23,7 @@ from store.read.forecast import (
     UsageSoFar,
     estimate_accuracy,
 )
+from store.read.limits import ObservedLimits, observed_limits
 from store.read.observed_work import Break, CallTime, call_times, work_breaks
 from store.read.remaining import (
     Remaining,
@@ -232,17 +233,6 @@ class QueueCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedLimits:
-    """Last observed limits of one model, learned limits included."""
-
-    model: str
-    concurrency: int  #: calls at a time
-    rpm: float | None  #: requests a minute
-    tpm: float | None  #: tokens a minute
-    paused_until_us: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """The status of a run after event `last_seq`."""
 
@@ -449,7 +439,7 @@ def status(conn: sqlite3.Connection) -> Status:
         ),
         queues=queues,
         replies=reply_shares(conn),
-        limits=_limits(conn),
+        limits=observed_limits(conn),
         pauses=active_pauses,
         errors=dict(sorted(errors.items())),
         skips=reasons["skip"],
@@ -528,21 +518,6 @@ def _first_stages(order: Mapping[str, bool], started: RunStarted) -> tuple[str, 
     return tuple(stage for stage, is_first in order.items() if is_first)
 
 
-def _limits(conn: sqlite3.Connection) -> tuple[ObservedLimits, ...]:
-    return tuple(
-        ObservedLimits(
-            model=model,
-            concurrency=concurrency,
-            rpm=rpm,
-            tpm=tpm,
-            paused_until_us=paused,
-        )
-        for model, concurrency, _, rpm, tpm, paused, _ in conn.execute(
-            SQL["rows_limiter"]
-        )
-    )
-
-
 def _queue_counts(rows: Iterable[tuple[str, str, int, int]]) -> tuple[QueueCounts, ...]:
     states_by_queue: dict[tuple[str, str], dict[TaskState, int]] = {}
     for stage, model, state, n in rows:
@@ -570,27 +545,3 @@ def percentiles_ms(
     seen = list(accumulate(n for _, n in buckets))
     places = (bisect_left(seen, share * seen[-1]) for share in shares)
     return [float(BUCKET_RATIO ** (buckets[at][0] + 1)) for at in places]
-
-
-UNITS: Mapping[str, str] = {
-    "concurrency": "calls at a time",
-    "rpm": "requests a minute",
-    "tpm": "tokens a minute",
-}
-"""Limits that a user can set, by their names in `runner.limits.limiter.Limits`."""
-
-
-def limits_in_words(values: Mapping[str, float | None]) -> str:
-    """Describe limits in a few words; None: no such limit."""
-    return ", ".join(
-        f"no limit of {unit}"
-        if values[name] is None
-        else f"{values[name]:,.10g} {unit}"
-        for name, unit in UNITS.items()
-        if name in values
-    )
-
-
-def model_limits_in_words(model: str | None, values: Mapping[str, float | None]) -> str:
-    """Describe limits and the model that they apply to; None: every model."""
-    return f"{model or 'every model'}: {limits_in_words(values)}"

@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 from store.control import CommandRecord, Payload
 from store.document import plural
-from store.read.status import ObservedLimits, Pause
+from store.read.limits import ObservedLimits
+from store.read.status import Pause
 from tui.render.format import amount
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
@@ -116,6 +117,7 @@ class Action:
     title: str
     about: str
     is_in_key_line: bool = True  #: shown in the line of keys
+    is_reversible: bool = False  #: enter confirms it at once
     choices: Callable[[RunSnapshot, str], tuple[CommandChoice, ...]]
     """Returns the choices for a run and the current task filter."""
 
@@ -175,7 +177,11 @@ def _limiting(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
             words=f"{limits.model}: {unit}",
             kind="limits",
             payload={"model": limits.model},
-            field=Field(key=key, label=f"{unit}, {_now(limits, key)} now", read=read),
+            field=Field(
+                key=key,
+                label=f"{unit}, at most (now: {_now(limits, key)})",
+                read=read,
+            ),
         )
         for limits in seen.status.limits
         for key, unit, read in _CEILINGS
@@ -189,8 +195,9 @@ def _limiting(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
 
 
 def _now(limits: ObservedLimits, key: str) -> str:
-    values = {"concurrency": limits.concurrency, "rpm": limits.rpm, "tpm": limits.tpm}
-    value = values[key]
+    if key == "concurrency" and limits.is_lowered:
+        return f"{amount(limits.concurrency)} of at most {amount(limits.ceiling)}"
+    value = getattr(limits, key)
     return "none" if value is None else amount(value)
 
 
@@ -276,6 +283,7 @@ ACTIONS = (
         key="P",
         title="Pause",
         about="Start no further call, or continue",
+        is_reversible=True,
         choices=_pausing,
     ),
     Action(

@@ -1,8 +1,8 @@
 """Asks for confirmation, with a preview, before a command is sent.
 
-The focus is on No, so that an extra key does no harm; a value that was typed moves it
-to Yes. A choice, a value and the run's name are plain fields; `y` counts only once the
-preview is shown.
+The focus is on No, so that an extra key does no harm, unless the command is as easily
+undone; a value that was typed moves it to Yes. A choice, a value and the run's name are
+plain fields; `y` counts only once the preview is shown.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class Dialog(Modal[ConfirmedCommand | None]):
         with VerticalScroll(id="dialog", can_focus=False) as box:
             title = f"{self._action.title}: {self._run_id}, {self._run_state}"
             box.border_title = Content(one_line(title, _CELLS))
-            box.border_subtitle = "j/k choose, enter ends a field, y yes, n no"
+            enter = "is yes" if self._action.is_reversible else "ends a field"
+            box.border_subtitle = f"j/k choose, enter {enter}, y yes, n no"
             yield OptionList(
                 *(Option(self._choice_line(at)) for at in range(len(self._choices))),
                 id="choices",
@@ -146,10 +147,10 @@ class Dialog(Modal[ConfirmedCommand | None]):
         return substitute_glyphs(self._glyphs, Content(f"{sign} {words}"))
 
     def on_mount(self) -> None:
-        """Focus the first choice, and the harmless answer."""
+        """Focus the first choice, and the answer that enter gives."""
         self._name_prompt.say(f"Type {printable(self._run_id)} to confirm, then enter:")
         self.query_one("#choices", OptionList).highlighted = 0
-        self.query_one("#no", Button).focus()
+        self._focus_answer()
         self._take(0)
 
     # Choice and input
@@ -186,7 +187,11 @@ class Dialog(Modal[ConfirmedCommand | None]):
     @on(OptionList.OptionSelected, "#choices")
     def _go_on(self) -> None:
         """Focus the answers: a choice alone is none."""
-        self.set_focus(self.query_one("#no", Button))
+        self._focus_answer()
+
+    def _focus_answer(self) -> None:
+        name = "#yes" if self._action.is_reversible else "#no"
+        self.set_focus(self.query_one(name, Button))
 
     @on(Input.Submitted, "#value")
     def _take_value(self) -> None:

@@ -133,8 +133,7 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
             )
         case LimitObserved():
             return _joined(
-                f"{event.model}: {count(event.concurrency)} at once",
-                f"{count(event.in_flight)} in flight",
+                f"{event.model}: {count(event.concurrency)} calls at a time",
                 "" if event.rpm is None else f"{amount(event.rpm)} requests/min",
                 "" if event.tpm is None else f"{amount(event.tpm)} tokens/min",
                 "" if event.paused_until_us is None else "held back by the endpoint",

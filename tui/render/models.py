@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from store.fold_state import US_PER_S
+from store.read.limits import ObservedLimits
 from store.read.live import MinuteRow
-from store.read.status import ObservedLimits
 from store.task import TaskState
 from tui.render.charts import bar
 from tui.render.format import UNKNOWN, duration, latency, money, percent, tight
@@ -51,7 +51,8 @@ class LimitUse:
     """Use of a limit."""
 
     used: float | None  #: None: no complete minute, or no process
-    limit: float | None  #: None: there is no limit
+    limit: float | None  #: in force; None: there is no limit
+    ceiling: float | None = None  #: set by a command, if the one in force is lower
 
     @property
     def share(self) -> float | None:
@@ -64,13 +65,13 @@ class LimitUse:
         return self.share is not None and self.share >= FULL
 
     def usage_text(self, width: int, *, has_share: bool = False) -> str:
-        """Format use and limit; an exclamation mark for a bottleneck."""
-        sign = "!" if self.is_full else " " if self.limit else ""
+        """Format use, limit in force and ceiling, as far as they fit: 2/3 of 4."""
         if has_share and self.limit:
-            return f"{percent(self.share)}{sign}"
+            return percent(self.share)
         used = tight(self.used)
-        text = f"{used}/{tight(self.limit)}{sign}" if self.limit else used
-        return text if len(text) <= width else f"{used}{sign}"
+        text = f"{used}/{tight(self.limit)}" if self.limit else used
+        whole = text if self.ceiling is None else f"{text} of {tight(self.ceiling)}"
+        return next((t for t in (whole, text) if len(t) <= width), used)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,11 @@ def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
             ModelRow(
                 model=model,
                 name=name,
-                calls=LimitUse(used=running, limit=seen.concurrency if seen else None),
+                calls=LimitUse(
+                    used=running,
+                    limit=seen.concurrency if seen else None,
+                    ceiling=seen.ceiling if seen and seen.is_lowered else None,
+                ),
                 requests=LimitUse(used=requests, limit=seen.rpm if seen else None),
                 tokens=LimitUse(
                     used=tokens if is_known else None,

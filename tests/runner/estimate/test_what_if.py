@@ -28,7 +28,7 @@ from runner.options import RunOptions, options_from
 from store.database import open_reader
 from store.events import AttemptsAbandoned, Entry, Event, LimitObserved, TasksReopened
 from store.log.sqlite import SqliteLog
-from store.read.status import ObservedLimits
+from store.read.limits import ObservedLimits
 from tests.replacing import replace
 from tests.runner.toy_jobs import ToyJob
 from tests.store.memory_log import FakeClock

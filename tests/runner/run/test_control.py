@@ -230,7 +230,8 @@ def test_what_waited_is_compared_with_the_state_that_the_run_was_found_in(
         assert accepted.command == applied.command == "limits-1"
         assert live.told == [
             "Waiting was limits (by ops): refused: the run is now drained, not lost.",
-            "Waiting was limits (by ops): every model: 8,000 requests a minute.",
+            "Waiting was limits (by ops): every model: at most 8,000 requests a "
+            "minute.",
         ]
 
     run_virtual(main())

@@ -10,7 +10,8 @@ import pytest
 
 from runner.cli.main import cli
 from store.control import CommandPreview
-from store.read.status import ObservedLimits, Pause
+from store.read.limits import ObservedLimits
+from store.read.status import Pause
 from tests.tui.fake_requests import request
 from tests.tui.sights import every_state, snapshot, with_status
 from tui.control.actions import ACTIONS, NotAValue, withdrawing
@@ -78,11 +79,16 @@ def test_limits_say_what_holds_now_and_take_values_that_can_be(tmp_path: Path) -
     calls, rpm, tpm, budget = BY_NAME["limits"].choices(seen, "")
     labels = [c.field.label for c in (calls, rpm, tpm, budget) if c.field]
     assert labels == [
-        "calls at a time, 8 now",
-        "requests a minute, 3.1 k now",
-        "tokens a minute, none now",
+        "calls at a time, at most (now: 8)",
+        "requests a minute, at most (now: 3.1 k)",
+        "tokens a minute, at most (now: none)",
         "dollars to add",
     ]
+    # what was set, and what the endpoint leaves of it
+    lowered = with_status(live, limits=(replace(M, ceiling=12),))
+    field = BY_NAME["limits"].choices(lowered, "")[0].field
+    assert field is not None
+    assert field.label == "calls at a time, at most (now: 8 of at most 12)"
     assert calls.payload_with(" 16 ") == {"model": "m", "concurrency": 16}
     assert rpm.payload_with("none") == {"model": "m", "rpm": None}
     assert tpm.payload_with("1.5") == {"model": "m", "tpm": 1.5}

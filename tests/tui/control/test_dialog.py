@@ -13,7 +13,7 @@ from store.errors import QueryError
 from tests.tui.fake_requests import STAKES, FakeRequests
 from tests.tui.fake_tasks import TasksApp
 from tests.tui.sights import HOSTILE
-from tui.control.actions import Action, CommandChoice, Field, NotAValue
+from tui.control.actions import ACTIONS, Action, CommandChoice, Field, NotAValue
 from tui.control.dialog import DEBOUNCE_S, ConfirmedCommand, Dialog
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
 
@@ -49,11 +49,17 @@ class Seat:
         *choices: CommandChoice,
         source: FakeRequests | None = None,
         glyphs: Glyphs = UNICODE,
+        is_reversible: bool = False,
     ) -> None:
         self.source = source or FakeRequests()
         self.answers: list[ConfirmedCommand | None] = []
         action = Action(
-            name="a", key="A", title="Act", about="", choices=lambda _seen, _aim: ()
+            name="a",
+            key="A",
+            title="Act",
+            about="",
+            is_reversible=is_reversible,
+            choices=lambda _seen, _aim: (),
         )
         self.dialog = Dialog(
             action,
@@ -125,6 +131,19 @@ def test_a_yes_counts_with_the_figures_and_enter_alone_is_a_no() -> None:
         assert Seat(PAUSE).look(leave) == [None]
 
 
+def test_enter_is_yes_where_the_command_is_as_easily_undone() -> None:
+    async def act(seat: Seat) -> None:
+        assert "enter is yes" in seat.shown()
+        await seat.press("j", "enter")
+
+    assert Seat(PAUSE, STAGE, is_reversible=True).look(act) == [
+        ConfirmedCommand(
+            kind="pause", payload={"stage": "ask"}, words="pause stage ask"
+        )
+    ]
+    assert [each.name for each in ACTIONS if each.is_reversible] == ["pause"]
+
+
 def test_a_value_is_typed_before_anything_can_be_asked() -> None:
     async def act(seat: Seat) -> None:
         assert "calls at a time, 8 now:" in seat.shown()
@@ -134,7 +153,7 @@ def test_a_value_is_typed_before_anything_can_be_asked() -> None:
         await seat.typed("1", "6", "y")
         assert "Type a number." in seat.shown()
         await seat.typed("backspace")
-        assert "m: 16 calls at a time would be the most for 301" in seat.shown()
+        assert "m: at most 16 calls at a time, fewer while the endpoint" in seat.shown()
         await seat.press("enter")
         assert not seat.answers
         await seat.press("y")

@@ -14,7 +14,8 @@ from textual.pilot import Pilot
 
 from runner.cli.main import cli
 from store.control import CommandOutcome
-from store.read.status import ObservedLimits, Pause
+from store.read.limits import ObservedLimits
+from store.read.status import Pause
 from store.runs import RunFolder
 from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents

@@ -67,8 +67,8 @@ def _steer(cwd: Path, folder: RunFolder) -> None:
         _answered(folder, 1)
         assert status(cwd, "r")["state"] == "paused"
         terminal.type(b"L")
-        terminal.read_until(b"now:")
-        _ask(terminal, b"3\r", b"would be the most for")
+        terminal.read_until(b"now: ")
+        _ask(terminal, b"3\r", b"fewer while the endpoint")
         _answered(folder, 2)
         _ask(terminal, b"R", b"would be retried")
         _answered(folder, 3)

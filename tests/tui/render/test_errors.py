@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from store.fold_state import FailureOutcome
-from store.read.status import ObservedLimits, Pause
+from store.read.limits import ObservedLimits
+from store.read.status import Pause
 from store.read.usage import FailureRow
 from store.task import TaskState
 from tests.tui.seats import listed

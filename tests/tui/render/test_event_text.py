@@ -87,7 +87,7 @@ SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
     ),
     (
         LimitObserved(model="m", concurrency=8, in_flight=3, rpm=60.0, tpm=5_000.0),
-        "m: 8 at once · 3 in flight · 60 requests/min · 5 k tokens/min",
+        "m: 8 calls at a time · 60 requests/min · 5 k tokens/min",
     ),
     (
         UnknownEvent(kind="new", version=7, facts=b'{"a": 1}'),

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.events import Input, RunStarted
+from store.read.limits import ObservedLimits
 from store.read.live import MinuteRow
-from store.read.status import ObservedLimits
 from store.read.usage import ServedCount
 from tests.replacing import replace
 from tests.tui.sights import (
@@ -102,7 +102,20 @@ def test_what_holds_a_run_back_is_named(
 ) -> None:
     seen = busy(live, rpm=rpm, tpm=tpm)
     assert limited_by(seen) == said
-    assert ("!" in drawn(models.models, seen)) == bool(said)
+    spans = models.models(seen, Room(width=80, height=9, glyphs=UNICODE)).spans
+    assert any("waiting" in str(span.style) for span in spans) == bool(said)
+
+
+def test_a_limit_that_was_set_stands_beside_what_the_endpoint_leaves_of_it(
+    live: RunSnapshot,
+) -> None:
+    seen = busy(live, rpm=None, tpm=None)
+    (limits,) = seen.status.limits
+    lowered = with_status(seen, limits=(replace(limits, ceiling=12),))
+    assert " 1/8 of 12 " in drawn(models.models, lowered)
+    assert " of 8" not in drawn(
+        models.models, with_status(seen, limits=(replace(limits, ceiling=8),))
+    )
 
 
 def test_before_the_first_whole_minute_nothing_is_known_of_rates(

@@ -236,8 +236,10 @@ _LOST = AttemptFailed(
         ),
         (
             AttemptLine(row=_SENT, waited_s=None, is_lost=True),
-            "No reply: the process ended while it waited for one. Whether the endpoint "
-            "answered is unknown.",
+            (
+                "No reply: the process ended while it waited for one. Whether the "
+                "endpoint answered is unknown."
+            ),
         ),
         (
             AttemptLine(row=replace(_SENT, outcome=_LOST), waited_s=None),
@@ -247,8 +249,10 @@ _LOST = AttemptFailed(
             AttemptLine(
                 row=replace(_SENT, outcome=replace(_LOST, status=503)), waited_s=None
             ),
-            "The answer with status 503 had no text: the endpoint closed the "
-            "connection",
+            (
+                "The answer with status 503 had no text: the endpoint closed the "
+                "connection"
+            ),
         ),
     ],
 )

@@ -181,6 +181,8 @@ class TasksScreen(FilteredScreen):
         Binding("r", "relist", "Show new", id="tasks.relist"),
         Binding("y", "copy", "Copy number", id="tasks.copy"),
         Binding("space", "freeze", "Freeze", id="tasks.freeze"),
+        Binding("tab", "text(1)", "Next text", id="tasks.tab"),
+        Binding("shift+tab", "text(-1)", "Text before", show=False, id="tasks.untab"),
         Binding("escape,h,left", "back", "Back", id="tasks.back"),
     ]
 
@@ -327,6 +329,7 @@ class TasksScreen(FilteredScreen):
             failure = ""
         if self.is_mounted and self.size.width >= PANE_COLUMNS:
             self.add_class("-detail")
+            self.refresh_bindings()
             self._pane.open(number, tab, failure)
         else:
             self.app.push_screen(
@@ -373,9 +376,18 @@ class TasksScreen(FilteredScreen):
         self.set_focus(self._field)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide the filter's key in its field, where it is a character."""
+        """Hide the filter's key in its field, where it is a character.
+
+        The texts' keys go to the pane, if one is open.
+        """
         del parameters
+        if action == "text":
+            return self.has_class("-detail")
         return action != "filter" or self.focused is not self._field
+
+    def action_text(self, by: int) -> None:
+        """Show another text of the open task, as its own keys do."""
+        self._pane.action_tab(by)
 
     def action_clear(self) -> None:
         """Clear the filter."""
@@ -463,6 +475,7 @@ class TasksScreen(FilteredScreen):
             pass
         elif self.has_class("-detail"):
             self.remove_class("-detail")
+            self.refresh_bindings()
             self.set_focus(self._table)
         else:
             if self._row_filter and self._row_filter == self._lister.list.expression:

@@ -228,11 +228,10 @@ def test_what_waited_is_compared_with_the_state_that_the_run_was_found_in(
         assert isinstance(refused, CommandRejected)
         assert refused.reason == "the run is now drained, not lost"
         assert accepted.command == applied.command == "limits-1"
-        assert live.told == [
-            "Waiting was limits (by ops): refused: the run is now drained, not lost.",
-            "Waiting was limits (by ops): every model: at most 8,000 requests a "
-            "minute.",
-        ]
+        refusal, effect = (each.partition(" (by ops): ") for each in live.told)
+        assert refusal[0] == effect[0] == "Waiting was limits"
+        assert refusal[2] == "refused: the run is now drained, not lost."
+        assert effect[2] == "every model: at most 8,000 requests a minute."
 
     run_virtual(main())
 

@@ -389,6 +389,26 @@ async def test_p_and_u_go_to_what_failed_is_wrong_or_had_a_reply_rejected() -> N
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("columns", [80, 160])
+async def test_the_first_tab_turns_the_text_of_an_open_task(columns: int) -> None:
+    seat = Seat(FakeTasks(40))
+    async with seat.app.run_test(size=(columns, 40)) as pilot:
+        await settled(pilot)
+        await _press(pilot, "enter")
+        texts = []
+        for key in ("tab", "tab", "shift+tab"):
+            await _press(pilot, key)
+            pane = seat.app.screen.query_one(TaskPane)
+            texts.append(pane.query_one(TextView).text.split(" event")[0])
+        reply, parsed = (
+            "The reply of",
+            "The reply is not JSON: tab shows the other texts.",
+        )
+        assert texts == [reply, parsed, reply]
+        assert "tab Next text" in seat.lines()[-1]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("columns", [80, 160])
 async def test_the_attempt_that_failed_opens_with_its_reply(columns: int) -> None:
     source = FakeTasks(40)
     source.rejected = frozenset({13})

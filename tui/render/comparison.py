@@ -45,6 +45,7 @@ class ComparisonRow:
 
     pair: ComparedPair
     name: str  #: name of the metric, or both models
+    path: str = ""  #: of a metric
     figures: MetricPair | ComparisonCosts | None  #: None: a heading of the next lines
 
     @property
@@ -58,8 +59,10 @@ def rows(comparison: PricedComparison) -> Iterator[ComparisonRow]:
     none = TaskCost(usd=None, tasks=0)
     for pair in comparison.compared.pairs:
         yield ComparisonRow(pair=pair, name=_pair(pair), figures=None)
-        for name, metric in pair.metrics.items():
-            yield ComparisonRow(pair=pair, name=name, figures=metric)
+        for path, metric in pair.metrics.items():
+            yield ComparisonRow(
+                pair=pair, name=metric.name or path, path=path, figures=metric
+            )
         costs = ComparisonCosts(
             a=comparison.costs.get((pair.a.run, pair.a.model), none),
             b=comparison.costs.get((pair.b.run, pair.b.model), none),
@@ -70,13 +73,13 @@ def rows(comparison: PricedComparison) -> Iterator[ComparisonRow]:
 def filter_rows(
     numbered_rows: Mapping[int, ComparisonRow], part: str
 ) -> dict[int, ComparisonRow]:
-    """Return the metrics whose names contain *part*, below their models."""
+    """Return the metrics whose name or path contains *part*, below their models."""
     matching_rows: dict[int, ComparisonRow] = {}
     head: dict[int, ComparisonRow] = {}
     for number, row in numbered_rows.items():
         if row.figures is None:
             head = {number: row}
-        elif has(row.name, part):
+        elif has(f"{row.name}\n{row.path}", part):
             matching_rows |= {**head, number: row}
             head = {}
     return matching_rows
@@ -240,7 +243,8 @@ def about(row: ComparisonRow) -> str:
     """Describe a line beyond its columns."""
     match row.figures:
         case MetricPair() as metric:
-            return " · ".join((row.name, *_about_metric(metric)))
+            names = dict.fromkeys((row.name, row.path))
+            return " · ".join((*names, *_about_metric(metric)))
         case ComparisonCosts(a=a, b=b):
             tasks = f"{count(a.tasks)} tasks ended in A, {count(b.tasks)} in B"
             return f"{COST} · {tasks} · as the logs had it then"
@@ -375,7 +379,8 @@ def amount_compared(compared: ComparisonResult) -> str:
     """Describe the number of metrics and pairs of models."""
     pairs = compared.pairs
     metrics = f"{count(sum(len(pair.metrics) for pair in pairs))} metrics"
-    return metrics if len(pairs) == 1 else f"{metrics} of {len(pairs)} pairs of models"
+    of = "" if len(pairs) == 1 else f" of {len(pairs)} pairs of models"
+    return f"{metrics}{of}, paired by item"
 
 
 def as_of(compared: ComparisonResult, now: Mapping[str, int]) -> str:

@@ -243,7 +243,7 @@ class CompareScreen(Screen[None]):
     async def _listing_items(self, row: drawing.ComparisonRow) -> None:
         if self._comparison is None:
             return
-        items = await self._source.items(self._comparison, row.pair, row.name)
+        items = await self._source.items(self._comparison, row.pair, row.path)
         self._row = row
         self._items.begin(dict(enumerate(items)))
         self._items.table.explain("No item differs: esc goes back.")

@@ -90,6 +90,7 @@ class MetricPair:
     standing: WinLossTie | None  #: None: items have no individual values
     cluster: str  #: unit of resampling, such as "paper"
     definition: str
+    name: str = ""  #: for people; empty: its path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,7 +307,7 @@ class ComparisonChoice:
     b: str  #: the other run and its model, or how models are paired
     state: str  #: state of the other run, in one word
     ended: int  #: its ended tasks
-    planned: int
+    planned: int  #: without skipped ones
 
 
 def comparison_choices(
@@ -371,7 +372,7 @@ def _choice(seen: RunSnapshot, words: Words, a: str, b: str) -> ComparisonChoice
         b=b,
         state=seen.state,
         ended=seen.ended,
-        planned=seen.status.tasks.planned,
+        planned=seen.total_tasks,
     )
 
 

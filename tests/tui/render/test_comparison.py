@@ -59,6 +59,14 @@ def test_a_line_has_both_values_the_interval_and_who_wins() -> None:
     }
 
 
+def test_a_metric_has_its_name_and_is_filtered_by_name_or_path() -> None:
+    row = row_of(name="Variant recall")
+    assert (row.name, row.path) == ("Variant recall", "m")
+    assert drawing.about(row).startswith("Variant recall · m · ")
+    for part in ("variant", "m"):
+        assert 0 in filter_rows({0: row}, part)
+
+
 def test_the_word_is_the_commands_and_what_it_lacks_is_said() -> None:
     assert cells(row_of(**UNSURE))["verdict"] == "undecided"
     assert "no interval, so neither" in drawing.about(row_of(**UNSURE))
@@ -161,7 +169,9 @@ def test_how_it_was_made_is_told() -> None:
     assert words_of.method(comparison().compared) == (
         "95 % intervals of 2,000 draws by paper · Holm over 2 tests"
     )
-    assert words_of.amount_compared(comparison().compared) == "3 metrics"
+    assert words_of.amount_compared(comparison().compared) == (
+        "3 metrics, paired by item"
+    )
     assert "2 pairs of models" in words_of.amount_compared(
         comparison(pair(), pair("s")).compared
     )

@@ -17,6 +17,7 @@ from jobs.kit.comparison.rendering import as_json
 from store.events import Entry, Event
 from store.runs import RunFolder
 from tests.jobs.kit.comparison.item_columns import means, pooled, side
+from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.tui.comparisons import FakeChild, pair, record
 from tests.tui.sights import snapshot, with_status
@@ -75,6 +76,13 @@ def test_runs_that_share_models_are_one_choice_too(own: RunSnapshot) -> None:
         "2 models",
         "b  each with itself",
     )
+
+
+def test_skipped_tasks_are_not_open(own: RunSnapshot) -> None:
+    counts = replace(own.status.tasks, planned=15, completed=12, failed=2, skipped=1)
+    own = with_status(_with(own, "x", "y"), tasks=counts)
+    first = next(iter(comparison_choices(own, "r1", [])))
+    assert (first.ended, first.planned) == (14, 14)
 
 
 def test_what_cannot_be_compared_is_no_choice(own: RunSnapshot) -> None:

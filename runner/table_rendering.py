@@ -64,6 +64,8 @@ WRAPPED = 40
 
 FIXED = (0.001, 1000.0)
 """Absolute values between which three decimals suffice."""
+TINY = 1e-30
+"""Smaller values are 0 up to the arithmetic: the end of an interval may be 3e-208."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,8 @@ def format_number(
     sign = "+" if signed else ""
     if isinstance(value, int):
         return f"{value:{sign}{',' if grouped else ''}}"
+    if abs(value) < TINY:
+        value = 0.0
     least, most = FIXED
     is_plain = value == 0 or least <= abs(value) < most
     # the sign of 0.0 is meaningless

@@ -37,6 +37,7 @@ from runner.clients.transport import (
     FAILURES,
     UNSENT,
     SilentEndpoint,
+    detail_of,
     meaning_of,
     open_transport,
     proxy_for,
@@ -200,7 +201,7 @@ class HttpSender:
         The cause is to be dropped: the libraries' errors carry the request and its key.
         """
         meaning, description = meaning_of(error)
-        detail = one_line(self._keys.mask(str(error)))
+        detail = one_line(self._keys.mask(detail_of(error)))
         message = f"{self._endpoint}: {description}" + (
             f" ({detail})" if detail else ""
         )

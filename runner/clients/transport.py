@@ -103,6 +103,21 @@ def meaning_of(error: Exception) -> tuple[type[AttemptError], str]:
     )
 
 
+_CUT: Final = {
+    "ContentLengthError": "it is shorter than announced",
+    "TransferEncodingError": "its last part is missing",
+}
+"""What aiohttp names with a status 400 of its own, which no endpoint sent."""
+
+
+def detail_of(error: Exception) -> str:
+    """Return the library's words about an error, or plain ones for a cut reply."""
+    text = str(error)
+    if not isinstance(error, aiohttp.ClientPayloadError):
+        return text
+    return next((words for name, words in _CUT.items() if name in text), text)
+
+
 def _number_of(error: BaseException | None) -> int | None:
     """Return the system's number of *error*; httpx's errors have it in their causes."""
     while error is not None and not isinstance(error, OSError):

@@ -190,6 +190,9 @@ def test_a_table_without_rows_is_one(tmp_path: Path) -> None:
         (None, "n/a"),
         (float("nan"), "n/a"),
         (-0.0, "0.000"),
+        (2.59e-208, "0.000"),
+        (-2.59e-208, "0.000"),
+        (2.5e-12, "2.5e-12"),
     ],
 )
 def test_numbers_have_the_digits_a_reader_needs(value: float, said: str) -> None:

@@ -92,7 +92,7 @@ class LabelScreen(Screen[None]):
             "r",
             "reveal",
             "Show replies",
-            tooltip="The label is then recorded as an assisted one",
+            tooltip="The label is then recorded as assisted",
             id="label.reveal",
         ),
         Binding("down,j", "scroll('DOWN')", "Down", show=False, id="label.down"),

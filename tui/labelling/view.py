@@ -74,9 +74,9 @@ def parts(question: Question) -> Iterator[tuple[str, bool]]:
 def blindness(question: Question) -> str:
     """What the person can see besides the item, in words."""
     if question.labels:
-        return "labels of all people in sight"
+        return "labels of all people are visible"
     if question.replies:
-        return "replies in sight: the label is an assisted one"
+        return "replies are visible: the label counts as assisted"
     if not question.has_hidden_replies:
         return "no replies"
     return "blind"
@@ -98,5 +98,7 @@ def progress_words(progress: SessionProgress, seconds: float) -> list[str]:
     if progress.answered >= _LEAST and seconds > 0:
         words.append(f"{progress.answered * _HOUR_S / seconds:,.0f}/h")
     if progress.compared:
-        words.append(f"{progress.agreed:,} of {progress.compared:,} as most replies")
+        words.append(
+            f"{progress.agreed:,} of {progress.compared:,} agree with most replies"
+        )
     return words

@@ -65,12 +65,18 @@ def duration(seconds: float | None) -> str:
     return UNKNOWN if seconds is None else document.duration(seconds)
 
 
-def latency(milliseconds: float | None) -> str:
-    """Format the latency of an answer.
+_SECOND_MS = 995.0
+"""From here on a latency is rounded to 1.0 s or more."""
 
-    >>> latency(1840), latency(None)
-    ('1.8 s', '-')
+
+def latency(milliseconds: float | None) -> str:
+    """Format the latency of an answer, with two decimals below a second.
+
+    >>> latency(1840), latency(249), latency(None)
+    ('1.8 s', '0.25 s', '-')
     """
+    if milliseconds is not None and milliseconds < _SECOND_MS:
+        return f"{milliseconds / 1000:.2f} s"
     return duration(None if milliseconds is None else milliseconds / 1000)
 
 

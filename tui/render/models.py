@@ -38,7 +38,7 @@ BAR, LONGEST = 3, 16
 """Minimum and maximum length of a bar."""
 NARROW = 52
 """Cells below which the column of refusals is omitted."""
-_WIDTHS = {"in flight": 9, "req/min": 9, "tok/min": 7, "429/m": 5, "next in": 7}
+_WIDTHS = {"in flight": 9, "req/min": 9, "tok/min": 7, "429/m": 5, "wait": 7}
 _MORE = {"p50": 6, "p95": 6, "cost": 9}
 """Columns that are added while there is room, each with its width."""
 _PAUSED = "$state-waiting bold"
@@ -189,9 +189,10 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
             cells.append(_barred(use, usage.rjust(widths[head]), bars, room))
         if "429/m" in widths:
             cells.append(tight(row.refused))
-        wait = duration(row.wait_s) if row.wait_s else UNKNOWN
+        wait = UNKNOWN if snapshot.is_ended else "none"
+        wait = duration(row.wait_s) if row.wait_s else wait
         is_held = row.is_paused and not snapshot.is_ended
-        paused = Content.styled("paused".rjust(widths["next in"]), _PAUSED)
+        paused = Content.styled("paused".rjust(widths["wait"]), _PAUSED)
         cells.append(paused if is_held else wait)
         further = {
             "p50": latency(row.p50_ms),

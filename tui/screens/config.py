@@ -119,6 +119,10 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str
             yield f"{above}{name}", json.dumps(value, ensure_ascii=False, default=str)
 
 
+_COLUMNS = 74
+"""Cells of a name and its value in 80 columns."""
+
+
 def _section(name: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
     if name:
         yield ""
@@ -126,6 +130,11 @@ def _section(name: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
     width = max((len(key) for key, _ in rows), default=0)
     for key, value in rows or [("", "none")]:
         first, *more = mask_secrets(value).split("\n")
+        if max(map(len, (first, *more))) > _COLUMNS - width:
+            # a hash stays in one piece, to be compared and copied
+            yield f"  {key}"
+            yield from (f"    {line}" for line in (first, *more))
+            continue
         yield f"  {key:<{width}}  {first}"
         yield from (f"  {'':<{width}}  {line}" for line in more)
 

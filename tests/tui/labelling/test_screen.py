@@ -134,14 +134,14 @@ def test_replies_are_hidden_until_r_which_is_recorded(tmp_path: Path) -> None:
         assert "secret" not in seat.shown()
         assert "⟪" not in seat.shown()
         await seat.press("i")
-        assert "as most replies" not in seat.shown()
+        assert "agree with most replies" not in seat.shown()
         await seat.press("r")
         await seat.until(lambda: "secret reason of item-00002" in seat.shown())
         assert "⟪We enrolled 2 adults⟫" in seat.shown()
         assert "r Show" not in seat.shown()
         await seat.press("e")
         # agreement counts what was seen, and only that
-        assert "0 of 1 as most replies" in seat.shown()
+        assert "0 of 1 agree with most replies" in seat.shown()
         assert "secret" not in seat.shown()
 
     blind, assisted = (label.event for label in seated(tmp_path, act).labels)

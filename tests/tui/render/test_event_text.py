@@ -71,15 +71,15 @@ SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
     ),
     (
         answered(1, reask="no_list", tokens_in=None, tokens_out=None, possible_usd=0.5),
-        "refused: no_list · ? · 0.1 s · stop · $0.5000 may be billed",
+        "refused: no_list · ? · 0.10 s · stop · $0.5000 may be billed",
     ),
     (
         failed(2, 3, latency_ms=320.0, message="busy"),
-        "Overloaded: busy · again after 2.5 s · status 503 · attempt 3 · after 0.3 s",
+        "Overloaded: busy · again after 2.5 s · status 503 · attempt 3 · after 0.32 s",
     ),
     (
         failed(2, retry_in_s=None, status=None),
-        "Overloaded: the endpoint is too busy · final · attempt 1 · after 0.0 s",
+        "Overloaded: the endpoint is too busy · final · attempt 1 · after 0.03 s",
     ),
     (
         AttemptsAbandoned(attempts=[(1, 1), (2, 1)], hold=True),

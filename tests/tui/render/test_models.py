@@ -123,7 +123,7 @@ def test_before_the_first_whole_minute_nothing_is_known_of_rates(
 ) -> None:
     line = drawn(models.models, live).split("\n")[1]
     assert line.split()[0] == "m-large"
-    assert line.split()[2:] == ["1/8", "-/60", "-", "-", "-"]
+    assert line.split()[2:] == ["1/8", "-/60", "-", "-", "none"]
     assert "no whole minute yet" in drawn(progress.rate, live)
     assert "/h" not in drawn(progress.cost, live)
 

@@ -145,6 +145,11 @@ class Driver:
         self._wake.set()
         return tuple(lifted)
 
+    def in_flight(self, model: str | None = None) -> int:
+        """Return the calls in flight of a model; None: of all."""
+        queues = self._scheduler.statistics()
+        return sum(q.in_flight for q in queues if model in {None, q.model})
+
     def limits(self, model: str) -> Limits:
         """Return the user's limits of a model."""
         return self._scheduler.limits(model)
@@ -432,7 +437,7 @@ class Driver:
             + self._hits.reused
             + self._hits.adopted,
             tasks_failed=self._attempts.counts["tasks_failed"],
-            in_flight=sum(model_queue.in_flight for model_queue in model_queues),
+            in_flight=self.in_flight(),
             waiting=sum(model_queue.waiting for model_queue in model_queues),
             batches=sum(
                 client.statistics().batches for client in self._clients.values()

@@ -186,14 +186,17 @@ def _pause(command: Command, run: LiveRun) -> Act:
         run.driver.pause(pause)
         event = RunPaused(by=pause.by, paused=True, stage=stage, model=model)
         return CommandResult(
-            effect=f"paused: {pause}; {_finishing(run.driver.statistics().in_flight)}",
+            effect=f"paused: {pause}; {_finishing(stage, run.driver.in_flight(model))}",
             events=(event,),
         )
 
     return act
 
 
-def _finishing(calls: int) -> str:
+def _finishing(stage: str | None, calls: int) -> str:
+    """Describe the calls in flight that a pause leaves; they have a model, no stage."""
+    if stage is not None:
+        return "its calls in flight finish"
     return f"{plural(calls, 'call')} in flight {'finishes' if calls == 1 else 'finish'}"
 
 

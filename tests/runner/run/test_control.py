@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,31 @@ from tests.runner.toy_jobs import VirtualLoop, run_virtual
 
 WITHIN_S = 1.0
 """What was asked is seen to take effect within this time."""
+
+
+def test_a_pause_counts_the_calls_of_its_model_and_none_of_a_stage(
+    tmp_path: Path,
+) -> None:
+    async def plot(live: Live, driver: Driver) -> None:
+        await asyncio.sleep(3.3)
+        assert driver.in_flight() == driver.in_flight("m") > 0
+        assert driver.in_flight("another") == 0
+        live.ask("pause", stage="sum")
+        live.ask("pause", model="m")
+        await asyncio.sleep(WITHIN_S)
+        live.ask("resume")
+
+    async def main() -> None:
+        live = Live(tmp_path)
+        assert await live.run(plot) == "finished"
+        answers = await live.answers()
+        stage, model = [a.effect for a in answers if isinstance(a, CommandApplied)][:2]
+        assert stage == "paused: stage sum (by ops); its calls in flight finish"
+        assert re.fullmatch(
+            r"paused: model m \(by ops\); \d+ calls in flight finish", model
+        )
+
+    run_virtual(main())
 
 
 def test_a_pause_holds_and_a_resume_lifts_it_and_both_within_a_second(

@@ -81,15 +81,15 @@ class Query:
         )
 
 
-_COURSES = frozenset({"err", "err_any", "reason", "reason_any", "rejected"})
+_OF_ANY_ATTEMPT = frozenset({"err", "err_any", "reason", "reason_any", "rejected"})
 """Fragments about any attempt: of the end of a task, and of an event before it."""
-_FAILURES = _COURSES | {"parse", "parse_any"}
+_FAILURES = _OF_ANY_ATTEMPT | {"parse", "parse_any"}
 
 
 def _term_sql(term: Term) -> str:
-    if term.fragment in _COURSES:
+    if term.fragment in _OF_ANY_ATTEMPT:
         ended, event = (SQL[f"where_{of}_{term.fragment}"] for of in ("ended", "event"))
-        sql = SQL["where_course"].format(ended, event)
+        sql = SQL["where_any_attempt"].format(ended, event)
     else:
         sql = SQL[f"where_{term.fragment}"]
     # a comparison with NULL is NULL, which does not match, so its negation does
@@ -199,7 +199,7 @@ def final_tasks_query(expression: str) -> Query:
 
 def _of_end(term: Term) -> Term:
     """Return a term about any attempt as one about the end of a task."""
-    if term.fragment not in _COURSES:
+    if term.fragment not in _OF_ANY_ATTEMPT:
         return term
     return Term(
         fragment=f"ended_{term.fragment}",
@@ -265,7 +265,7 @@ def _name(key: str, operator: str, value: str, at: int) -> Term:
     only_colon(key, operator, at)
     if value == "*":
         return Term(fragment=f"{key}_any")
-    times = 2 if key in _COURSES else 1
+    times = 2 if key in _OF_ANY_ATTEMPT else 1
     return Term(fragment=key, parameters=(value,) * times)
 
 

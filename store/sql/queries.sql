@@ -360,7 +360,7 @@ OR ? IN (key, grp) OR substr(key, 1, ?) IN (SELECT value FROM json_each(?))
 TRUE
 -- name: where_item
 key LIKE ? ESCAPE '\'
--- name: where_course
+-- name: where_any_attempt
 -- Tasks that ended so, or have an event of that kind in their course. Most have been
 -- completed at their first attempt: their events are not read.
 ({}) OR (attempts > 1 OR state <> 3) AND EXISTS (

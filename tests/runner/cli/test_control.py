@@ -236,7 +236,7 @@ def test_without_a_live_process_some_requests_wait_and_others_are_refused(
         assert resumed.returncode == 5
         assert "Waiting was limits (by " in resumed.stderr
         assert ": withdrawn by " in resumed.stderr
-        assert ": every model: 3 calls at a time.\n" in resumed.stderr
+        assert ": every model: at most 3 calls at a time.\n" in resumed.stderr
         assert " tasks reopened.\n" in resumed.stderr
     with open_reader(live.folder.log) as reader:
         applied = events(reader, kinds=["command_applied"])

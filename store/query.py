@@ -81,7 +81,7 @@ class Query:
         )
 
 
-_OF_ANY_ATTEMPT = frozenset({"err", "err_any", "reason", "reason_any", "rejected"})
+_OF_ANY_ATTEMPT = frozenset({"err", "err_any", "reason", "reason_any"})
 """Fragments about any attempt: of the end of a task, and of an event before it."""
 _FAILURES = _OF_ANY_ATTEMPT | {"parse", "parse_any"}
 
@@ -340,7 +340,10 @@ KEYS: Mapping[str, TermReader] = {
 
 
 REJECTED = Query((Term(fragment="rejected"),))
-"""Tasks with a reply that could not be used, even if a later one could."""
+"""Tasks with a reply that could not be used, even if a later one could.
+
+It reads all events: not for a list that is watched.
+"""
 
 
 @dataclass(frozen=True, slots=True)

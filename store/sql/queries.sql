@@ -382,8 +382,14 @@ state = 3 AND reason IS NOT NULL
 ? IN (error, reason)
 -- name: where_ended_reason_any
 error IS NOT NULL OR reason IS NOT NULL
--- name: where_ended_rejected
-state = 3 AND reason IS NOT NULL
+-- name: where_rejected
+-- A reply came, and could not be used: few of many events, so they are read in one go.
+state = 3 AND reason IS NOT NULL OR task IN (
+  SELECT e.task FROM event AS e
+  WHERE e.kind = (SELECT id FROM kind WHERE name = 'attempt_answered')
+    AND json_extract(CAST(e.facts AS TEXT), '$.reask') IS NOT NULL
+  OR e.kind = (SELECT id FROM kind WHERE name = 'attempt_failed')
+    AND json_extract(CAST(e.facts AS TEXT), '$.status') BETWEEN 200 AND 299)
 -- name: where_latency_above
 latency_ms > ?
 -- name: where_latency_below
@@ -442,12 +448,6 @@ AND coalesce(json_extract(CAST(e.facts AS TEXT), '$.error'),
   json_extract(CAST(e.facts AS TEXT), '$.reask'),
   json_extract(CAST(e.facts AS TEXT), '$.unparsed'),
   json_extract(CAST(e.facts AS TEXT), '$.reason')) IS NOT NULL
--- name: where_event_rejected
--- A reply came, and could not be used.
-e.kind = (SELECT id FROM kind WHERE name = 'attempt_answered')
-  AND json_extract(CAST(e.facts AS TEXT), '$.reask') IS NOT NULL
-OR e.kind = (SELECT id FROM kind WHERE name = 'attempt_failed')
-  AND json_extract(CAST(e.facts AS TEXT), '$.status') BETWEEN 200 AND 299
 -- name: where_event_text
 -- The names of the facts are no text of theirs: the values decide, and are looked into
 -- only where the whole would do.

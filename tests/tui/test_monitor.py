@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.widgets import Input, OptionList
+from textual.widgets._toast import ToastRack
 
 from tests.tui.fake_history import FakeHeadline
 from tests.tui.seats import Seat, listed, listing, watched
@@ -406,3 +407,12 @@ def few_headline(n: int) -> Headline:
         for model in ("x/m-large", "x/m-small")
     )
     return Headline(metrics=metrics, level=0.95, seq=1, ended=n, is_partial=True)
+
+
+def test_a_notice_leaves_the_last_two_lines_free(tmp_path: Path) -> None:
+    async def act(seat: Seat) -> None:
+        rack = ToastRack()  # Textual has none under a test
+        await seat.app.screen.mount(rack)
+        assert rack.styles.margin.bottom == 2
+
+    watched(snapshot(tmp_path / "r1"), act, (80, 24))

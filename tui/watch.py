@@ -90,6 +90,8 @@ def watch(
         return _say(runs_dir, run_name or LAST)
     # read by Textual when it is imported
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+    # a changed line waits up to two periods: 33 ms at Textual's 60 per second
+    os.environ.setdefault("TEXTUAL_FPS", "240")
     if not _is_browser():
         # an exported size would hide later changes of the terminal's size
         for name in ("COLUMNS", "LINES"):

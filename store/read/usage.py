@@ -403,10 +403,11 @@ class ErrorCount:
     sample_task: int
 
 
-class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
+class FailureRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Failures of one minute by class, stage, model and outcome.
 
-    A struct, because a monitor reads hundreds of them at a time.
+    A struct, because a monitor reads hundreds of them at a time; its fields are in the
+    order of the query's columns.
     """
 
     t: int  #: minutes since 1970 UTC
@@ -443,17 +444,5 @@ def failures(conn: sqlite3.Connection, since: int) -> tuple[FailureRow, ...] | N
     """
     if conn.execute(SQL["is_older"]).fetchone()[0]:
         return None
-    return tuple(
-        FailureRow(
-            t=t,
-            error=error,
-            stage=stage,
-            model=model,
-            outcome=FailureOutcome(outcome),
-            n=n,
-            last_task=task,
-        )
-        for t, error, stage, model, outcome, n, task in conn.execute(
-            SQL["failures"], (since,)
-        ).fetchall()
-    )
+    rows = conn.execute(SQL["failures"], (since,)).fetchall()
+    return msgspec.convert(rows, tuple[FailureRow, ...])

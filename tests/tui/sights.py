@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from store.errors import StoreError
 from store.events import Entry, Event, LimitObserved
+from store.read.live import latencies
 from store.read.status import LivenessSigns
 from store.runs import RunFolder
 from tests.replacing import replace
@@ -36,10 +38,12 @@ def snapshot(folder: Path, **signs: Any) -> RunSnapshot:
     run = RunFolder(folder)
     if not run.log.exists():
         written(run.log, *LIVELY)
-    with RunSource(run, FakeClock()) as source:
+    with RunSource(run, FakeClock()) as source, closing(run.open_reader()) as reader:
         seen = source.poll()
+        of_whole_run = latencies(reader)  # a live run is shown without them
     assert isinstance(seen, RunSnapshot)
-    return with_signs(replace(seen, is_alive=True), **signs)
+    facts = replace(seen.facts, latencies=of_whole_run)
+    return with_signs(replace(seen, facts=facts, is_alive=True), **signs)
 
 
 def with_signs(seen: RunSnapshot, **changed: Any) -> RunSnapshot:

@@ -225,7 +225,7 @@ class MetricsScreen(Screen[None]):
             return
         if not snapshot.status.imported and self._is_stale(snapshot):
             self._read()
-        self._headline.poll(snapshot.status.last_seq)
+        self._headline.poll(snapshot.ended)
 
     def _is_stale(self, snapshot: RunSnapshot) -> bool:
         """Return whether to read again: after a minute, or another change."""

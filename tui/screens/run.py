@@ -332,7 +332,7 @@ class RunScreen(Screen[None]):
         if not is_visible:
             return 0
         if self._frozen_snapshot is None:
-            panel.poll(snapshot.status.last_seq)
+            panel.poll(snapshot.ended)
         seen = panel.headline
         # the source and its line, the columns' titles, and a note
         lines = _BORDER + 1 + (2 + len(seen.metrics) if seen is not None else 0)

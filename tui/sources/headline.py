@@ -20,8 +20,8 @@ from tui.sources.command import (
 
 EVERY_S = 60.0
 """Minimum seconds between two automatic computations."""
-REST = 5
-"""Minimum pause as a multiple of the computation's duration."""
+REST = 20
+"""Minimum time between two starts, as a multiple of the computation's duration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,17 +146,21 @@ class HeadlineProgress:
         """Whether a computation is running."""
         return self.began_s is not None and self.ended_s is None
 
-    def is_due(self, now_s: float, seq: int) -> bool:
-        """Return whether to compute again: after new events and some time.
+    def is_due(self, now_s: float, ended: int) -> bool:
+        """Return whether to compute again: after more tasks have ended and some time.
 
-        Long computations run less often: they use less than a fifth of a core.
+        Long computations run less often: they use at most a twentieth of a core.
+
+        Args:
+            now_s: the present, on a monotonic clock.
+            ended: tasks that have ended.
         """
         if self.is_busy or self.failure:
             return False
         if self.headline is None or self.began_s is None or self.ended_s is None:
             return True
         rest = max(EVERY_S, REST * (self.ended_s - self.began_s))
-        return self.headline.seq != seq and now_s - self.began_s >= rest
+        return self.headline.ended != ended and now_s - self.began_s >= rest
 
     def started(self, now_s: float) -> HeadlineProgress:
         """Return the state after a start."""

@@ -44,7 +44,7 @@ from store.read.live import (
     next_retries,
     oldest_in_flight,
 )
-from store.read.status import Status, status
+from store.read.status import Status, liveness, status
 from store.read.tasks import events
 from store.read.usage import ErrorCount, FailureRow, error_counts, failures
 from store.runs import RunFolder
@@ -86,7 +86,8 @@ class RunFacts:
     last_failure: LastFailure | None
     #: tasks completed per minute in the run's best 10 minutes; None: too short
     best: float | None = None
-    latencies: tuple[Latencies, ...] = ()  #: over the whole run
+    #: over the whole run; read where `answers` are not the ones to show
+    latencies: tuple[Latencies, ...] = ()
     answers: RecentAnswers | None = None  #: the latest ones; None: not read
     #: time of the next retry, by stage and model
     retries: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -403,6 +404,8 @@ class RunSource:
                 last_failure=_last_failure(reader, errors, None),
             )
         answers = self._tail.read(reader)
+        # words of an end depend neither on the time nor on a process
+        has_ended = liveness(run_status.signs, 0, is_alive=None) in ENDED
         self._best = max(
             filter(None, (self._best, best_rate(_completed(rows, now)))), default=None
         )
@@ -416,7 +419,7 @@ class RunSource:
             completions=self._completions.read(reader)
             if _is_short(run_status, self._clock.now_us())
             else None,
-            latencies=latencies(reader),
+            latencies=latencies(reader) if has_ended or not answers.n else (),
             answers=answers,
             oldest=oldest_in_flight(reader, OLDEST),
             retries=next_retries(reader, run_status.tasks.waiting),

@@ -48,13 +48,13 @@ class HeadlinePanel(TitledPanel[HeadlineState]):
         """Stop the child process."""
         self._source.close()
 
-    def poll(self, seq: int) -> None:
+    def poll(self, ended: int) -> None:
         """Compute the metrics if due.
 
         Args:
-            seq: the log's last event.
+            ended: tasks that have ended.
         """
-        if self._reckoning.is_due(self._clock.monotonic(), seq):
+        if self._reckoning.is_due(self._clock.monotonic(), ended):
             self.compute()
 
     def compute(self) -> None:

@@ -97,29 +97,29 @@ async def test_the_same_log_is_scored_once_and_nothing_is_recorded(
     assert child.is_closed
 
 
-def _headline(seq: int) -> Headline:
-    return Headline(metrics=(), level=None, seq=seq, ended=1, is_partial=True)
+def _headline(ended: int) -> Headline:
+    return Headline(metrics=(), level=None, seq=99, ended=ended, is_partial=True)
 
 
-def test_it_is_asked_unasked_when_something_happened_and_seldom() -> None:
+def test_it_is_asked_unasked_when_more_tasks_have_ended_and_seldom() -> None:
     first = HeadlineProgress()
-    assert first.is_due(0, seq=1)
+    assert first.is_due(0, ended=1)
     busy = first.started(0)
     assert busy.is_busy
-    assert not busy.is_due(999, seq=9)
+    assert not busy.is_due(999, ended=9)
     known = busy.answered(2, _headline(5))
     assert (known.is_busy, known.received_s) == (False, 2)
-    assert not known.is_due(EVERY_S - 1, seq=9)
-    assert not known.is_due(EVERY_S * 9, seq=5)
-    assert known.is_due(EVERY_S, seq=6)
+    assert not known.is_due(EVERY_S - 1, ended=9)
+    assert not known.is_due(EVERY_S * 9, ended=5)
+    assert known.is_due(EVERY_S, ended=6)
     slow = busy.answered(100, _headline(5))
-    assert not slow.is_due(100 * REST - 1, seq=6)
-    assert slow.is_due(100 * REST, seq=6)
+    assert not slow.is_due(100 * REST - 1, ended=6)
+    assert slow.is_due(100 * REST, ended=6)
 
 
 def test_a_failure_waits_for_a_person_and_leaves_what_was_known() -> None:
     known = HeadlineProgress().started(0).answered(2, _headline(5))
     broken = known.started(100).failed(101, "the corpus is gone")
-    assert not broken.is_due(9999, seq=9)
+    assert not broken.is_due(9999, ended=9)
     assert (broken.headline, broken.received_s) == (_headline(5), 2)
     assert broken.started(200).failure == ""

@@ -78,7 +78,11 @@ def line_of(snapshot: RunSnapshot) -> str:
         *(f"{n:,} {label}" for label, n in counts.items() if n),
         *([f"{failed:,} failures in {LATELY} min"] if failed else []),
         *([] if snapshot.rate is None else [rate_text(snapshot.rate)]),
-        *([] if left is None else [f"left {time_left_text(left)}"]),
+        *(
+            []
+            if forecast is None or left is None
+            else [f"left {time_left_text(left, paused=forecast.paused_tasks)}"]
+        ),
         *([] if budget is None else [budget_text(budget)]),
         f"cost {spent(snapshot)}",
         *filter(None, [sentence(snapshot)]),

@@ -167,6 +167,7 @@ class ProgressFigures:
     progress: Progress
     rate: float | None  #: tasks completed per minute; None: too early
     left: ForecastInterval | None  #: seconds; None: unknown
+    paused_tasks: int  #: that wait for a pause to end, not included in it
     budget_left: ForecastInterval | None  #: seconds until it is spent; None: it lasts
     cost_usd: float | None  #: recorded; None: the price of an answer is unknown
     budget_usd: float | None
@@ -198,6 +199,7 @@ class RunView:
             progress=live.progress,
             rate=live.rate,
             left=live.forecast.seconds if live.forecast else None,
+            paused_tasks=live.forecast.paused_tasks if live.forecast else 0,
             budget_left=live.forecast.budget_seconds if live.forecast else None,
             cost_usd=status.cost_usd,
             budget_usd=status.budget_usd,
@@ -234,7 +236,8 @@ def line_parts(figures: ProgressFigures) -> list[str]:
     if figures.rate:
         parts.append(rate_text(figures.rate))
     if figures.left is not None and figures.left.expected:
-        parts.append(f"left {time_left_text(figures.left)}")
+        left = time_left_text(figures.left, paused=figures.paused_tasks)
+        parts.append(f"left {left}")
     if figures.budget_left is not None:
         parts.append(budget_text(figures.budget_left))
     budget = figures.budget_usd
@@ -340,6 +343,7 @@ def joint_figures(
         )
         if is_known
         else None,
+        paused_tasks=sum(run.paused_tasks for run in open_runs),
         budget_left=None,  # runs that share one spend it at rates of their own
         cost_usd=sum(costs) if len(costs) == len(figures) else None,
         budget_usd=(budgets[0] if shares_budget else sum(budgets)) if budgets else None,

@@ -80,7 +80,8 @@ def _progress(seen: LiveStatus) -> str:
 
     parts = [share_text(seen.progress.share), progress_text(seen.progress)]
     if seen.forecast is not None and seen.forecast.seconds is not None:
-        parts.append(f"left {time_left_text(seen.forecast.seconds)}")
+        paused = seen.forecast.paused_tasks
+        parts.append(f"left {time_left_text(seen.forecast.seconds, paused=paused)}")
     if seen.status.tasks.failed:
         parts.append(f"{seen.status.tasks.failed:,} failed")
     return ", ".join(parts)

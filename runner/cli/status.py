@@ -139,13 +139,15 @@ def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
     """Return the forecast for `status --json`; None if no process works on the run.
 
     `seconds` is null before anything has shown the run's speed. Intervals hold 9 of 10
-    runs. `budget_seconds` is null unless the budget stops the run before its end.
+    runs. `paused_tasks` wait for a pause to end, and have no part in the time.
+    `budget_seconds` is null unless the budget stops the run before its end.
     """
     forecast = present.forecast
     if forecast is None:
         return None
     return {
         "seconds": _span_json(forecast.seconds, 1),
+        "paused_tasks": forecast.paused_tasks,
         "comes_to_usd": _span_json(present.comes_to_usd, 6),
         "budget_seconds": _span_json(forecast.budget_seconds, 1),
         "stages": [

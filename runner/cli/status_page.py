@@ -205,7 +205,8 @@ def progress_facts(present: LiveStatus, course: Course) -> Iterator[Fact]:
     yield _fact("progress", f"{share_text(progress.share)}, {progress_text(progress)}")
     if present.forecast is not None:
         seconds = present.forecast.seconds
-        left = "-" if seconds is None else time_left_text(seconds)
+        paused = present.forecast.paused_tasks
+        left = "-" if seconds is None else time_left_text(seconds, paused=paused)
         yield _fact("left", f"{left}; 9 of 10 runs end within it" if seconds else left)
         if present.forecast.budget_seconds is not None:
             yield _fact("stops", budget_text(present.forecast.budget_seconds))

@@ -128,6 +128,7 @@ class Forecast:
     """Remaining time of a run and its projected cost."""
 
     seconds: ForecastInterval | None  #: None: nothing has shown its speed yet
+    paused_tasks: int  #: that wait for a pause to end, and have no part in the time
     stages: tuple[StageForecast, ...]
     cost_usd: ForecastInterval | None  #: in addition to what is recorded
     #: until the budget stops the run; None: it lasts, by the expected cost
@@ -248,12 +249,23 @@ def rough_duration(seconds: float) -> str:
     return f"{hours // 24} d {hours % 24:02} h"
 
 
-def time_left_text(left: ForecastInterval, to: str = " to ") -> str:
+def time_left_text(left: ForecastInterval, to: str = " to ", *, paused: int = 0) -> str:
     """Describe the time left with its interval, which 9 of 10 runs end within.
 
-    >>> time_left_text(ForecastInterval(low=1020, expected=1140, high=1440))
+    Args:
+        left: the time.
+        to: separates the ends of the interval.
+        paused: tasks that wait for a pause to end; the time is without them.
+
+    >>> left = ForecastInterval(low=1020, expected=1140, high=1440)
+    >>> time_left_text(left)
     '19 min (17 to 24 min)'
+    >>> time_left_text(left, paused=1200)
+    '19 min (17 to 24 min), 1,200 paused tasks not included'
     """
+    if paused:
+        tasks = "1 paused task" if paused == 1 else f"{paused:,} paused tasks"
+        return f"{time_left_text(left, to)}, {tasks} not included"
     if left.high is None:
         return f"{rough_duration(left.expected)} (at least {rough_duration(left.low)})"
     low, high = rough_duration(left.low), rough_duration(left.high)

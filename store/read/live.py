@@ -300,11 +300,12 @@ class LiveStatus:
         """
         if self.state not in FORECASTABLE or not self.status.tasks.open:
             return None
-        left = time_left(self.status.remaining, self.observed)
+        left = time_left(self.status.remaining, self.observed, self._is_paused)
         seconds = None if self.status.batches.count else left.seconds
         cost = self.status.remaining_cost
         return Forecast(
             seconds=seconds,
+            paused_tasks=round(left.paused),
             stages=left.stages,
             cost_usd=None if cost is None else cost.usd,
             budget_seconds=None
@@ -315,6 +316,12 @@ class LiveStatus:
                 cost.usd,
                 [(cost.models.get(name, 0.0), s) for name, s in left.models.items()],
             ),
+        )
+
+    def _is_paused(self, stage: str, model: str) -> bool:
+        """Return whether a queue waits while others go on."""
+        return self.state != "paused" and any(
+            pause.holds(stage, model) for pause in self.status.pauses
         )
 
     @property

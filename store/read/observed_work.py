@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter
 from typing import Final, Protocol
 
 from store.database import SQL, is_union
@@ -26,13 +26,17 @@ MEMORY_SHARE: Final = 0.5
 LATEST_S: Final = 45.0
 """The time constant of what must follow a change of stage or speed."""
 
+SHORT_S: Final = 20.0
+"""Active time from which the speed of a partial minute says something."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Break:
-    """A period without work: a pause of the whole run, or no process."""
+    """A period without work: a pause, or no process."""
 
     begin_us: int
     end_us: int | None  #: None: it lasts
+    model: str | None = None  #: that it is a pause of; None: of the whole run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,42 +45,53 @@ class CallTime:
 
     n: int
     mean_s: float
+    spread: float = 0.0  #: standard deviation of the logarithm
 
 
 def work_breaks(conn: sqlite3.Connection) -> tuple[Break, ...]:
-    """Return the periods without work, ascending, overlaps merged."""
-    periods: list[tuple[int, int | None]] = []
-    paused_us: int | None = None
+    """Return the periods without work, ascending, overlaps merged.
+
+    Those of the whole run are first, then those of each paused model.
+    """
+    periods: dict[str | None, list[Break]] = {None: []}
+    paused_us: dict[str | None, int] = {}
     for row in recorded_rows(conn, SQL["marked"], ("run_paused", 0, -1)):
         event = row.event
-        if not isinstance(event, RunPaused) or event.stage or event.model:
+        if not isinstance(event, RunPaused) or event.stage:
             continue
+        model = event.model
         if event.paused:
-            paused_us = row.ts_us if paused_us is None else paused_us
-        elif paused_us is not None:
-            periods.append((paused_us, row.ts_us))
-            paused_us = None
-    if paused_us is not None:
-        periods.append((paused_us, None))
+            paused_us.setdefault(model, row.ts_us)
+        elif model in paused_us:
+            pause = Break(begin_us=paused_us.pop(model), end_us=row.ts_us, model=model)
+            periods.setdefault(model, []).append(pause)
+    for model, begin_us in paused_us.items():
+        pause = Break(begin_us=begin_us, end_us=None, model=model)
+        periods.setdefault(model, []).append(pause)
     if not is_union(conn):  # whose logs take turns in its events
-        periods += [
-            (
-                int(conn.execute(SQL["worked_before"], (row.seq,)).fetchone()[0]),
-                row.ts_us,
+        periods[None] += [
+            Break(
+                begin_us=conn.execute(SQL["worked_before"], (row.seq,)).fetchone()[0],
+                end_us=row.ts_us,
             )
             for row in recorded_rows(conn, SQL["marked"], ("run_resumed", 0, -1))
         ]
+    return tuple(each for group in periods.values() for each in _merged(group))
+
+
+def _merged(breaks: Iterable[Break]) -> list[Break]:
+    """Return breaks ascending, apart from each other."""
     merged: list[Break] = []
-    for begin_us, end_us in sorted(periods, key=itemgetter(0)):
+    for each in sorted(breaks, key=attrgetter("begin_us")):
         last = merged[-1] if merged else None
         if last is not None and last.end_us is None:
             break
-        if last is None or last.end_us is None or begin_us > last.end_us:
-            merged.append(Break(begin_us=begin_us, end_us=end_us))
+        if last is None or last.end_us is None or each.begin_us > last.end_us:
+            merged.append(each)
         else:
-            latest = None if end_us is None else max(end_us, last.end_us)
-            merged[-1] = Break(begin_us=last.begin_us, end_us=latest)
-    return tuple(merged)
+            latest = None if each.end_us is None else max(each.end_us, last.end_us)
+            merged[-1] = replace(last, end_us=latest)
+    return merged
 
 
 def call_times(conn: sqlite3.Connection) -> dict[tuple[str, str], CallTime]:
@@ -87,7 +102,9 @@ def call_times(conn: sqlite3.Connection) -> dict[tuple[str, str], CallTime]:
         # of a logarithmic normal distribution, from the logarithms' mean and variance
         variance = max(0.0, squares / n - mean * mean) * LOG_RATIO**2
         times[stage, model] = CallTime(
-            n=n, mean_s=math.exp((mean + 0.5) * LOG_RATIO + variance / 2) / 1000
+            n=n,
+            mean_s=math.exp((mean + 0.5) * LOG_RATIO + variance / 2) / 1000,
+            spread=math.sqrt(variance),
         )
     return times
 
@@ -142,6 +159,26 @@ class Remembered:
     weight: float
 
 
+def steadiness(
+    minutes: Mapping[int, Remembered], by_minute: Mapping[int, float]
+) -> float:
+    """Return how much faster the minutes were that most work was done in; 1: alike.
+
+    The mean of the minutes' speeds by work is divided by that by time. An outage and a
+    limiter's climb from few slots are over sooner than the memory of them.
+    """
+    counted = [
+        (minute.weight, minute.active_s, max(0.0, by_minute.get(t, 0.0)))
+        for t, minute in minutes.items()
+        if minute.active_s > SHORT_S
+    ]
+    work = sum(weight * n for weight, _, n in counted)
+    if not work:
+        return 1.0
+    by_work = sum(weight * n * n / s for weight, s, n in counted) / work
+    return by_work * sum(weight * s for weight, s, _ in counted) / work
+
+
 def total_s(minutes: Mapping[int, Remembered]) -> float:
     """Return the active seconds of some minutes by their weights."""
     return sum(minute.weight * minute.active_s for minute in minutes.values())
@@ -159,7 +196,7 @@ class ObservedWork:
     rows: Sequence[MinuteSpeed]  #: of the last hour, ascending
     now_us: int
     started_us: int
-    breaks: Sequence[Break] = ()  #: ascending, apart from each other
+    breaks: Sequence[Break] = ()  #: of the run and of models, each group ascending
     call_times: Mapping[tuple[str, str], CallTime]  #: by stage and model
     running: Mapping[tuple[str, str], int]  #: calls in flight, by stage and model
     limits: Mapping[str, ModelLimit]  #: by model
@@ -168,9 +205,20 @@ class ObservedWork:
         """Return the time without breaks between two moments, in seconds."""
         passed = end_us - begin_us
         for pause in self.breaks:
+            if pause.model is not None:
+                continue
             until_us = end_us if pause.end_us is None else min(end_us, pause.end_us)
             passed -= max(0, until_us - max(begin_us, pause.begin_us))
         return max(0.0, passed / US_PER_S)
+
+    def of_model(self, model: str) -> ObservedWork:
+        """Return the same with pauses of *model* as breaks."""
+        if not any(each.model == model for each in self.breaks):
+            return self
+        counted = [each for each in self.breaks if each.model in {None, model}]
+        return replace(
+            self, breaks=_merged(replace(each, model=None) for each in counted)
+        )
 
     @cached_property
     def elapsed_s(self) -> float:

@@ -10,9 +10,11 @@ items, so it matters until the run has some of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from typing import Final, Protocol
 
 from store.events import ExpectedUsage
@@ -25,6 +27,10 @@ PRIOR_ITEMS: Final = 4.0
 """Ended items that the estimate before the run is worth."""
 ITEM_SPREAD: Final = 0.8
 """Coefficient of variation of an item's follow-ups."""
+
+FEW_ITEMS: Final = 8.0
+"""Items of a whole plan at which that doubles: few items are no sample of each other,
+as when the longest papers come first."""
 
 
 class QueueStates(Protocol):
@@ -78,6 +84,11 @@ class Remaining:
         """Expected tasks that are not planned yet."""
         return sum(queue.more for queue in self.queues) + sum(self.unseen.values())
 
+    @property
+    def left(self) -> float:
+        """All tasks that remain."""
+        return self.more + sum(queue.open for queue in self.queues)
+
     @cached_property
     def progress(self) -> Progress:
         """Tasks done, and those that remain."""
@@ -88,10 +99,47 @@ class Remaining:
             done=sum(queue.done for queue in self.queues),
             remaining=ForecastInterval(
                 low=open_ + self.more / factor,
-                expected=open_ + self.more,
+                expected=self.left,
                 high=high if self.is_whole else None,
             ),
         )
+
+
+def set_apart(
+    remaining: Remaining, is_paused: Callable[[str, str], bool]
+) -> tuple[Remaining, float]:
+    """Return what remains without the tasks that wait for a pause to end, and these.
+
+    Expected follow-ups of such a task wait with it.
+
+    Args:
+        remaining: the tasks.
+        is_paused: whether a stage and model start no calls.
+    """
+    active: list[QueueRemaining] = []
+    # of the stage before, by model: tasks that remain, and those that are not paused
+    before: dict[str, tuple[float, float]] = {}
+    for _, group in groupby(remaining.queues, key=attrgetter("stage")):
+        here: dict[str, tuple[float, float]] = {}
+        for queue in group:
+            followed = (
+                [before[queue.model]] if queue.model in before else before.values()
+            )
+            left = sum(n for n, _ in followed)
+            share = sum(n for _, n in followed) / left if left else 1.0
+            if is_paused(queue.stage, queue.model):
+                active.append(replace(queue, open=0, more=0.0))
+            else:
+                active.append(replace(queue, more=queue.more * share))
+            here[queue.model] = queue.left, active[-1].left
+        before = here
+    unseen = {}
+    for model, tasks in remaining.unseen.items():
+        planned = sum(q.open for q in remaining.queues if q.model == model)
+        going_on = sum(q.open for q in active if q.model == model)
+        unseen[model] = tasks * (going_on / planned if planned else 1.0)
+    rest = replace(remaining, queues=tuple(active), unseen=unseen)
+    return rest, remaining.left - rest.left
 
 
 def remaining_tasks(
@@ -282,7 +330,8 @@ def _with_estimate(
 
 def _error(known: float, still: float) -> float:
     """Return the relative error of the follow-ups of items from those of others."""
-    return ITEM_SPREAD * math.sqrt(1 / max(0.5, known) + 1 / max(1.0, still))
+    spread = ITEM_SPREAD * (1 + FEW_ITEMS / max(1.0, known + still))
+    return spread * math.sqrt(1 / max(0.5, known) + 1 / max(1.0, still))
 
 
 COST_SPREAD: Final = 0.6

@@ -242,7 +242,7 @@ class Status:
     siftlog_version: str
     models: Mapping[str, list[str]]  #: role -> models
     first: tuple[str, ...]  #: stages that the plan starts with; empty: unknown
-    breaks: tuple[Break, ...]  #: periods without work, ascending
+    breaks: tuple[Break, ...]  #: periods without work, of the run and of models
     call_times: Mapping[tuple[str, str], CallTime]  #: by stage and model
     remaining: Remaining  #: tasks that remain, follow-ups to come included
     remaining_cost: RemainingCost | None  #: of them; None: unknown

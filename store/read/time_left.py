@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from statistics import NormalDist
 from typing import Final
 
 from store.fold_state import US_PER_MINUTE, US_PER_S
@@ -31,10 +33,11 @@ from store.read.observed_work import (
     CallTime,
     MinuteSpeed,
     ObservedWork,
+    steadiness,
     total,
     total_s,
 )
-from store.read.remaining import Remaining
+from store.read.remaining import Remaining, set_apart
 
 FULL: Final = (0.8, 0.95)
 """Shares of the slots in use: rate-limited below, slot-limited above."""
@@ -51,9 +54,8 @@ LAG: Final = 1.0
 ROUGH_MINUTES: Final = 15
 """Minutes by which the variation of the speed is judged."""
 FEWEST_MINUTES: Final = 3
-TAIL: Final = 1.0
-"""Latencies by which the last calls exceed the remaining work; twice that while tasks
-have follow-ups, which wait for them."""
+CHAIN: Final = 0.5
+"""Latencies that the last follow-ups wait for the tasks that they follow."""
 SHARED: Final = (0.3, 1.6)
 """Sum of models' speeds relative to a limit that they share."""
 
@@ -82,12 +84,26 @@ class ModelForecast:
     counted: float  #: ended tasks that it was measured from
     roughness: float  #: relative standard deviation of the minutes' speeds
     latency_s: float
+    spread: float  #: of the latencies: standard deviation of the logarithm
     error: float  #: relative standard deviation of the work
 
     @property
     def whole(self) -> float:
         """Its work in all stages."""
         return self.unseen + sum(self.work.values())
+
+    @property
+    def tail_s(self) -> float:
+        """Time by which the last calls exceed the remaining work.
+
+        It is that of the slowest of the calls in flight at the end (by Little's law as
+        many as usual, if so many tasks remain) beyond the mean.
+        """
+        at_once = min((self.speed or 0.0) * self.latency_s, self.whole)
+        z = NormalDist().inv_cdf(1 - 1 / (1 + max(1.0, at_once)))
+        slowest = math.exp(self.spread * z - self.spread**2 / 2)
+        chain = CHAIN if self.error else 0.0
+        return self.latency_s * max(0.0, slowest - 1 + chain)
 
     def error_of(self, seconds: float) -> float:
         """Return the relative standard deviation of its time, if that is *seconds*."""
@@ -108,27 +124,42 @@ class TimeLeft:
     seconds: ForecastInterval | None  #: None: nothing has shown its speed yet
     stages: tuple[StageForecast, ...]  #: in their order
     models: Mapping[str, float]  #: seconds of each model that has work left
+    paused: float = 0.0  #: tasks that wait for a pause to end, beyond these times
 
 
-def time_left(remaining: Remaining, seen: ObservedWork) -> TimeLeft:
-    """Forecast the time until nothing remains."""
+def time_left(
+    every: Remaining,
+    seen: ObservedWork,
+    is_paused: Callable[[str, str], bool] = lambda _stage, _model: False,
+) -> TimeLeft:
+    """Forecast the time until nothing remains but what waits for a pause to end.
+
+    Args:
+        every: the tasks that remain.
+        seen: what the run has shown of its speed.
+        is_paused: whether a stage and model start no calls.
+    """
+    remaining, paused = set_apart(every, is_paused)
     models = model_forecasts(remaining, seen)
     working = [model for model in models if model.whole]
     usual = min((model.speed for model in working if model.speed), default=None)
     pooled = _pooled(models, seen)
-    order = list(dict.fromkeys(queue.stage for queue in remaining.queues))
+    order = _order(remaining)
     ends: dict[str, list[tuple[float, float]]] = defaultdict(list)
     run: dict[str, tuple[float, float]] = {}
     for model in working:
         speed = model.speed or usual
         if not speed:
             return TimeLeft(
-                seconds=None, stages=_without_time(remaining, order), models={}
+                seconds=None,
+                stages=_stages(every, {}, is_whole=False),
+                models={},
+                paused=paused,
             )
         seconds = model.whole / speed
         error = model.error_of(seconds) if model.speed else UNKNOWN_SPEED
         seconds = min(seconds, pooled.get(model.model, seconds))
-        seconds += TAIL * model.latency_s * (2 if model.error else 1)
+        seconds += model.tail_s
         run[model.model] = seconds, error
         for stage, share in _shares(remaining, model, order).items():
             ends[stage].append((share * seconds, error))
@@ -136,28 +167,36 @@ def time_left(remaining: Remaining, seen: ObservedWork) -> TimeLeft:
     return TimeLeft(
         seconds=_slowest(list(run.values()), is_whole=is_whole),
         models={name: seconds for name, (seconds, _) in run.items()},
-        stages=tuple(
+        stages=_stages(every, ends, is_whole=is_whole),
+        paused=paused,
+    )
+
+
+def _order(remaining: Remaining) -> list[str]:
+    return list(dict.fromkeys(queue.stage for queue in remaining.queues))
+
+
+def _stages(
+    remaining: Remaining,
+    ends: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    is_whole: bool,
+) -> tuple[StageForecast, ...]:
+    """Return the stages; a stage without *ends* has no time while it has tasks left."""
+    stages = []
+    for stage in _order(remaining):
+        left = sum(queue.left for queue in remaining.queues if queue.stage == stage)
+        has_time = bool(ends.get(stage)) or not left
+        stages.append(
             StageForecast(
                 stage=stage,
-                left=round(sum(q.left for q in remaining.queues if q.stage == stage)),
-                seconds=_slowest(ends[stage], is_whole=is_whole),
+                left=round(left),
+                seconds=_slowest(ends.get(stage, ()), is_whole=is_whole)
+                if has_time
+                else None,
             )
-            for stage in order
-        ),
-    )
-
-
-def _without_time(
-    remaining: Remaining, order: Sequence[str]
-) -> tuple[StageForecast, ...]:
-    return tuple(
-        StageForecast(
-            stage=stage,
-            left=round(sum(q.left for q in remaining.queues if q.stage == stage)),
-            seconds=None,
         )
-        for stage in order
-    )
+    return tuple(stages)
 
 
 def _slowest(
@@ -227,7 +266,18 @@ def model_forecasts(remaining: Remaining, seen: ObservedWork) -> list[ModelForec
     for row in seen.rows:
         if row.t in seen.minutes:
             rows[row.model].append(row)
-    return [_model(name, remaining, seen, rows[name]) for name in names]
+    working = {queue.model for queue in remaining.queues if queue.left}
+    working.update(name for name, tasks in remaining.unseen.items() if tasks)
+    return [
+        # as at its end, a model without work leaves a shared limit to the others
+        _model(
+            name,
+            remaining,
+            seen.of_model(name) if name in working else seen,
+            rows[name],
+        )
+        for name in names
+    ]
 
 
 def _model(
@@ -239,7 +289,9 @@ def _model(
     stage_times = {
         stage: time for (stage, model), time in seen.call_times.items() if model == name
     }
-    latency_s = _mean(stage_times.values()) or _mean(seen.call_times.values())
+    mean_s = attrgetter("mean_s")
+    latency_s = _mean(stage_times.values(), mean_s)
+    latency_s = latency_s or _mean(seen.call_times.values(), mean_s)
     running = sum(n for (_, model), n in seen.running.items() if model == name)
     limit = seen.limits.get(name)
     slots = limit.concurrency if limit else 0
@@ -290,6 +342,7 @@ def _model(
         counted=counted,
         roughness=_roughness(seen, ended),
         latency_s=latency_s,
+        spread=_mean(stage_times.values(), attrgetter("spread")),
         error=_work_error(remaining, name),
     )
 
@@ -323,6 +376,7 @@ def _measured(
 ) -> float:
     """Return work per second of the remembered minutes; 0: nothing has ended.
 
+    Minutes count by the work done in them: see `steadiness`.
     Work is counted at its end where slots are the limit: at the start of a run they are
     filled at once. Else it is counted at its start.
 
@@ -346,9 +400,9 @@ def _measured(
         return 0.0
     if into <= 0:
         return out / seconds
-    return math.exp(
-        full * math.log(out / seconds) + (1 - full) * math.log(into / all_s)
-    )
+    done = steadiness(seen.usual, ended) * out / seconds
+    sent = steadiness(seen.usual, begun) * into / all_s
+    return math.exp(full * math.log(done) + (1 - full) * math.log(sent))
 
 
 def _work_error(remaining: Remaining, model: str) -> float:
@@ -409,10 +463,10 @@ def _roughness(seen: ObservedWork, by_minute: Mapping[int, float]) -> float:
     return math.sqrt(variance) / mean
 
 
-def _mean(times: Iterable[CallTime]) -> float:
+def _mean(times: Iterable[CallTime], of: Callable[[CallTime], float]) -> float:
     listed = list(times)
     n = sum(time.n for time in listed)
-    return sum(time.n * time.mean_s for time in listed) / n if n else 0.0
+    return sum(time.n * of(time) for time in listed) / n if n else 0.0
 
 
 def _ramp(value: float, ends: tuple[float, float]) -> float:

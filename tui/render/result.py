@@ -354,7 +354,8 @@ def _how_to_go_on(snapshot: RunSnapshot, room: Room) -> Iterator[Content]:
     yield _fact("cost", "  ·  ".join(parts))
     forecast, projected = snapshot.forecast, snapshot.comes_to_usd
     if forecast is not None and forecast.seconds is not None:
-        words = f"{time_left_text(forecast.seconds)} of work"
+        left = time_left_text(forecast.seconds, paused=forecast.paused_tasks)
+        words = f"{left} of work"
         if projected is not None:
             words += f"  ·  projected cost {span(projected, money)}"
         yield _fact("left", words)

@@ -66,7 +66,7 @@ def eta(snapshot: RunSnapshot, to: str = " to ") -> str:
     forecast = snapshot.forecast
     if forecast is None or forecast.seconds is None:
         return UNKNOWN
-    return time_left_text(forecast.seconds, to)
+    return time_left_text(forecast.seconds, to, paused=forecast.paused_tasks)
 
 
 def ending(snapshot: RunSnapshot) -> str:

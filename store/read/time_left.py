@@ -317,19 +317,28 @@ def _model(
         ended[row.t] += row.ended * unit(row.stage)
         begun[row.t] += (row.started - row.retried) * unit(row.stage)
     counted = total(seen.usual, ended)
-    measured = _measured(seen, ended, begun, latency_s=latency_s, full=full)
+    left = {
+        queue.stage: queue.left * unit(queue.stage)
+        for queue in remaining.queues
+        if queue.model == name and queue.left
+    }
+    unseen = remaining.unseen.get(name, 0.0)
+    measured = _measured(
+        seen,
+        ended,
+        begun,
+        latency_s=latency_s,
+        full=full,
+        is_working=bool(left or unseen),
+    )
     attempts = sum(row.started for row in rows) - running
     passed = min(1.0, (sum(row.ended for row in rows) + 1) / max(1, attempts + 1))
     # the slots that the limiter grants change less than the calls in flight
     at_once = slots if measured and slots else running
     return ModelForecast(
         model=name,
-        work={
-            queue.stage: queue.left * unit(queue.stage)
-            for queue in remaining.queues
-            if queue.model == name and queue.left
-        },
-        unseen=remaining.unseen.get(name, 0.0),
+        work=left,
+        unseen=unseen,
         speed=_present(
             measured,
             latest=total(seen.latest, ended) / (total_s(seen.latest) or 1.0),
@@ -373,6 +382,7 @@ def _measured(
     *,
     latency_s: float,
     full: float,
+    is_working: bool,
 ) -> float:
     """Return work per second of the remembered minutes; 0: nothing has ended.
 
@@ -386,6 +396,7 @@ def _measured(
         begun: work of the tasks that started, by minute.
         latency_s: of the model's calls.
         full: whether slots are the limit, 0 to 1.
+        is_working: whether it has tasks left that are not paused.
     """
     out, into = total(seen.usual, ended), total(seen.usual, begun)
     all_s = total_s(seen.usual)
@@ -400,8 +411,10 @@ def _measured(
         return 0.0
     if into <= 0:
         return out / seconds
-    done = steadiness(seen.usual, ended) * out / seconds
-    sent = steadiness(seen.usual, begun) * into / all_s
+    done, sent = out / seconds, into / all_s
+    if is_working:  # else others have what it leaves, minute by minute
+        done *= steadiness(seen.usual, ended)
+        sent *= steadiness(seen.usual, begun)
     return math.exp(full * math.log(done) + (1 - full) * math.log(sent))
 
 

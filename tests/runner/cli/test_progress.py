@@ -55,6 +55,7 @@ FIGURES = ProgressFigures(
     ),
     rate=294.0,
     left=ForecastInterval(low=1020, expected=1140, high=1440),
+    paused_tasks=0,
     budget_left=None,
     cost_usd=0.12,
     budget_usd=5.0,
@@ -83,6 +84,12 @@ def test_a_line_tells_what_is_done_and_what_remains() -> None:
     ]
 
 
+def test_a_line_says_what_waits_for_a_pause_to_end() -> None:
+    assert line_parts(replace(FIGURES, paused_tasks=1200))[3] == (
+        "left 19 min (17 to 24 min), 1,200 paused tasks not included"
+    )
+
+
 def test_a_line_leaves_out_what_is_not_known_or_zero() -> None:
     start = ProgressFigures(
         progress=Progress(
@@ -90,6 +97,7 @@ def test_a_line_leaves_out_what_is_not_known_or_zero() -> None:
         ),
         rate=None,
         left=None,
+        paused_tasks=0,
         budget_left=None,
         cost_usd=None,
         budget_usd=None,

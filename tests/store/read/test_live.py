@@ -30,7 +30,7 @@ from store.read.live import (
 )
 from store.read.observed_work import Break
 from store.read.remaining import remaining_cost, remaining_tasks
-from store.read.status import status
+from store.read.status import Pause, status
 from store.runs import RunFolder
 from tests.replacing import replace
 from tests.store.logs import COURSE, written
@@ -191,6 +191,14 @@ def test_what_holds_still_keeps_the_time_that_its_work_takes(busy: LiveStatus) -
     assert (paused.state, paused.rate) == ("paused", None)
     assert paused.forecast == busy.forecast
     assert paused.progress == busy.progress
+
+
+def test_a_forecast_sets_apart_what_a_pause_of_a_part_holds(busy: LiveStatus) -> None:
+    pause = Pause(stage="ask", model=None, by="ops")
+    held = replace(busy, status=replace(busy.status, pauses=(pause,)))
+    assert held.state == "live"
+    assert held.forecast is not None
+    assert held.forecast.paused_tasks == round(busy.status.remaining.left) > 0
 
 
 def test_a_killed_run_has_its_progress_and_no_end(busy: LiveStatus) -> None:

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.events import ExpectedUsage
-from store.read.remaining import Remaining, remaining_cost, remaining_tasks
+from store.read.remaining import (
+    Remaining,
+    remaining_cost,
+    remaining_tasks,
+    set_apart,
+)
 from store.read.status import QueueCounts
 from store.task import TaskState
 
@@ -126,7 +131,8 @@ def test_the_estimate_counts_until_the_run_has_items_of_its_own() -> None:
 def test_replicates_of_an_item_show_no_more_than_it_does() -> None:
     queues = (queue("read", done=90, queued=90), queue("ask", done=180, queued=90))
     once, often = of(*queues), of(*queues, replicates=9)
-    assert often.error == pytest.approx(once.error * 3)
+    # ten items and ten to come, instead of ninety: and so few are no sample
+    assert often.error == pytest.approx(once.error * 3 * (1 + 8 / 20) / (1 + 8 / 180))
     assert often.progress.remaining.low < once.progress.remaining.low
     told = {"expected": EXPECTED, "consumed": 180}
     # ten items of three follow-ups each, and an estimate of five
@@ -204,3 +210,41 @@ def test_every_estimate_lies_in_its_interval_and_repeats(
 def test_a_run_with_nothing_open_is_done(queues: list[QueueCounts]) -> None:
     ended = [queue(q.stage, model=q.model, done=q.states[S.COMPLETED]) for q in queues]
     assert of(*ended).progress.share == 1
+
+
+def test_the_interval_holds_when_few_papers_are_uneven() -> None:
+    # eight papers in nine replicates: five with thirty questions, then three with five
+    found = of(queue("read", done=45, queued=27), queue("ask", done=1350), replicates=9)
+    left = found.progress.remaining
+    assert left.high is not None
+    assert left.low < 27 + 3 * 9 * 5 < left.high
+
+
+def test_tasks_of_a_paused_model_are_set_apart_with_their_follow_ups() -> None:
+    found = of(
+        queue("read", model="a", done=50, queued=50),
+        queue("read", model="b", done=50, queued=50),
+        queue("ask", model="a", done=100),
+        queue("ask", model="b", done=90, queued=10),
+    )
+    active, paused = set_apart(found, lambda _, model: model == "b")
+    assert paused == pytest.approx(50 + 10 + more(found)["ask", "b"])
+    assert active.left == pytest.approx(50 + more(found)["ask", "a"])
+
+
+def test_open_follow_ups_of_a_paused_stage_go_on_and_expected_ones_wait() -> None:
+    found = of(queue("read", done=50, queued=50), queue("ask", done=90, queued=10))
+    active, paused = set_apart(found, lambda stage, _: stage == "read")
+    assert active.left == pytest.approx(10)
+    assert paused == pytest.approx(found.left - 10)
+
+
+def test_without_a_pause_nothing_is_set_apart() -> None:
+    found = of(queue("read", done=5, queued=50), queue("ask", done=9, queued=1))
+    assert set_apart(found, lambda _stage, _model: False) == (found, 0.0)
+
+
+def test_unknown_follow_ups_wait_with_the_first_stage() -> None:
+    found = of(queue("read", queued=100), expected=EXPECTED, consumed=100)
+    active, paused = set_apart(found, lambda _stage, _model: True)
+    assert (active.left, paused) == (0.0, pytest.approx(600))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,14 +141,81 @@ def test_what_an_ended_model_leaves_of_a_shared_limit_goes_to_the_other() -> Non
 
 def test_a_rate_shows_at_the_starts_of_calls_before_they_end() -> None:
     rows = [Minute(0, 20, running=40, retried=9)]
-    times = {("ask", "m"): CallTime(n=20, mean_s=40.0)}
-    found = seconds(time_left(planned(queue("ask", 560)), seen(rows, 1)))
-    # 60 a minute, of which the last 40 are on their way; retries are no new work
-    assert found.expected == pytest.approx(560, rel=0.02)
-    slow = seconds(
-        time_left(planned(queue("ask", 560)), seen(rows, 1, call_times=times))
+    # 60 a minute, of which 40 are on their way; retries are no new work
+    for latency_s in (1.0, 40.0):
+        times = {("ask", "m"): CallTime(n=20, mean_s=latency_s)}
+        found = seconds(
+            time_left(planned(queue("ask", 560)), seen(rows, 1, call_times=times))
+        )
+        assert found.expected == pytest.approx(560, rel=0.02)
+
+
+def test_the_slowest_of_the_last_calls_decides_the_end() -> None:
+    work = planned(queue("ask", 560))
+
+    def at(spread: float, each_minute: int) -> float:
+        times = {("ask", "m"): CallTime(n=600, mean_s=20.0, spread=spread)}
+        rows = steady(each_minute)
+        found = seconds(time_left(work, seen(rows, 10, call_times=times)))
+        return found.expected - 560 / (each_minute / 60)
+
+    assert at(0.0, 60) == pytest.approx(0, abs=1)
+    # of 20 calls in flight the slowest takes 1.67 standard deviations of the logarithm
+    # more than the median: 46 s of a mean of 20
+    assert at(0.6, 60) == pytest.approx(
+        20 * (math.exp(0.6 * 1.67 - 0.18) - 1), rel=0.02
     )
-    assert slow.expected == pytest.approx(560 + 40, rel=0.02)
+    assert at(0.6, 60) < at(0.6, 600)
+
+
+def test_minutes_of_an_outage_hardly_count() -> None:
+    rows = [Minute(minute=at, ended=2 if at in {5, 6, 7} else 60) for at in range(10)]
+    found = seconds(time_left(planned(queue("ask", 600)), seen(rows, 10)))
+    assert found.expected == pytest.approx(600, rel=0.1)
+
+
+def test_a_paused_model_has_no_part_in_the_time() -> None:
+    rows = [
+        *steady(60, model="a"),
+        *(Minute(minute=at, ended=60, model="b") for at in range(2)),
+    ]
+    work = planned(queue("ask", 600, model="a"), queue("ask", 900, model="b"))
+    pause = Break(begin_us=START_US + 2 * MINUTE_US, end_us=None, model="b")
+    observed = seen(rows, 10, breaks=(pause,))
+    found = time_left(work, observed, lambda _, model: model == "b")
+    assert seconds(found).expected == pytest.approx(600, rel=0.05)
+    assert found.paused == 900
+    assert [stage.left for stage in found.stages] == [1500]
+    # eight minutes without a call are no slow ones once it goes on
+    ended = replace(observed, breaks=(replace(pause, end_us=observed.now_us),))
+    assert seconds(time_left(work, ended)).expected == pytest.approx(900, rel=0.05)
+
+
+def test_a_stage_that_is_paused_as_a_whole_has_no_time() -> None:
+    rows = steady(30, stage="ask") + steady(30, stage="judge")
+    work = planned(queue("ask", 300), queue("judge", 300))
+    ask, judge = time_left(
+        work, seen(rows, 10), lambda stage, _: stage == "judge"
+    ).stages
+    assert ask.seconds is not None
+    assert (judge.left, judge.seconds) == (300, None)
+
+
+def test_one_model_that_goes_on_gets_the_rest_of_a_shared_limit() -> None:
+    rows = [
+        *(Minute(minute=at, ended=30, model="b") for at in range(2)),
+        *(Minute(minute=at, ended=30, model="a") for at in range(2)),
+        *(Minute(minute=at, ended=60, model="a") for at in range(2, 20)),
+    ]
+    limits = {name: ModelLimit(concurrency=256, rpm=60.0) for name in "ab"}
+    work = planned(queue("ask", 600, model="a"), queue("ask", 900, model="b"))
+    pause = Break(begin_us=START_US + 2 * MINUTE_US, end_us=None, model="b")
+    found = time_left(
+        work,
+        seen(rows, 20, limits=limits, breaks=(pause,)),
+        lambda _, model: model == "b",
+    )
+    assert seconds(found).expected == pytest.approx(600, rel=0.15)
 
 
 @given(running=st.integers(0, 10))
@@ -225,7 +293,9 @@ def test_a_night_without_a_process_does_not_slow_the_run() -> None:
     assert found.expected == pytest.approx(600, rel=0.05)
 
 
-def test_pauses_of_the_whole_run_are_breaks_and_others_are_not(path: Path) -> None:
+def test_pauses_of_the_run_and_of_models_are_breaks_and_of_stages_not(
+    path: Path,
+) -> None:
     course: list[list[Any]] = [
         [RUN_STARTED],
         [RunPaused(by="a", paused=True)],
@@ -233,13 +303,18 @@ def test_pauses_of_the_whole_run_are_breaks_and_others_are_not(path: Path) -> No
         [RunPaused(by="a", paused=False)],
         [RunPaused(by="a", paused=True, stage="ask")],
         [RunPaused(by="a", paused=False, stage="ask")],
+        [RunPaused(by="a", paused=True, model="m")],
         [RunPaused(by="a", paused=True)],
+        [RunPaused(by="a", paused=False, model="m")],
     ]
     with open_reader(written(path, *course)) as reader:
-        first, last = work_breaks(reader)
+        first, last, of_model = work_breaks(reader)
     assert first.end_us is not None
     assert first.begin_us < first.end_us < last.begin_us
     assert last.end_us is None
+    assert of_model.model == "m"
+    assert of_model.begin_us < last.begin_us
+    assert of_model.end_us is not None
 
 
 def test_the_time_without_a_process_is_a_break(path: Path) -> None:

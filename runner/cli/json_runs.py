@@ -51,6 +51,7 @@ class ForecastJson(TypedDict):
     """Forecast of the rest of a live run; intervals hold the middle 90 %."""
 
     seconds: ForecastInterval | None  #: time left
+    paused_tasks: int  #: that wait for a pause to end; the time is without them
     comes_to_usd: ForecastInterval | None  #: projected cost at the end
     #: until the budget stops the run; null: it lasts, or it is unknown
     budget_seconds: ForecastInterval | None

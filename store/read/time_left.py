@@ -289,9 +289,9 @@ def _model(
     stage_times = {
         stage: time for (stage, model), time in seen.call_times.items() if model == name
     }
-    mean_s = attrgetter("mean_s")
-    latency_s = _mean(stage_times.values(), mean_s)
-    latency_s = latency_s or _mean(seen.call_times.values(), mean_s)
+    average = attrgetter("mean_s")
+    latency_s = _mean(stage_times.values(), average)
+    latency_s = latency_s or _mean(seen.call_times.values(), average)
     running = sum(n for (_, model), n in seen.running.items() if model == name)
     limit = seen.limits.get(name)
     slots = limit.concurrency if limit else 0

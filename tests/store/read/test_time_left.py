@@ -293,7 +293,7 @@ def test_a_night_without_a_process_does_not_slow_the_run() -> None:
     assert found.expected == pytest.approx(600, rel=0.05)
 
 
-def test_pauses_of_the_run_and_of_models_are_breaks_and_of_stages_not(
+def test_pauses_of_the_run_and_of_models_are_breaks(
     path: Path,
 ) -> None:
     course: list[list[Any]] = [

@@ -76,20 +76,20 @@ def work_breaks(conn: sqlite3.Connection) -> tuple[Break, ...]:
             )
             for row in recorded_rows(conn, SQL["marked"], ("run_resumed", 0, -1))
         ]
-    return tuple(each for group in periods.values() for each in _merged(group))
+    return tuple(period for group in periods.values() for period in _merged(group))
 
 
 def _merged(breaks: Iterable[Break]) -> list[Break]:
     """Return breaks ascending, apart from each other."""
     merged: list[Break] = []
-    for each in sorted(breaks, key=attrgetter("begin_us")):
+    for period in sorted(breaks, key=attrgetter("begin_us")):
         last = merged[-1] if merged else None
         if last is not None and last.end_us is None:
             break
-        if last is None or last.end_us is None or each.begin_us > last.end_us:
-            merged.append(each)
+        if last is None or last.end_us is None or period.begin_us > last.end_us:
+            merged.append(period)
         else:
-            latest = None if each.end_us is None else max(each.end_us, last.end_us)
+            latest = None if period.end_us is None else max(period.end_us, last.end_us)
             merged[-1] = replace(last, end_us=latest)
     return merged
 
@@ -213,11 +213,11 @@ class ObservedWork:
 
     def of_model(self, model: str) -> ObservedWork:
         """Return the same with pauses of *model* as breaks."""
-        if not any(each.model == model for each in self.breaks):
+        if not any(period.model == model for period in self.breaks):
             return self
-        counted = [each for each in self.breaks if each.model in {None, model}]
+        counted = [period for period in self.breaks if period.model in {None, model}]
         return replace(
-            self, breaks=_merged(replace(each, model=None) for each in counted)
+            self, breaks=_merged(replace(period, model=None) for period in counted)
         )
 
     @cached_property

@@ -329,10 +329,12 @@ def provenance(headline_state: HeadlineState, key: str = "r") -> str:
     if scores is not None and reckoning.received_s is not None:
         so_far = "so far, " if scores.is_partial else ""
         age = duration(headline_state.now_s - reckoning.received_s)
-        parts.append(
-            f"{so_far}of {count(scores.ended)} done tasks, as of event "
-            f"{count(scores.seq)}, computed {age} ago"
+        source = (
+            f"as of event {count(scores.seq)}, computed {age} ago"
+            if scores.seq
+            else "of the newest scoring"
         )
+        parts.append(f"{so_far}of {count(scores.ended)} done tasks, {source}")
     if reckoning.is_busy and reckoning.began_s is not None:
         parts.append(
             f"computing for {duration(headline_state.now_s - reckoning.began_s)}"

@@ -38,8 +38,8 @@ _LABEL = 10
 _LONGEST = 300
 """Maximum cells of a text, which its room cuts again."""
 _METRIC, _VALUE, _LABEL_CELLS = 12, 22, 20
-"""Minimum width of a metric's name, width of a value with its interval, and cells of a
-name that more models side by side may leave."""
+"""Minimum width of a metric's name, maximum width of a value with its interval, and
+cells of a name that more models side by side may leave."""
 _SIGNS = {"error": "$state-failed bold", "warn": "$state-waiting bold"}
 _MONITOR = "siftlog watch "
 """The command that the reader has typed."""
@@ -184,17 +184,21 @@ def headline_table(headline: Headline, room: Room) -> list[Content]:
     labels = {
         path: next(iter(row.values())).name or path for path, row in by_path.items()
     }
+    level = _level(headline)
+    titles = [cell_len(name + level) for name in names.values()]
+    texts = [cell_len(_value(metric)) for metric in headline.metrics]
+    value = min(_VALUE, max(titles + texts))
     longest = max(len("metric"), *map(cell_len, labels.values()))
-    fits = max(1, (room.width - min(longest, _LABEL_CELLS) - 9) // (_VALUE + 2))
+    label = max(_METRIC, min(longest, _LABEL_CELLS))
+    fits = max(1, (room.width - label - 9) // (value + 2))
     few = _notes(headline)
     if fits < len(names) and len(headline.metrics) + len(few) < room.height:
         return [*_rows_by_model(headline, labels, names, room), *few]
     sides = [_Side(model, name) for model, name in names.items()][:fits]
-    space = room.width - (_VALUE + 2) * len(sides) - 9
-    level = _level(headline)
+    space = room.width - (value + 2) * len(sides) - 9
     columns = [
         PanelColumn("metric", max(_METRIC, min(longest, space)), is_right=False),
-        *(PanelColumn(side.name + level, _VALUE) for side in sides),
+        *(PanelColumn(side.name + level, value) for side in sides),
         PanelColumn("n", 7),
     ]
     rows: list[list[str | Content]] = []

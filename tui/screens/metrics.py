@@ -225,7 +225,8 @@ class MetricsScreen(Screen[None]):
             return
         if not snapshot.status.imported and self._is_stale(snapshot):
             self._read()
-        self._headline.poll(snapshot.ended)
+        result = snapshot.result
+        self._headline.poll(snapshot.ended, None if result is None else result.headline)
 
     def _is_stale(self, snapshot: RunSnapshot) -> bool:
         """Return whether to read again: after a minute, or another change."""

@@ -43,7 +43,7 @@ class Headline:
 
     metrics: tuple[HeadlineMetric, ...]  #: main metric first
     level: float | None  #: level of the intervals, such as 0.95; None: none
-    seq: int  #: the last event of the log that was read
+    seq: int  #: the last event of the log that was read; 0: of a recorded scoring
     ended: int  #: tasks that had ended by then
     is_partial: bool  #: the run is unfinished
 

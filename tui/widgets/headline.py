@@ -48,12 +48,17 @@ class HeadlinePanel(TitledPanel[HeadlineState]):
         """Stop the child process."""
         self._source.close()
 
-    def poll(self, ended: int) -> None:
-        """Compute the metrics if due.
+    def poll(self, ended: int, recorded: Headline | None = None) -> None:
+        """Compute the metrics if due, unless a scoring of these tasks has them.
 
         Args:
             ended: tasks that have ended.
+            recorded: metrics of the newest scoring.
         """
+        if recorded is not None and recorded.ended == ended and self.headline is None:
+            now = self._clock.monotonic()
+            self._reckoning = self._reckoning.started(now).answered(now, recorded)
+            self.redraw()
         if self._reckoning.is_due(self._clock.monotonic(), ended):
             self.compute()
 

@@ -5,6 +5,8 @@ The headline so far: its provenance first, then what fits of it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.tui.fake_history import HEADLINE, column, history
@@ -119,6 +121,10 @@ OF = "so far, of 812 done tasks, as of event 12,345, computed "
         (HeadlineProgress(), "not computed yet: r does"),
         (HeadlineProgress().started(38), "computing for 12 s"),
         (KNOWN, f"{OF}40 s ago"),
+        (
+            KNOWN.answered(10, replace(HEADLINE, seq=0, is_partial=False)),
+            "of 812 done tasks, of the newest scoring",
+        ),
         (KNOWN.started(49), f"{OF}40 s ago · computing for 1.0 s"),
         (
             KNOWN.started(49).failed(50, "the corpus is gone"),

@@ -200,6 +200,15 @@ def test_two_models_are_both_shown_in_a_narrow_window(finished: RunSnapshot) -> 
     assert "and 1 more model: see the report" in few
 
 
+def test_models_stand_side_by_side_where_their_values_fit() -> None:
+    room = replace(ROOM, width=68, height=18)
+    lines = [line.plain for line in headline_table(HEADLINE, room)]
+    assert " ".join(lines[0].split()) == "metric m-large [95 %] m-small [95 %] n"
+        *["metric", "m-large", "[95", "%]", "m-small", "[95", "%]", "n"]
+    ]
+    assert not [line for line in lines if "more model" in line]
+
+
 def test_the_next_commands_are_those_of_the_command_line(
     finished: RunSnapshot, live: RunSnapshot
 ) -> None:

@@ -21,6 +21,7 @@ from tui.render.glyphs import ASCII, UNICODE, Glyphs
 from tui.screens.metrics import REST_S, MetricsScreen
 from tui.sources.command import CommandFailed
 from tui.sources.headline import EVERY_S
+from tui.sources.result import ScoringResult
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotOrProblem
 
 
@@ -226,7 +227,8 @@ def test_frozen_it_keeps_what_it_shows_and_counts_what_it_misses(
 
 def test_the_headline_is_computed_one_at_a_time_and_says_so(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
-    newer = with_status(live, last_seq=99_999)
+    tasks = replace(live.status.tasks, completed=9_999)
+    newer = with_status(live, tasks=tasks)
     answers = [
         HEADLINE,
         CommandFailed("the corpus is gone"),
@@ -251,6 +253,21 @@ def test_the_headline_is_computed_one_at_a_time_and_says_so(tmp_path: Path) -> N
         assert "of 9 done tasks" in seat.shown()
 
     watched(Given(sight=live, headline=FakeHeadline(answers=answers)), act)
+
+
+def test_the_headline_of_the_newest_scoring_is_not_computed_again(
+    tmp_path: Path,
+) -> None:
+    live = snapshot(tmp_path / "r1")
+    recorded = replace(HEADLINE, ended=live.ended, seq=0, is_partial=False)
+    scoring = ScoringResult(number=1, folder=tmp_path, headline=recorded)
+
+    async def act(seat: Seat) -> None:
+        await seat.look(seconds=2 * EVERY_S)
+        assert "of the newest scoring" in seat.shown()
+        assert seat.headline.asked == 0
+
+    watched(Given(sight=replace(live, result=scoring)), act)
 
 
 def test_an_imported_run_has_no_course_and_says_why(tmp_path: Path) -> None:

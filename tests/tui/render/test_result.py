@@ -204,8 +204,6 @@ def test_models_stand_side_by_side_where_their_values_fit() -> None:
     room = replace(ROOM, width=68, height=18)
     lines = [line.plain for line in headline_table(HEADLINE, room)]
     assert " ".join(lines[0].split()) == "metric m-large [95 %] m-small [95 %] n"
-        *["metric", "m-large", "[95", "%]", "m-small", "[95", "%]", "n"]
-    ]
     assert not [line for line in lines if "more model" in line]
 
 

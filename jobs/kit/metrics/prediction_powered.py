@@ -138,11 +138,14 @@ class LabelledStratum:
     predicted: Terms  #: the same terms with predictions, shape (..., n)
     predicted_means: Terms  #: over all items of the stratum, shape (...)
     probabilities: Floats  #: that the draw included each labelled item, shape (..., n)
+    counts: Floats | None = None  #: labels that are alike in a row; None: one each
 
     @property
     def n(self) -> int:
-        """Labels."""
-        return int(self.truth.above.shape[-1])
+        """Labels; the fewest of any data set."""
+        if self.counts is None:
+            return int(self.truth.above.shape[-1])
+        return int(self.counts.sum(-1).min())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +234,7 @@ class _Weighed:
             predicted_means=stratum.predicted_means,
             weights=1 / chances,
             unsampled=1 - chances,
-            counts=np.ones_like(chances),
+            counts=np.ones_like(chances) if stratum.counts is None else stratum.counts,
         )
 
     @property
@@ -241,6 +244,16 @@ class _Weighed:
     @property
     def n(self) -> Floats:
         return np.asarray(self.counts.sum(-1))
+
+    @property
+    def mean_unsampled(self) -> Floats:
+        """Mean finite population factor of the labels."""
+        return np.asarray((self.counts * self.unsampled).sum(-1) / self.n)
+
+    @property
+    def _heaviest(self) -> Floats:
+        seen = np.where(self.counts > 0, self.weights, 0.0)
+        return np.asarray(seen.max(-1, keepdims=True))
 
     def with_unseen(self, truth: Terms, predicted: Terms) -> _Weighed:
         """Add rows of `UNSEEN` labels, as heavy as the heaviest label."""
@@ -256,8 +269,8 @@ class _Weighed:
             truth=Terms(*map(joined, self.truth, truth)),
             predicted=Terms(*map(joined, self.predicted, predicted)),
             predicted_means=self.predicted_means,
-            weights=joined(self.weights, self.weights.max(-1, keepdims=True)),
-            unsampled=joined(self.unsampled, self.unsampled.mean(-1, keepdims=True)),
+            weights=joined(self.weights, self._heaviest),
+            unsampled=joined(self.unsampled, self.mean_unsampled[..., None]),
             counts=joined(self.counts, np.full(1, UNSEEN * self.share / rows)),
         )
 
@@ -316,7 +329,7 @@ class _Variation:
             spread=value * (1 - value),
             wobble=apart / (2 * np.maximum(total, _TINY) ** 2),
             unsampled=np.sum(
-                [stratum.share * stratum.unsampled.mean(-1) for stratum in strata],
+                [stratum.share * stratum.mean_unsampled for stratum in strata],
                 axis=0,
             ),
         )

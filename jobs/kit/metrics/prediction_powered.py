@@ -20,10 +20,14 @@ the weight with the least variance. 0 ignores the judge; a useless judge gets it
 
 Variance: of z - lambda z', within strata, with the factor 1 - probability for a finite
 population (the labelled items belong to it). The interval is Wilson's at the effective
-number of labels n_eff = p (1 - p) / variance, with a t quantile. Three corrections
+number of labels n_eff = p (1 - p) / variance, with a t quantile. Four corrections
 keep its coverage with 100 labels, `design/estimates-from-labels.md` has the figures:
 
-unseen     A tenth of a label more, on which the judge is right as often as wrong,
+leverage   Lambda and the ratio are fitted to the same labels, whose residuals are
+           therefore too small. Squared ones are divided by 1 - h, with h the leverage
+           of a label in both (HC2: MacKinnon and White, "Some heteroskedasticity-
+           consistent covariance matrix estimators", 1985).
+unseen     A fifth of a label more, on which the judge is right as often as wrong,
            counts in the variance; else a judge without a visible error would be exact.
 kurtosis   A variance that rests on a few large residuals is itself uncertain. Its
            degrees of freedom are Satterthwaite's, after taking off the kurtosis of a
@@ -46,7 +50,7 @@ import numpy as np
 
 from jobs.kit.metrics.columns import Floats, quotient
 
-UNSEEN: Final = 0.1
+UNSEEN: Final = 0.2
 """Labels that the variance counts beside those at hand, half of them misjudged."""
 
 MOST_WIDER: Final = 1.05
@@ -60,6 +64,9 @@ MOST_WEIGHT: Final = 2.0
 
 _POOLED: Final = 10.0
 """Labels that the slope of all strata weighs in the slope of each one."""
+
+_MOST_LEVERAGE: Final = 0.7
+"""A label that is nearly alone in what it says counts as one of this leverage."""
 
 _TINY: Final = 1e-12
 
@@ -186,13 +193,12 @@ def powered_estimates(
 
     alone = _Variation.of(wider, zeros)
     weights = zeros if n <= 2 * h else _slopes(wider)
-    judged = _Variation.of(wider, weights)
+    judged = _Variation.of(wider, weights, is_fitted=True)
 
     # unseen labels count in variances, not in estimates
     alone_value, value = _value(seen, zeros), _value(seen, weights)
     size = alone.spread / np.maximum(alone.variance, _TINY) * (n - h) / (n + UNSEEN)
     ratio = judged.variance / np.maximum(alone.variance, _TINY)
-    ratio = ratio * (n - h) / max(1, n - 2 * h)
     judged_size = size / np.maximum(ratio, _TINY)
     alone_t = _quantile(alone.freedom(size, n - h - 1), level)
     judged_t = _quantile(judged.freedom(judged_size, n - h - 1), level)
@@ -308,14 +314,30 @@ class _Variation:
     unsampled: Floats  #: mean finite population factor
 
     @classmethod
-    def of(cls, strata: Sequence[_Weighed], weights: Sequence[Floats]) -> _Variation:
+    def of(
+        cls,
+        strata: Sequence[_Weighed],
+        weights: Sequence[Floats],
+        *,
+        is_fitted: bool = False,
+    ) -> _Variation:
+        """The variance with these lambdas.
+
+        Args:
+            strata: with unseen labels.
+            weights: lambda by stratum.
+            is_fitted: the same labels gave lambda; correct for their leverage.
+        """
         value = _value(strata, weights)
+        leverages = _leverages(strata, weights, value) if is_fitted else None
         total, apart = np.zeros(strata[0].lead), np.zeros(strata[0].lead)
-        for stratum, weight in zip(strata, weights, strict=True):
+        for number, (stratum, weight) in enumerate(zip(strata, weights, strict=True)):
             z = stratum.residuals(stratum.truth, value)
             predicted = stratum.residuals(stratum.predicted, value)
             scale = (stratum.share / stratum.n) ** 2
             parts = stratum.unsampled * (z - weight[..., None] * predicted) ** 2
+            if leverages is not None:
+                parts = parts / (1 - leverages[number])
             sums = (stratum.counts * parts).sum(-1)
             squares = (stratum.counts * parts**2).sum(-1)
             total = total + scale * sums
@@ -361,21 +383,51 @@ def _slopes(strata: Sequence[_Weighed]) -> list[Floats]:
     weights = [np.zeros(strata[0].lead)] * len(strata)
     for _ in range(2):
         value = _value(strata, weights)
-        moments = []
+        products, squares = [], []
         for stratum in strata:
             z = stratum.residuals(stratum.truth, value)
             predicted = stratum.residuals(stratum.predicted, value)
             counts = stratum.counts * stratum.unsampled
-            both = (counts * z * predicted).sum(-1)
-            moments.append((both, (counts * predicted**2).sum(-1)))
-        n = sum(stratum.n for stratum in strata)
-        pooled = [sum(moment) * _POOLED / n for moment in zip(*moments, strict=True)]
+            products.append((counts * z * predicted).sum(-1))
+            squares.append((counts * predicted**2).sum(-1))
         slopes = (
-            (both + pooled[0]) / np.maximum(alone + pooled[1], _TINY)
-            for both, alone in moments
+            above / np.maximum(below, _TINY)
+            for above, below in zip(
+                _pooled(products, strata), _pooled(squares, strata), strict=True
+            )
         )
         weights = [np.clip(slope, 0.0, MOST_WEIGHT) for slope in slopes]
     return weights
+
+
+def _leverages(
+    strata: Sequence[_Weighed], weights: Sequence[Floats], value: Floats
+) -> list[Floats]:
+    """How much of a label's residual its fits take away: the ratio's and lambda's."""
+    denominators = [s.weights * s.truth.below for s in strata]
+    whole = sum(
+        (s.counts * below).sum(-1) for s, below in zip(strata, denominators, strict=True)
+    )
+    squares = [s.unsampled * s.residuals(s.predicted, value) ** 2 for s in strata]
+    sums = [
+        (s.counts * square).sum(-1) for s, square in zip(strata, squares, strict=True)
+    ]
+    leverages = []
+    for below, square, fitted, weight in zip(
+        denominators, squares, _pooled(sums, strata), weights, strict=True
+    ):
+        of_ratio = below / np.maximum(whole, _TINY)[..., None]
+        of_slope = square / np.maximum(fitted, _TINY)[..., None]
+        leverage = of_ratio + np.where(weight[..., None] > 0, of_slope, 0.0)
+        leverages.append(np.minimum(leverage, _MOST_LEVERAGE))
+    return leverages
+
+
+def _pooled(moments: Sequence[Floats], strata: Sequence[_Weighed]) -> list[Floats]:
+    """Sums over the labels of each stratum, with `_POOLED` labels of all strata."""
+    labels = np.sum([stratum.n for stratum in strata], axis=0)
+    pooled = np.sum(moments, axis=0) * _POOLED / labels
+    return [moment + pooled for moment in moments]
 
 
 def _unseen_terms(terms_of: TermsOf) -> tuple[Terms, Terms]:

@@ -103,8 +103,9 @@ class RelevantBound:
 
     def upper(self, *, relevant: int, unread: int) -> int:
         """The largest number of relevant records that is not rejected."""
-        possible = np.flatnonzero(~self._rejected[relevant : relevant + unread + 1])
-        return relevant + (int(possible[-1]) if len(possible) else 0)
+        rejected = self._rejected[relevant : relevant + unread + 1]
+        from_top = int(np.argmin(rejected[::-1]))  # 0 as well where all are rejected
+        return relevant if rejected[-1 - from_top] else relevant + unread - from_top
 
     def recall(self, *, relevant: int, unread: int) -> float:
         """Lower bound on the share of relevant records that was read.

@@ -32,6 +32,7 @@ from jobs.kit.metrics.prediction_powered import (
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
 Design: TypeAlias = Literal[
     "random", "stratified", "disagreement", "uncertainty", "width", "by stratum"
 ]
@@ -52,7 +53,7 @@ UNSURE_IF_WRONG, UNSURE_IF_RIGHT = 0.5, 0.1
 MODEL_ERROR = 0.1
 UNLABELLED = 10  #: items without a label, for each with one
 SEED = 20260118
-BLOCK = 2000
+BLOCK = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +172,9 @@ def _draw(
         counts = rng.multinomial(cell.items, cell.shares, size=populations)
         chances = _chances(cell.scores(counts), counts, cell.labels)
         is_likelier = chances > chances.min(axis=1, keepdims=True) + 1e-12
-        likelier = _systematic(counts, chances, is_likelier, rng)
+        likelier = np.zeros(populations, dtype=np.int64)
+        if is_likelier.any():
+            likelier = _systematic(counts, chances, is_likelier, rng)
         rest = cell.labels - likelier
         labelled = _sampled(np.where(is_likelier, counts, 0), likelier, rng)
         labelled += _sampled(np.where(is_likelier, 0, counts), rest, rng)
@@ -203,22 +206,19 @@ def _chances(scores: Floats, counts: Ints, n: int) -> Floats:
 
 
 def _systematic(
-    counts: Ints, chances: Floats, is_likelier: npt.NDArray[np.bool_], rng: np.random.Generator
+    counts: Ints, chances: Floats, is_likelier: Bools, rng: np.random.Generator
 ) -> Ints:
     """How many of the likelier items a systematic sample of a shuffled list holds."""
     likelier = (counts * is_likelier).sum(axis=1)
-    if not likelier.any():
-        return likelier
-    items = int(counts[0].sum())
-    shuffled = np.arange(items) < likelier[:, None]
+    shuffled = np.arange(int(counts[0].sum())) < likelier[:, None]
     rng.permuted(shuffled, axis=1, out=shuffled)
-    least, most = chances.min(axis=1), chances.max(axis=1)
-    reached = np.cumsum(
-        np.where(shuffled, most[:, None], least[:, None]), axis=1, dtype=np.float64
-    )
-    points = np.ceil(reached - rng.random(len(counts))[:, None] - 1e-9)
-    is_chosen = np.diff(points, axis=1, prepend=0.0) > 0
-    return np.asarray((is_chosen & shuffled).sum(axis=1))
+    row, place = np.nonzero(shuffled)
+    before = np.arange(len(row)) - (np.cumsum(likelier) - likelier)[row]
+    least, most = chances.min(axis=1)[row], chances.max(axis=1)[row]
+    # the points start, start + 1, ... that fall into an item's length
+    at = before * most + (place - before) * least - rng.random(len(counts))[row]
+    is_chosen = np.ceil(at) < np.ceil(at + most)
+    return np.asarray(np.bincount(row[is_chosen], minlength=len(counts)))
 
 
 def _sampled(counts: Ints, n: Ints, rng: np.random.Generator) -> Ints:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -70,6 +71,7 @@ class CopiedLog:
     sha256: str  #: of the copy, in hex
 
 
+@cache
 @cache
 def code_sha256() -> str:
     """SHA-256 over the code that computes the bound, in hex."""
@@ -190,8 +192,13 @@ def certificate(
         ],
         "draws_irregular": fold.irregular,
         "disputed": fold.disputed,
-        "code": {"siftlog": version("siftlog"), "sha256": code_sha256()},
+        "code": {"siftlog": _version(), "sha256": code_sha256()},
     }
+
+
+@cache
+def _version() -> str:
+    return version("siftlog")  # searches the installed packages each time
 
 
 def _time(us: int) -> str:

@@ -6,17 +6,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import sys
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jobs.kit.metrics.intervals import wilson
+from jobs.screening.inputs import load
+from jobs.screening.settings import ScreeningSettings
+from jobs.stopping.certificate import LABELS, read_copies
+from jobs.stopping.certificate_check import check_certificate
+from jobs.stopping.library import open_library
 from tests.bench.row import Row
 from tests.bench.verdict import most, shown
 from tests.jobs.screening.stop_study import (
     ALPHA,
     RANKERS,
+    TARGET,
     Ranker,
     StudyLibrary,
     StudyRow,
@@ -24,6 +34,7 @@ from tests.jobs.screening.stop_study import (
     simulated_library,
     study,
 )
+from tests.jobs.stopping.libraries import certified, screened, site
 
 ROOT = Path(__file__).resolve().parents[2]
 REALDATA = Path(os.environ.get("SIFTLOG_REALDATA", ROOT.parent / "shared" / "realdata"))
@@ -46,7 +57,36 @@ def measure(quick: bool) -> list[Row]:
                 most("stop rule", what, row.failures, bound),
                 shown(f"{library}, {ranker} order, {row.rule}: share read", row.read),
             ]
-    return rows
+    return [*rows, _certificate(500 if quick else 2000)]
+
+
+def _certificate(records: int) -> Row:
+    """Processor time of a check, in times of reading library and label logs."""
+    with tempfile.TemporaryDirectory() as name:
+        library = site(Path(name), records, records * 3 // 20, target=TARGET)
+        asyncio.run(screened(library))
+        path = asyncio.run(certified(library)).path
+        shutil.copy(Path(name) / "library.ris", path.parent)
+        settings = ScreeningSettings(library=(path.parent / "library.ris",))
+
+        def read() -> None:
+            open_library(load(settings))
+            read_copies(path.parent / LABELS)
+
+        def checked() -> None:
+            if problems := check_certificate(path).problems:
+                raise RuntimeError(problems[0])
+
+        pairs = [(_seconds(checked), _seconds(read)) for _ in range(15)]
+    check, reading = (min(seconds) for seconds in zip(*pairs, strict=True))
+    what = "check of a certificate, in times of reading library and label logs"
+    return most("certificate", what, check / reading, 2.0)
+
+
+def _seconds(action: Callable[[], None]) -> float:
+    began = time.process_time()
+    action()
+    return time.process_time() - began
 
 
 def studied(

@@ -53,7 +53,7 @@ UNSURE_IF_WRONG, UNSURE_IF_RIGHT = 0.5, 0.1
 MODEL_ERROR = 0.1
 UNLABELLED = 10  #: items without a label, for each with one
 SEED = 20260118
-BLOCK = 1000
+BLOCK = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

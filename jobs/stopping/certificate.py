@@ -22,7 +22,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -71,7 +70,6 @@ class CopiedLog:
     sha256: str  #: of the copy, in hex
 
 
-@cache
 @cache
 def code_sha256() -> str:
     """SHA-256 over the code that computes the bound, in hex."""

@@ -89,9 +89,7 @@ def _seconds(action: Callable[[], None]) -> float:
     return time.process_time() - began
 
 
-def studied(
-    *, seeds: int, quick: bool
-) -> Iterator[tuple[str, Ranker, list[StudyRow]]]:
+def studied(*, seeds: int, quick: bool) -> Iterator[tuple[str, Ranker, list[StudyRow]]]:
     """Studies of all kinds of libraries; real ones where they are at hand."""
     groups: dict[str, list[StudyLibrary]] = {}
     for library in real_libraries(REALDATA):

@@ -409,9 +409,10 @@ def _leverages(
 ) -> list[Floats]:
     """How much of a label's residual its fits take away: the ratio's and lambda's."""
     denominators = [s.weights * s.truth.below for s in strata]
-    whole = sum(
-        (s.counts * below).sum(-1) for s, below in zip(strata, denominators, strict=True)
-    )
+    sums_below = [
+        (s.counts * b).sum(-1) for s, b in zip(strata, denominators, strict=True)
+    ]
+    whole = np.sum(sums_below, axis=0)
     squares = [s.unsampled * s.residuals(s.predicted, value) ** 2 for s in strata]
     sums = [
         (s.counts * square).sum(-1) for s, square in zip(strata, squares, strict=True)

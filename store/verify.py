@@ -142,13 +142,7 @@ class _Check:
         head = genesis(run_id, config_sha256, created_us)
         # merged events keep their times, which ascend in their own log
         times: defaultdict[int, int] = defaultdict(int)
-        for end_seq, stored in self._links():
-            rows = [
-                EventRow._make(row)
-                for row in self._conn.execute(
-                    SQL["link_rows"], (self.seq, end_seq)
-                ).fetchall()
-            ]
+        for end_seq, stored, rows in self._links():
             for expected, row in enumerate(rows, self.seq + 1):
                 whose = min(row.epoch, 0)
                 if row.seq != expected or row.ts_us <= times[whose]:
@@ -171,11 +165,23 @@ class _Check:
         if loose is not None:
             raise _Fault("chain", f"event {loose}", "stands outside of every commit")
 
-    def _links(self) -> Iterator[tuple[int, bytes]]:
+    def _links(self) -> Iterator[tuple[int, bytes, list[EventRow]]]:
+        """Every link with its events; one query a page, as many links are short."""
         after = 0
         while page := self._conn.execute(SQL["links"], (after, PAGE)).fetchall():
-            yield from page
-            after = page[-1][0]
+            last_seq_of_page = page[-1][0]
+            events = map(
+                EventRow._make,
+                self._conn.execute(SQL["link_rows"], (after, last_seq_of_page)),
+            )
+            event = next(events, None)
+            for end_seq, stored in page:
+                rows = []
+                while event is not None and event.seq <= end_seq:
+                    rows.append(event)
+                    event = next(events, None)
+                yield end_seq, stored, rows
+            after = last_seq_of_page
 
     def _readable(self, row: EventRow) -> None:
         try:

@@ -128,11 +128,10 @@ class RecallStopRule:
     @property
     def status(self) -> StopStatus:
         """What is proved so far."""
-        self._fold.advance(self._order, self._drawn, self._labels)
+        advice = self.advice
         bound = self._fold.bound
         relevant = self._relevant
         unread = self._records - len(self._labels)
-        should_stop = bound.reaches_target(relevant=relevant, unread=unread)
         return StopStatus(
             records=self._records,
             read=len(self._labels),
@@ -141,14 +140,22 @@ class RecallStopRule:
             draws_counted=self._fold.draws,
             most_relevant=bound.upper(relevant=relevant, unread=unread),
             recall=bound.recall(relevant=relevant, unread=unread),
-            should_stop=should_stop,
+            should_stop=advice == "stop",
             draws_needed=bound.draws_without_hit(relevant=relevant, unread=unread),
-            advice="stop" if should_stop else self._advice,
+            advice=advice,
         )
 
     @property
-    def _advice(self) -> Advice:
-        """Ranked order while it finds something, then draws until one hits."""
+    def advice(self) -> Advice:
+        """What to read next; cheaper than `status`, which has more.
+
+        Ranked order while it finds something, then draws until one hits.
+        """
+        self._fold.advance(self._order, self._drawn, self._labels)
+        if self._fold.bound.reaches_target(
+            relevant=self._relevant, unread=self._records - len(self._labels)
+        ):
+            return "stop"
         patience = max(LEAST_PATIENCE, self._records // PATIENCE_SHARE)
         return "draw" if self._dry >= patience else "ranked"
 

@@ -190,8 +190,13 @@ def certificate(
         ],
         "draws_irregular": fold.irregular,
         "disputed": fold.disputed,
-        "code": {"siftlog": version("siftlog"), "sha256": code_sha256()},
+        "code": {"siftlog": _version(), "sha256": code_sha256()},
     }
+
+
+@cache
+def _version() -> str:
+    return version("siftlog")  # searches the installed packages each time
 
 
 def _time(us: int) -> str:

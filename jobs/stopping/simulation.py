@@ -135,8 +135,8 @@ def _screened(
     unread = dict.fromkeys(ranking.order)
     labels: dict[str, bool] = {}
     refitted = 0
-    while (status := rule.status).advice != "stop" and unread:
-        if status.advice == "draw":
+    while (advice := rule.advice) != "stop" and unread:
+        if advice == "draw":
             record = chance.choice(list(unread))
             rule.receive(RecordDrawn(record=record, unread=len(unread)))
         else:
@@ -152,7 +152,7 @@ def _screened(
             after = rule.status
             recall = after.relevant / relevant if relevant else 1.0
             curve.append(CurvePoint(read=after.read, bound=after.recall, recall=recall))
-    return Stop(read=status.read, found=status.relevant)
+    return Stop(read=len(labels), found=sum(labels.values()))
 
 
 def _whole_order(relevance: Mapping[str, bool], ranking: RecordRanking) -> list[str]:

@@ -1,9 +1,10 @@
 """All benches: `make bench`, or `python -m tests.bench [--quick] [NAME...]`.
 
-Runs the modules here that are called `calls_*`, `forecast_*`, `limits_*`, `log_*`,
-`papers_*`, `plan_*`, `score_*`, `screening_*`, `start_*` or `tui_*`, in that order, and
-prints one table. A full run keeps it in `tests/bench/RESULTS.md`, between the two
-markers; `--quick`, or naming some modules, only prints.
+Runs the modules here that are called `calls_*`, `estimates_*`, `forecast_*`,
+`limits_*`, `log_*`, `papers_*`, `plan_*`, `score_*`, `screening_*`, `start_*` or
+`tui_*`, in that order, and prints one table. A full run keeps it in
+`tests/bench/RESULTS.md`, between the two markers; `--quick`, or
+naming some modules, only prints.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from tests.bench.row import Row
 HERE = Path(__file__).resolve().parent
 KEPT = HERE / "RESULTS.md"
 PREFIXES = (
-    *("calls_", "forecast_", "limits_", "log_", "papers_", "plan_", "score_"),
-    *("screening_", "start_", "tui_"),
+    *("calls_", "estimates_", "forecast_", "limits_", "log_", "papers_", "plan_"),
+    *("score_", "screening_", "start_", "tui_"),
 )
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 

@@ -62,6 +62,7 @@ class RelevantBound:
     alpha: float  #: chance that the bound is ever wrong, at most
     _ratios: Floats = field(init=False)  #: L(r) of r = 0 .. records
     _rejected: Bools = field(init=False)
+    _top: int = field(init=False)  #: all numbers above it are rejected
 
     def __post_init__(self) -> None:
         if self.records < 0:
@@ -72,6 +73,7 @@ class RelevantBound:
                 raise ValueError(f"{name} must lie between 0 and 1, and is {value}.")
         self._ratios = np.ones(self.records + 1)
         self._rejected = np.zeros(self.records + 1, dtype=np.bool_)
+        self._top = self.records
 
     def draw(self, *, is_relevant: bool, relevant: int, unread: int) -> None:
         """Take a record drawn from *unread* ones, after *relevant* ones were read.
@@ -84,7 +86,9 @@ class RelevantBound:
                 f"A draw from {unread} unread records after {relevant} relevant ones "
                 f"cannot be in a library of {self.records}."
             )
-        r = np.arange(relevant, relevant + unread + 1)
+        # a rejected number stays so, whatever its ratio becomes
+        self._top = max(relevant, self.upper(relevant=relevant, unread=unread))
+        r = np.arange(relevant, self._top + 1)
         left = (r - relevant).astype(np.float64)  # relevant ones among the unread
         supposed = np.maximum(0, self._alternatives(r) - relevant).astype(np.float64)
         if is_relevant:
@@ -99,12 +103,16 @@ class RelevantBound:
             ratios = self._ratios[r] * factors
         # 0 * inf: all unread were relevant by r, and one was not, so r is refuted
         self._ratios[r] = np.where(np.isnan(ratios), math.inf, ratios)
-        self._rejected |= self._ratios >= 1 / self.alpha
+        self._rejected[r] |= self._ratios[r] >= 1 / self.alpha
 
     def upper(self, *, relevant: int, unread: int) -> int:
         """The largest number of relevant records that is not rejected."""
-        possible = np.flatnonzero(~self._rejected[relevant : relevant + unread + 1])
-        return relevant + (int(possible[-1]) if len(possible) else 0)
+        top = min(self._top, relevant + unread)
+        rejected = self._rejected[relevant : top + 1]
+        if not len(rejected):
+            return relevant
+        from_top = int(np.argmin(rejected[::-1]))  # 0 as well where all are rejected
+        return relevant if rejected[-1 - from_top] else top - from_top
 
     def recall(self, *, relevant: int, unread: int) -> float:
         """Lower bound on the share of relevant records that was read.

@@ -145,7 +145,7 @@ def screening_events(
     rng = np.random.default_rng(seed)
     rule = RecallStopRule(records=library.records, target=TARGET, alpha=ALPHA)
     unread = np.ones(library.records, dtype=np.bool_)
-    while (advice := rule.status.advice) != "stop":
+    while (advice := rule.advice) != "stop":
         if advice == "draw":
             record = int(rng.choice(np.flatnonzero(unread)))
             drawn = RecordDrawn(record=str(record), unread=int(unread.sum()))

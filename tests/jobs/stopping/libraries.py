@@ -33,6 +33,7 @@ class Site:
     folder: Path
     library: OpenLibrary
     relevant: frozenset[str]
+    target: float = 0.5
 
     @property
     def run(self) -> Path:
@@ -60,12 +61,12 @@ class Site:
             siftlog_version="1",
         )
 
-    def plan(self, *, target: float = 0.5, seed: int = 1) -> ScreeningPlanned:
+    def plan(self, *, target: float | None = None, seed: int = 1) -> ScreeningPlanned:
         return ScreeningPlanned(
             author="ann",
             run=RUN,
             question="does it help?",
-            target=target,
+            target=self.target if target is None else target,
             alpha=0.05,
             seed=seed,
             records=len(self.library.keys),
@@ -95,7 +96,9 @@ class Source:
         return DECISION
 
 
-def site(folder: Path, records: int = 80, relevant: int = 12) -> Site:
+def site(
+    folder: Path, records: int = 80, relevant: int = 12, *, target: float = 0.5
+) -> Site:
     """Write a library and open it."""
     path = folder / "library.ris"
     path.write_text(
@@ -106,7 +109,7 @@ def site(folder: Path, records: int = 80, relevant: int = 12) -> Site:
     )
     library = open_library(load(ScreeningSettings(library=(path,))))
     chosen = random.Random(1).sample(library.keys, relevant)
-    made = Site(folder, library, frozenset(chosen))
+    made = Site(folder, library, frozenset(chosen), target)
     made.labels.mkdir(parents=True)
     return made
 

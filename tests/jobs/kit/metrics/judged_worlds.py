@@ -1,12 +1,18 @@
 """Simulated populations that a biased judge read, and people labelled a part of.
 
 All populations of a cell are drawn at once: an item is one of 16 kinds (truth, the
-judge's verdict, the model's verdict, whether the judge is unsure), and a population is
-how many items there are of each.
+judge's verdict, the model's verdict, whether the judge is unsure), a population is how
+many items there are of each, and a sample how many of them are labelled.
+
+`siftlog label --draw` samples systematically from a shuffled list, with unequal
+probabilities. Here no design has more than two of them. Given how many items of either
+probability the sample holds, it is a random sample of each; only that number needs a
+shuffled list.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal, TypeAlias
@@ -14,6 +20,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from jobs.kit.labels.draws import FLOOR
 from jobs.kit.metrics.prediction_powered import (
     RATIOS,
     Bounds,
@@ -25,9 +32,17 @@ from jobs.kit.metrics.prediction_powered import (
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
-Design: TypeAlias = Literal["random", "stratified", "disagreement", "uncertainty"]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Design: TypeAlias = Literal[
+    "random", "stratified", "disagreement", "uncertainty", "width", "by stratum"
+]
 
-DESIGNS: tuple[Design, ...] = ("random", "stratified", "disagreement", "uncertainty")
+DESIGNS: tuple[Design, ...] = (
+    *("random", "stratified", "disagreement", "uncertainty", "width"),
+    "by stratum",
+)
+"""Those of `siftlog label`, and fixed numbers in strata that the estimate knows."""
+
 METRICS = ("prevalence", "accuracy", "precision", "recall")
 KINDS = np.array(list(product((0, 1), repeat=4)), dtype=np.float64)
 TRUTH, JUDGE, MODEL, UNSURE = KINDS.T
@@ -36,7 +51,6 @@ PREDICTION = np.where(JUDGE == 1, 0.95, 0.05) * (1 - UNSURE) + UNSURE * np.where
 )
 UNSURE_IF_WRONG, UNSURE_IF_RIGHT = 0.5, 0.1
 MODEL_ERROR = 0.1
-OVERSAMPLED = 3.0
 UNLABELLED = 10  #: items without a label, for each with one
 SEED = 20260118
 BLOCK = 2000
@@ -80,16 +94,31 @@ class Cell:
             joint * model * np.where(UNSURE == 1, unsure, 1 - unsure), dtype=np.float64
         )
 
-    @property
-    def sizes(self) -> Floats:
-        """How much more often the design draws an item of each kind."""
+    def scores(self, counts: Ints) -> Floats:
+        """What the draw's probabilities are proportional to, by population and kind."""
         match self.design:
             case "disagreement":
-                return np.where(JUDGE != MODEL, OVERSAMPLED, 1.0)
+                each = (JUDGE != MODEL).astype(np.float64)
             case "uncertainty":
-                return np.where(UNSURE == 1, OVERSAMPLED, 1.0)
+                each = 1 - np.abs(2 * PREDICTION - 1)
+            case "stratified":
+                positive = counts @ MODEL
+                sizes = np.where(
+                    MODEL == 1, positive[:, None], (self.items - positive)[:, None]
+                )
+                return np.asarray(1 / np.maximum(sizes, 1))
+            case "width":  # spreads of errors that are known from former labels
+                wrong = TRUTH != MODEL
+                shares = [
+                    self.shares[wrong & (side == MODEL)].sum()
+                    / self.shares[side == MODEL].sum()
+                    for side in (0, 1)
+                ]
+                spreads = np.sqrt([share * (1 - share) for share in shares])
+                each = spreads[MODEL.astype(np.int64)]
             case _:
-                return np.ones(len(KINDS))
+                each = np.ones(len(KINDS))
+        return np.broadcast_to(each, counts.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +139,7 @@ def coverage(cell: Cell, populations: int, seed: int = SEED) -> list[Coverage]:
     rng = np.random.default_rng(seed)
     rows: dict[str, list[Floats]] = {metric: [] for metric in METRICS}
     for start in range(0, populations, BLOCK):
-        drawn = _draw(cell, min(BLOCK, populations - start), rng)
+        drawn = list(_draw(cell, min(BLOCK, populations - start), rng))
         for metric in METRICS:
             rows[metric].append(_outcomes(cell, metric, drawn))
     return [_coverage(metric, np.concatenate(rows[metric], axis=1)) for metric in rows]
@@ -132,66 +161,76 @@ def _coverage(metric: str, rows: Floats) -> Coverage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _DrawnStratum:
     counts: Ints  #: items of each kind, a population a row
-    kinds: Ints  #: of the labelled items, in the order of the draw
+    labelled: Ints  #: of them
     chances: Floats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """A stratum before the draw."""
-
-    shares: Floats  #: of the kinds among its items
-    items: int
-    labels: int
 
 
 def _draw(
     cell: Cell, populations: int, rng: np.random.Generator
-) -> list[_DrawnStratum]:
-    shares = cell.shares
-    if cell.design != "stratified":
-        whole = _Part(shares=shares, items=cell.items, labels=cell.labels)
-        return [_stratum(cell, whole, populations, rng)]
-    strata = []
+) -> Iterator[_DrawnStratum]:
+    if cell.design != "by stratum":
+        counts = rng.multinomial(cell.items, cell.shares, size=populations)
+        chances = _chances(cell.scores(counts), counts, cell.labels)
+        is_likelier = chances > chances.min(axis=1, keepdims=True) + 1e-12
+        likelier = np.zeros(populations, dtype=np.int64)
+        if is_likelier.any():
+            likelier = _systematic(counts, chances, is_likelier, rng)
+        rest = cell.labels - likelier
+        labelled = _sampled(np.where(is_likelier, counts, 0), likelier, rng)
+        labelled += _sampled(np.where(is_likelier, 0, counts), rest, rng)
+        yield _DrawnStratum(counts=counts, labelled=labelled, chances=chances)
+        return
     for verdict in (0, 1):
-        part = np.where(verdict == JUDGE, shares, 0.0)
+        part = np.where(verdict == JUDGE, cell.shares, 0.0)
         labels = max(5, round(cell.labels * (0.5 * part.sum() + 0.25)))
         items = max(labels, round(cell.items * part.sum()))
-        stratum = _Part(shares=part / part.sum(), items=items, labels=labels)
-        strata.append(_stratum(cell, stratum, populations, rng))
-    return strata
+        counts = rng.multinomial(items, part / part.sum(), size=populations)
+        yield _DrawnStratum(
+            counts=counts,
+            labelled=_sampled(counts, np.full(populations, labels), rng),
+            chances=np.full(counts.shape, labels / items),
+        )
 
 
-def _stratum(
-    cell: Cell, part: _Part, populations: int, rng: np.random.Generator
-) -> _DrawnStratum:
-    """Draw by sequential Poisson sampling: the smallest u / chance come first.
-
-    Of the items of one kind only the next u is needed: the least of k uniform numbers
-    above the last one.
-    """
-    counts = rng.multinomial(part.items, part.shares, size=populations)
-    sizes = cell.sizes
-    chances = np.minimum(1.0, part.labels * sizes / (counts @ sizes)[:, None])
-    left = counts.astype(np.float64)
-    row = np.arange(populations)
-    u = _next_uniform(np.zeros_like(left), left, rng)
-    keys = u / chances
-    kinds = np.empty((populations, part.labels), dtype=np.int64)
-    for position in range(part.labels):
-        kind = keys.argmin(axis=1)
-        kinds[:, position] = kind
-        left[row, kind] -= 1
-        u[row, kind] = _next_uniform(u[row, kind], left[row, kind], rng)
-        keys[row, kind] = u[row, kind] / chances[row, kind]
-    return _DrawnStratum(
-        counts=counts, kinds=kinds, chances=np.take_along_axis(chances, kinds, axis=1)
-    )
+def _chances(scores: Floats, counts: Ints, n: int) -> Floats:
+    """Probabilities as those of `jobs.kit.labels.draws.proportional`, by kind."""
+    items = counts.sum(axis=1, keepdims=True)
+    mean = (counts * scores).sum(axis=1, keepdims=True) / items
+    floored = (1 - FLOOR) * scores / mean + FLOOR
+    chances = n * floored / items
+    is_certain = chances >= 1
+    left = n - (counts * is_certain).sum(axis=1, keepdims=True)
+    others = np.where(is_certain, 0.0, floored)
+    scale = left / np.maximum((counts * others).sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(np.where(is_certain, 1.0, others * scale))
 
 
-def _next_uniform(u: Floats, left: Floats, rng: np.random.Generator) -> Floats:
-    step = 1 - rng.random(u.shape) ** (1 / np.maximum(left, 1))
-    return np.where(left > 0, u + (1 - u) * step, np.inf)
+def _systematic(
+    counts: Ints, chances: Floats, is_likelier: Bools, rng: np.random.Generator
+) -> Ints:
+    """How many of the likelier items a systematic sample of a shuffled list holds."""
+    likelier = (counts * is_likelier).sum(axis=1)
+    shuffled = np.arange(int(counts[0].sum())) < likelier[:, None]
+    rng.permuted(shuffled, axis=1, out=shuffled)
+    row, place = np.nonzero(shuffled)
+    before = np.arange(len(row)) - (np.cumsum(likelier) - likelier)[row]
+    least, most = chances.min(axis=1)[row], chances.max(axis=1)[row]
+    # the points start, start + 1, ... that fall into an item's length
+    at = before * most + (place - before) * least - rng.random(len(counts))[row]
+    is_chosen = np.ceil(at) < np.ceil(at + most)
+    return np.asarray(np.bincount(row[is_chosen], minlength=len(counts)))
+
+
+def _sampled(counts: Ints, n: Ints, rng: np.random.Generator) -> Ints:
+    """Random samples of *n* items, by kind."""
+    sample = np.zeros_like(counts)
+    rest, left = counts.sum(axis=1), n.copy()
+    for kind in range(counts.shape[1]):
+        of_kind = counts[:, kind]
+        rest = rest - of_kind
+        sample[:, kind] = rng.hypergeometric(of_kind, rest, left)
+        left = left - sample[:, kind]
+    return sample
 
 
 def _outcomes(cell: Cell, metric: str, drawn: list[_DrawnStratum]) -> Floats:
@@ -204,12 +243,13 @@ def _outcomes(cell: Cell, metric: str, drawn: list[_DrawnStratum]) -> Floats:
         strata.append(
             LabelledStratum(
                 size=items,
-                truth=Terms(*(column[stratum.kinds] for column in true)),
-                predicted=Terms(*(column[stratum.kinds] for column in predicted)),
+                truth=true,
+                predicted=predicted,
                 predicted_means=Terms(
                     *(stratum.counts @ column / items for column in predicted)
                 ),
                 probabilities=stratum.chances,
+                counts=stratum.labelled.astype(np.float64),
             )
         )
     estimates = powered_estimates(strata, terms_of)

@@ -10,6 +10,7 @@ import os
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from jobs.kit.metrics.label_estimates import (
     LabelledPopulation,
@@ -47,12 +48,27 @@ def slack(share: float) -> float:
 @pytest.mark.parametrize("cell", CELLS)
 def test_intervals_hold_the_truth_whatever_the_judge(cell: Cell) -> None:
     for found in coverage(cell, POPULATIONS):
-        if found.metric in OF_ALL_ITEMS:
-            assert found.powered >= 0.94 - slack(0.94), found
-            assert found.powered <= 0.975 + slack(0.975), found
-        else:  # 100 labels hold as few as five of what the rate is about
-            assert found.powered >= 0.91 - slack(0.91), found
+        assert found.powered >= 0.94 - slack(0.94), found
         assert found.widest <= 1.05 + 1e-9, found
+        # few labels that say anything: no interval covers 94 to 96 %, see below
+        if cell.design in {"random", "stratified", "width"} and (
+            cell.prevalence > 0.1 or found.metric in OF_ALL_ITEMS
+        ):
+            assert found.powered <= 0.965 + slack(0.965), found
+
+
+def test_no_interval_covers_95_percent_where_few_errors_can_be_seen() -> None:
+    """A draw by disagreement holds 16 labels on which all agree, of 82 % of items.
+
+    They are wrong in 0.01 / 0.82 of them. An interval is a function of the errors that
+    are seen. One that covers with none and with one holds the truth in 98 %; one that
+    covers with none alone in 82 %. Nothing lies between.
+    """
+    errors = binom(16, 0.01 / 0.82)
+    attainable = np.cumsum(errors.pmf(np.arange(3)))
+    assert attainable[0] < 0.83
+    assert attainable[1] > 0.98
+    assert not ((attainable >= 0.94) & (attainable <= 0.96)).any()
 
 
 def test_a_good_judge_makes_intervals_a_third_shorter() -> None:

@@ -20,7 +20,7 @@ from tui.app import Monitor
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
 from tui.screens.metrics import REST_S, MetricsScreen
 from tui.sources.command import CommandFailed
-from tui.sources.headline import EVERY_S
+from tui.sources.headline import EVERY_S, REST
 from tui.sources.result import ScoringResult
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotOrProblem
 
@@ -244,9 +244,9 @@ def test_the_headline_is_computed_one_at_a_time_and_says_so(tmp_path: Path) -> N
         await seat.look(newer)
         assert "of 812 done tasks" in seat.shown()
         assert seat.headline.asked == 1
-        await seat.look(seconds=EVERY_S)
+        await seat.look(seconds=REST * 5)
         assert seat.headline.asked == 2
-        await seat.look(seconds=EVERY_S)
+        await seat.look(seconds=REST * 5)
         assert "not computed: the corpus is gone; r tries again" in seat.shown()
         assert seat.headline.asked == 2
         await seat.press("r")

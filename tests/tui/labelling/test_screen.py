@@ -46,8 +46,9 @@ class Seat:
         """Press keys one after another, and wait for what they do."""
         for key in keys:
             await self.pilot.press(key)
+            await self.pilot.pause()  # its action starts the worker
             await self.until(lambda: all(w.group != "keys" for w in self.app.workers))
-        await self.pilot.pause()
+            await self.pilot.pause()
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait for what workers bring about."""

@@ -15,7 +15,7 @@ shares of the strata over Jeffreys' prior. The guarantee therefore holds on aver
 that prior; the tests simulate it for single shares.
 
 Change points that a log names, such as the first reply of another build of a model,
-together have half of the weight. The rest is spread evenly over all planned calls.
+together have 80 % of the weight. The rest is spread evenly over all planned calls.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ STRIDE: Final = 25
 MOST_POINTS: Final = 80
 """Change points that are tried and not named, at most."""
 
-MOVES: Final = tuple(sign * size for size in (0.3, 0.6, 1.2) for sign in (-1, 1))
-"""Moves of the log-odds that are tried: 0.6 is from 90 to 83 % or from 50 to 65 %."""
+MOVES: Final = (-1.0, -0.5, 0.5, 1.0)
+"""Moves of the log-odds that are tried: -0.5 is from 90 to 85 % or from 50 to 38 %."""
+
+NAMED: Final = 0.8
+"""Weight of all named change points together."""
 
 _NODES: Final = np.linspace(-12.0, 12.0, 33)
 """Of the integrals over a share's log-odds, in standard deviations."""
@@ -157,10 +160,10 @@ def _change_points(sequence: VerdictSequence, stride: int) -> tuple[Ints, Floats
     """Return the change points that are tried, and the logarithms of their weights."""
     named = sorted(set(sequence.named))
     others = [k for k in range(stride, sequence.planned, stride) if k not in named]
-    groups = [group for group in (named, others) if group]
-    points = np.array([*named, *others], dtype=np.int64)
-    sizes = np.repeat([len(group) for group in groups], [len(g) for g in groups])
-    return points, -np.log(sizes.astype(np.float64) * len(groups))
+    share = (NAMED if others else 1.0) if named else 0.0
+    weights = [share / len(named) for _ in named]
+    weights += [(1.0 - share) / len(others) for _ in others]
+    return np.array([*named, *others], dtype=np.int64), np.log(np.array(weights))
 
 
 def _log_likelihood_ratios(

@@ -47,6 +47,7 @@ class EvidenceRetrieval(Job):
     describe = Deferred("jobs.evidence_retrieval.explain:describe")
     explain = Deferred("jobs.evidence_retrieval.explain:explain")
     quotes = Deferred("jobs.evidence_retrieval.explain_query:quotes")
+    labelling = Deferred("jobs.evidence_retrieval.labelling:labelling")
     prepare = Deferred("jobs.evidence_retrieval.prepare:SUBCOMMANDS")
     importer = Deferred("jobs.evidence_retrieval.importer:importer")
 

@@ -18,7 +18,7 @@ Designs:
 - `width`: as many from each stratum as makes the interval of a mean shortest per label
   (Neyman, 1934), by the spread of errors among the labels so far
 
-A floor keeps every probability at a fifth of its fair share or more: an item that all
+A floor keeps every probability at 60 % of its fair share or more: an item that all
 models agree on may be wrong too.
 """
 
@@ -39,7 +39,7 @@ DrawDesign: TypeAlias = Literal[
 ]
 DESIGNS: Final[tuple[DrawDesign, ...]] = get_args(DrawDesign)
 
-FLOOR: Final = 0.2
+FLOOR: Final = 0.6
 """Least probability of an item, as a share of the equal one."""
 
 _LEAST_LABELS: Final = 2

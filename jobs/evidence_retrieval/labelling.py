@@ -116,8 +116,8 @@ def _assessments(
             if isinstance(assessment, Assessment):
                 yield key, criterion, assessment
     elif isinstance(parsed, Assessment):
-        post, asked = dataset.query(key)
-        yield post.id, asked.id, parsed
+        post, about = dataset.query(key)
+        yield post.id, about.id, parsed
 
 
 def _evidence(assessment: Assessment) -> str:

@@ -193,6 +193,26 @@ class Input:
     names and hashes of files that are parts too; empty: not kept."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkOrigin:
+    """The run that a fork continues from, and what may be adopted from it."""
+
+    run: str  #: id of the parent run, whose folder is beside the fork's
+    seq: int  #: the parent's last event when the fork began
+    link: str  #: hex of the parent's chain at that event
+    models: list[str]  #: models whose endpoint is that of the parent
+    anew: tuple[str, ...] = ()  #: stages that are asked anew
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkedBody:
+    """Names the answer of the parent run that a fork adopted."""
+
+    seq: int  #: of the `attempt_answered` in the parent's log
+    sha256: str  #: hex; of the body, which is not stored a second time
+    cost_usd: float = 0.0  #: what the task's attempts had cost when they were sent
+
+
 class RunStarted(EventBase, frozen=True, kw_only=True):
     """A run was created; the first event of every log."""
 
@@ -213,6 +233,7 @@ class RunStarted(EventBase, frozen=True, kw_only=True):
     group: str | None = None  #: of runs that were started together, under one cap
     stopping: StoppingRule | None = None  #: None: it answers all that is planned
     shard: Shard | None = None  #: the part in this log; all else is of the whole run
+    fork: ForkOrigin | None = None  #: None: the run does not continue another one
 
 
 class RunResumed(EventBase, frozen=True, kw_only=True):
@@ -375,6 +396,7 @@ class AttemptAnswered(EventBase, frozen=True, kw_only=True):
     served: ServedBy | None = None  #: None: not in the reply, or the log is older
     empty: bool = False  #: a chat's reply without any text
     kept: bool = False  #: the task's own earlier answer, reused after a `retry`
+    forked: ForkedBody | None = None  #: adopted from the parent run, which has the body
 
 
 class AttemptFailed(EventBase, frozen=True, kw_only=True):
@@ -557,6 +579,7 @@ class Entry:
     event: Event
     payload: bytes | None = None
     blobs: tuple[Blob, ...] = ()
+    is_elsewhere: bool = False  #: the payload stays in the log of the parent run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

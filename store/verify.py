@@ -22,7 +22,15 @@ from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
-from store.database import DERIVED, SQL, UNION, is_union, read_only, unreadable
+from store.database import (
+    DERIVED,
+    SQL,
+    UNION,
+    LogReader,
+    is_union,
+    read_only,
+    unreadable,
+)
 from store.encoding import event_of, unpack
 from store.errors import CorruptLog, IllegalMove, ignore_progress
 from store.events import KINDS, TasksPlanned, UnknownEvent
@@ -109,9 +117,13 @@ def verify(
         except _Fault as raised:
             check.faults.append(raised.fault)
         except (sqlite3.DatabaseError, CorruptLog) as error:
+            forked = conn.forked if isinstance(conn, LogReader) else None
+            reason = (forked and forked.failure) or error
             check.faults.append(
                 # SQLite quotes what it cannot decode, line ends included
-                LogFault(what="file", where=part.__name__, message=one_line(str(error)))
+                LogFault(
+                    what="file", where=part.__name__, message=one_line(str(reason))
+                )
             )
     return VerifyReport(
         events=check.seq,

@@ -103,7 +103,7 @@ def _usd(pico: int | None) -> str | None:
 
 
 def _show(run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool) -> None:
-    from store.document import Numbers, TableBlock, Words, as_text
+    from store.document import Block, Numbers, TableBlock, Words, as_text
 
     if as_json:
         print_json(
@@ -161,14 +161,11 @@ def _show(run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool) ->
     )
     open_ends = sum(not request.is_certain for request in plan.asked)
     spend = _usd(plan.spend_pico)
-    lines = [
+    to_spend = "an unknown amount" if spend is None else f"${spend}"
+    lines: list[Block] = [
         f"fork of {origin.run}: {len(plan.asked):,} requests differ",
         TableBlock(columns, rows, indent=2),
-        (
-            f"kept ${_usd(plan.kept_pico)}, to spend "
-            f"{'unknown' if spend is None else f'${spend}'} if replies are as long as the "
-            "baseline's"
-        ),
+        f"kept ${_usd(plan.kept_pico)}, to spend {to_spend} (forecast)",
     ]
     if open_ends:
         lines.append(

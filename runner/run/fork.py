@@ -21,15 +21,17 @@ from runner.clients.wire import decode_reply
 from runner.engine.answer_cache import origin_of
 from runner.errors import MalformedReply, UsageError
 from runner.job import Job, Task
+from runner.messages import AnyReply
 from runner.money.prices import api_of
 from runner.options import RunOptions
 from runner.roles import assigned
 from store.database import LogReader, open_reader
+from store.errors import StoreError
 from store.events import AttemptAnswered, AttemptStarted, ForkedBody, ForkOrigin
-from store.forked import parent_log
+from store.forked import origin, parent_log
 from store.read.status import run_started, status
 from store.read.tasks import events, every_task, stored_replies
-from store.runs import RunFolder
+from store.runs import RunFolder, list_runs
 from store.tables import head, last_seq
 from store.task import TaskState, pico, usd
 
@@ -62,9 +64,7 @@ class ParentAnswers:
     async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
         """Return the reply to each task's request, given by its hash, or None."""
         found = [
-            None
-            if task.stage in self._anew
-            else self._answers.get((task.stage, sha256, task.replicate))
+            None if task.stage in self._anew else self._answer(task, sha256)
             for task, sha256 in requests
         ]
         seqs = [answer.seq for answer in found if answer is not None]
@@ -75,6 +75,19 @@ class ParentAnswers:
             else replace(reply, forked=replace(answer, sha256=_sha256(reply.body)))
             for answer in found
         ]
+
+    async def again(self, task: Task, sha256: str) -> AnyReply | None:
+        """Return the reply to a request, also of a stage that is asked anew."""
+        answer = self._answer(task, sha256) if self.serves(task.model) else None
+        if answer is None:
+            return None
+        received = (await asyncio.to_thread(self._received, [answer.seq])).get(
+            answer.seq
+        )
+        return None if received is None else received.reply
+
+    def _answer(self, task: Task, sha256: str) -> ForkedBody | None:
+        return self._answers.get((task.stage, sha256, task.replicate))
 
     def _received(self, seqs: Sequence[int]) -> dict[int, Received]:
         received = {}
@@ -184,7 +197,7 @@ def fork_origin(
             f"{parent.run_id}, or cancel it, before you fork it."
         )
 
-    def origin(model: str, options: RunOptions) -> object:
+    def endpoint(model: str, options: RunOptions) -> object:
         return origin_of(
             model,
             ClientOptions(
@@ -198,8 +211,8 @@ def fork_origin(
     models = [
         model
         for model in assigned(job, now).all_models
-        if model in asked and (where := origin(model, now)) is not None
-        if where == origin(model, before)
+        if model in asked and (where := endpoint(model, now)) is not None
+        if where == endpoint(model, before)
     ]
     return ForkOrigin(
         run=parent.run_id,
@@ -208,3 +221,17 @@ def fork_origin(
         models=models,
         anew=() if from_stage is None else tuple(stages[stages.index(from_stage) :]),
     )
+
+
+def forks_of(parent: RunFolder) -> list[str]:
+    """Return the ids of the runs that read answers of *parent*; unreadable skipped."""
+    forks = []
+    for folder in list_runs(parent.path.parent):
+        try:
+            with open_reader(folder.log) as reader:
+                fork = origin(reader)
+        except StoreError:
+            continue
+        if fork is not None and fork.run == parent.run_id:
+            forks.append(folder.run_id)
+    return forks

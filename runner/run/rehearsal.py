@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from runner.clients.client import is_offline
+from runner.clients.client import Call, is_offline
 from runner.clients.offline import FunctionClient
 from runner.job import Job
 from runner.messages import AnyReply, Reply, Request, Usage
@@ -26,7 +26,8 @@ from runner.options import RunOptions
 from runner.run.context import RunContext
 from runner.run.endpoints import connect
 from runner.run.folder import create
-from runner.run.launch import ResumeState, RunSession, adopting
+from runner.run.fork import ParentAnswers, parent_answers
+from runner.run.launch import ResumeState, RunSession
 from runner.workload import Workload
 from store.database import open_reader
 from store.events import AttemptAnswered, AttemptStarted, ForkOrigin
@@ -78,10 +79,14 @@ class ForkForecast:
         return None if None in spends else sum(filter(None, spends))
 
 
-def rehearsing(job: Job) -> FunctionClient:
-    """Return a client whose replies and usage are those of the job's baseline."""
+def rehearsing(job: Job, parent: ParentAnswers) -> FunctionClient:
+    """Return a client that replies like the parent run, else like the baseline."""
 
-    async def answer(request: Request) -> AnyReply:
+    async def answer(call: Call) -> AnyReply:
+        reply = await parent.again(call.task, call.request_sha256)
+        return await baseline(call.request) if reply is None else reply
+
+    async def baseline(request: Request) -> AnyReply:
         content = await asyncio.to_thread(job.baseline, request)
         written = 0
         if isinstance(content, str):
@@ -91,7 +96,7 @@ def rehearsing(job: Job) -> FunctionClient:
             return Reply(text=content, usage=usage)
         return replace(content, usage=usage)
 
-    return FunctionClient(lambda call: answer(call.request))
+    return FunctionClient(answer)
 
 
 def without_limits(options: RunOptions) -> RunOptions:
@@ -180,11 +185,13 @@ async def rehearse(
     online = {m for m in connections.clients if not is_offline(m)}
     for model in online:
         await connections.clients[model].close()
-    clients = connections.clients | dict.fromkeys(online, rehearsing(work.job))
     with TemporaryDirectory(prefix="siftlog-") as room:
         (Path(room) / fork.run).symlink_to(parent.path.absolute())
         folder = RunFolder(Path(room) / name)
         async with create(folder, work, free, context.clock, fork=fork) as log:
+            await log.serve_forked_bodies()
+            answers = await asyncio.to_thread(parent_answers, folder, fork)
+            client = rehearsing(work.job, answers)
             session = RunSession(
                 folder=folder,
                 log=log,
@@ -197,9 +204,12 @@ async def rehearse(
                     watch=lambda *_: nullcontext(),
                     obey=lambda *_: None,
                 ),
-                connections=replace(connections, clients=clients),
+                connections=replace(
+                    connections,
+                    clients=connections.clients | dict.fromkeys(online, client),
+                ),
                 prices=prices_of(connections.clients, options),
-                resume_state=ResumeState(parent=await adopting(folder, log, fork)),
+                resume_state=ResumeState(parent=answers),
             )
             await session.carry_out(None)
         return forecast(folder.log)

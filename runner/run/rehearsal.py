@@ -9,7 +9,7 @@ and its cost is as good as the baseline's length.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,7 +57,7 @@ class AskedRequest:
     model: str
     replicate: int
     request_sha256: str
-    is_certain: bool  #: it follows from no answer that is still to come
+    is_certain: bool  #: no request of an earlier stage differs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,12 +117,13 @@ def without_limits(options: RunOptions) -> RunOptions:
     )
 
 
-def forecast(log: Path) -> ForkForecast:
+def forecast(log: Path, order: Sequence[str]) -> ForkForecast:
     """Read the forecast from the log of a rehearsal, or the outcome from a fork's."""
     stages: dict[tuple[str, str], StageForecast] = {}
     hashes: dict[int, str] = {}
     answered: dict[int, list[AttemptAnswered]] = {}
     asked: list[AskedRequest] = []
+    changed: set[str] = set()  #: stages with a request that differs
     after = 0
     with open_reader(log) as reader:
         kinds = ["attempt_started", "attempt_answered"]
@@ -143,6 +144,7 @@ def forecast(log: Path) -> ForkForecast:
                 figures.kept_pico += pico(replies[0].forked.cost_usd)
                 continue
             figures.asked += 1
+            changed.add(row.stage)
             for reply in replies:
                 if figures.spend_pico is None or reply.cost_usd is None:
                     figures.spend_pico = None
@@ -155,7 +157,8 @@ def forecast(log: Path) -> ForkForecast:
                     model=row.model,
                     replicate=row.replicate,
                     request_sha256=hashes[row.task],
-                    is_certain=row.root == row.task or not asked,
+                    is_certain=row.root == row.task
+                    or not changed.intersection(order[: order.index(row.stage)]),
                 )
             )
     return ForkForecast(stages=stages, asked=tuple(asked))
@@ -206,10 +209,10 @@ async def rehearse(
                 ),
                 connections=replace(
                     connections,
-                    clients=connections.clients | dict.fromkeys(online, client),
+                    clients={**connections.clients, **dict.fromkeys(online, client)},
                 ),
                 prices=prices_of(connections.clients, options),
                 resume_state=ResumeState(parent=answers),
             )
             await session.carry_out(None)
-        return forecast(folder.log)
+        return forecast(folder.log, [stage.name for stage in work.job.stages])

@@ -33,6 +33,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
+from store.lineage import ForkedBody, ForkOrigin
 from store.results import ComparisonDecided, Milestone, StoppingRule
 from store.served_by import ServedBy
 from store.slices import Shard
@@ -191,26 +192,6 @@ class Input:
     kept: str = ""
     """Form in which the log keeps the input: "file", or "folder", whose part lists
     names and hashes of files that are parts too; empty: not kept."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForkOrigin:
-    """The run that a fork continues from, and what may be adopted from it."""
-
-    run: str  #: id of the parent run, whose folder is beside the fork's
-    seq: int  #: the parent's last event when the fork began
-    link: str  #: hex of the parent's chain at that event
-    models: list[str]  #: models whose endpoint is that of the parent
-    anew: tuple[str, ...] = ()  #: stages that are asked anew
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForkedBody:
-    """Names the answer of the parent run that a fork adopted."""
-
-    seq: int  #: of the `attempt_answered` in the parent's log
-    sha256: str  #: hex; of the body, which is not stored a second time
-    cost_usd: float = 0.0  #: what the task's attempts had cost when they were sent
 
 
 class RunStarted(EventBase, frozen=True, kw_only=True):

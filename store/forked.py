@@ -20,7 +20,7 @@ import msgspec
 
 from store.encoding import Packer, unpack
 from store.errors import CorruptLog, StoreError
-from store.events import ForkedBody, ForkOrigin
+from store.lineage import ForkedBody, ForkOrigin
 from store.statements import script, statements_by_name, text
 
 SQL = statements_by_name(text("queries"))

@@ -10,15 +10,15 @@ import click
 
 from runner.cli import arguments, console
 from runner.cli.console import DONE, print_json, print_text
-from runner.cli.help import RUN_LAYOUT, LongCommand
+from runner.cli.help import FORK_LAYOUT, LongCommand
 from runner.cli.request import RunRequest
 
 if TYPE_CHECKING:
     from runner.run.rehearsal import ForkForecast
-    from store.events import ForkOrigin
+    from store.lineage import ForkOrigin
 
 
-@click.command(cls=LongCommand, layout=RUN_LAYOUT)
+@click.command(cls=LongCommand, layout=FORK_LAYOUT)
 @arguments.run_argument
 @click.option("--as", "run_id", required=True, metavar="NEW", help="Id of the fork.")
 @click.option("--prompts", metavar="FILE", help="TOML of prompts to replace.")
@@ -112,16 +112,16 @@ def _show(run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool) ->
                 "run": run,
                 "parent": origin.run,
                 "adopted": sum(stage.adopted for stage in plan.stages.values()),
-                "asked": len(plan.asked),
-                "kept_usd": _usd(plan.kept_pico),
+                "sent": len(plan.sent),
+                "saved_usd": _usd(plan.saved_pico),
                 "spend_usd": _usd(plan.spend_pico),
                 "stages": [
                     {
                         "stage": stage,
                         "model": model,
                         "adopted": figures.adopted,
-                        "asked": figures.asked,
-                        "kept_usd": _usd(figures.kept_pico),
+                        "sent": figures.sent,
+                        "saved_usd": _usd(figures.saved_pico),
                         "spend_usd": _usd(figures.spend_pico),
                     }
                     for (stage, model), figures in plan.stages.items()
@@ -135,7 +135,7 @@ def _show(run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool) ->
                         "request_sha256": request.request_sha256,
                         "certain": request.is_certain,
                     }
-                    for request in plan.asked
+                    for request in plan.sent
                 ],
             },
         )
@@ -145,8 +145,8 @@ def _show(run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool) ->
             stage,
             model,
             f"{figures.adopted:,}",
-            f"{figures.asked:,}",
-            f"${_usd(figures.kept_pico)}",
+            f"{figures.sent:,}",
+            f"${_usd(figures.saved_pico)}",
             "?" if figures.spend_pico is None else f"${_usd(figures.spend_pico)}",
         )
         for (stage, model), figures in plan.stages.items()
@@ -155,17 +155,17 @@ def _show(run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool) ->
         Words("stage"),
         Words("model"),
         Numbers("adopted"),
-        Numbers("asked"),
-        Numbers("kept"),
+        Numbers("sent"),
+        Numbers("saved"),
         Numbers("to spend"),
     )
-    open_ends = sum(not request.is_certain for request in plan.asked)
+    open_ends = sum(not request.is_certain for request in plan.sent)
     spend = _usd(plan.spend_pico)
     to_spend = "an unknown amount" if spend is None else f"${spend}"
     lines: list[Block] = [
-        f"fork of {origin.run}: {len(plan.asked):,} requests differ",
+        f"fork of {origin.run}: {len(plan.sent):,} requests differ",
         TableBlock(columns, rows, indent=2),
-        f"kept ${_usd(plan.kept_pico)}, to spend {to_spend} (forecast)",
+        f"saved ${_usd(plan.saved_pico)}, to spend {to_spend} (forecast)",
     ]
     if open_ends:
         lines.append(

@@ -268,8 +268,8 @@ class ForkedStageJson(TypedDict):
     stage: str
     model: str
     adopted: int
-    asked: int
-    kept_usd: str  #: exact; what the adopted answers had cost
+    sent: int
+    saved_usd: str  #: exact; what the adopted answers had cost
     spend_usd: str | None  #: exact for these replies; null: a price is unknown
 
 
@@ -290,8 +290,8 @@ class ForkJson(TypedDict):
     run: str
     parent: str
     adopted: int
-    asked: int
-    kept_usd: str  #: exact; what the adopted answers had cost
+    sent: int
+    saved_usd: str  #: exact; what the adopted answers had cost
     spend_usd: str | None  #: a forecast; null: a price is unknown
     stages: list[ForkedStageJson]
     requests: list[ForkedRequestJson]

@@ -107,11 +107,11 @@ def _chosen(
                 f"Run {folder.run_id} is live: end it first with siftlog drain "
                 f"{folder.run_id} or siftlog cancel {folder.run_id}."
             )
-        kept = [run for run in forks_of(folder) if run not in doomed]
-        if kept:
+        forks = [run for run in forks_of(folder) if run not in doomed]
+        if forks:
             raise UsageError(
-                f"Run {folder.run_id} has answers that run {kept[0]} adopted: delete "
-                f"{kept[0]} first, or both at once; a bundle of it needs no other run."
+                f"Run {folder.run_id} has answers that run {forks[0]} adopted: delete "
+                f"{forks[0]} first, or both at once; a bundle of it needs no other run."
             )
         every.append(Doomed(folder, folder_size(folder.path), seen, _labels(folder)))
     yield from every

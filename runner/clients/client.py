@@ -21,7 +21,7 @@ from runner.errors import AttemptError, UsageError
 from runner.job import Job, Task
 from runner.messages import AnyReply, Request
 from store.clock import Clock, SystemClock
-from store.events import ForkedBody
+from store.lineage import ForkedBody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

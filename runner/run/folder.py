@@ -23,8 +23,9 @@ from runner.workload import Workload
 from store.clock import Clock
 from store.database import WriterLock, open_reader
 from store.errors import LogBusy, RunExists, StoreError
-from store.events import ExpectedUsage, ForkOrigin, RunStarted
+from store.events import ExpectedUsage, RunStarted
 from store.filesystem import make_folder, network_problem
+from store.lineage import ForkOrigin
 from store.log.integrity import check_absent
 from store.log.sqlite import SqliteLog
 from store.read.status import run_started

@@ -27,8 +27,9 @@ from runner.options import RunOptions
 from runner.roles import assigned
 from store.database import LogReader, open_reader
 from store.errors import StoreError
-from store.events import AttemptAnswered, AttemptStarted, ForkedBody, ForkOrigin
+from store.events import AttemptAnswered, AttemptStarted
 from store.forked import origin, parent_log
+from store.lineage import ForkedBody, ForkOrigin
 from store.read.status import run_started, status
 from store.read.tasks import events, every_task, stored_replies
 from store.runs import RunFolder, list_runs
@@ -63,17 +64,17 @@ class ParentAnswers:
 
     async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
         """Return the reply to each task's request, given by its hash, or None."""
-        found = [
+        matches = [
             None if task.stage in self._anew else self._answer(task, sha256)
             for task, sha256 in requests
         ]
-        seqs = [answer.seq for answer in found if answer is not None]
+        seqs = [answer.seq for answer in matches if answer is not None]
         received = await asyncio.to_thread(self._received, seqs)
         return [
             None
             if answer is None or (reply := received.get(answer.seq)) is None
             else replace(reply, forked=replace(answer, sha256=_sha256(reply.body)))
-            for answer in found
+            for answer in matches
         ]
 
     async def again(self, task: Task, sha256: str) -> AnyReply | None:
@@ -130,7 +131,9 @@ def _answers(
                 costs[event.task].pico_usd += pico(event.cost_usd or 0.0) + pico(before)
     for row in every_task(reader):
         cost, seq = costs.get(row.task), row.reply_seq
-        if row.state is TaskState.COMPLETED and cost is not None and seq is not None:
+        if row.state is not TaskState.COMPLETED or cost is None or seq is None:
+            continue
+        if seq <= through_seq:  # else the parent run has asked again since
             yield (
                 (row.stage, cost.request_sha256, row.replicate),
                 ForkedBody(seq=seq, sha256="", cost_usd=usd(cost.pico_usd)),
@@ -207,11 +210,11 @@ def fork_origin(
             ),
         )
 
-    asked = {model for of_role in first.models.values() for model in of_role}
+    earlier = {model for of_role in first.models.values() for model in of_role}
     models = [
         model
         for model in assigned(job, now).all_models
-        if model in asked and (where := endpoint(model, now)) is not None
+        if model in earlier and (where := endpoint(model, now)) is not None
         if where == endpoint(model, before)
     ]
     return ForkOrigin(

@@ -59,7 +59,8 @@ from runner.run.resume_checks import (
 )
 from runner.workload import Workload
 from store.database import open_reader
-from store.events import AttemptStarted, ForkOrigin, RunResumed
+from store.events import AttemptStarted, RunResumed
+from store.lineage import ForkOrigin
 from store.log.integrity import check_end
 from store.log.sqlite import SqliteLog
 from store.read.status import liveness, run_started, status

@@ -30,7 +30,8 @@ from runner.run.fork import ParentAnswers, parent_answers
 from runner.run.launch import ResumeState, RunSession
 from runner.workload import Workload
 from store.database import open_reader
-from store.events import AttemptAnswered, AttemptStarted, ForkOrigin
+from store.events import AttemptAnswered, AttemptStarted
+from store.lineage import ForkOrigin
 from store.read.tasks import events, every_task
 from store.runs import RunFolder
 from store.task import pico
@@ -39,17 +40,17 @@ PAGE: Final = 2_000
 
 
 @dataclass(slots=True, kw_only=True)
-class StageForecast:
+class ForkedStage:
     """Tasks of a stage and model in a fork."""
 
     adopted: int = 0
-    asked: int = 0
-    kept_pico: int = 0  #: what the adopted answers had cost
-    spend_pico: int | None = 0  #: what the asked ones will cost; None: unknown
+    sent: int = 0
+    saved_pico: int = 0  #: what the adopted answers had cost
+    spend_pico: int | None = 0  #: what the sent ones will cost; None: unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedRequest:
+class ChangedRequest:
     """A request that the parent run has no answer to."""
 
     stage: str
@@ -64,17 +65,17 @@ class AskedRequest:
 class ForkForecast:
     """What a fork adopts and asks."""
 
-    stages: Mapping[tuple[str, str], StageForecast]  #: by stage and model
-    asked: tuple[AskedRequest, ...]
+    stages: Mapping[tuple[str, str], ForkedStage]  #: by stage and model
+    sent: tuple[ChangedRequest, ...]
 
     @property
-    def kept_pico(self) -> int:
+    def saved_pico(self) -> int:
         """What the adopted answers had cost, in pico-dollars."""
-        return sum(stage.kept_pico for stage in self.stages.values())
+        return sum(stage.saved_pico for stage in self.stages.values())
 
     @property
     def spend_pico(self) -> int | None:
-        """What the asked ones will cost, in pico-dollars; None: unknown."""
+        """What the sent ones will cost, in pico-dollars; None: unknown."""
         spends = [stage.spend_pico for stage in self.stages.values()]
         return None if None in spends else sum(filter(None, spends))
 
@@ -119,10 +120,10 @@ def without_limits(options: RunOptions) -> RunOptions:
 
 def forecast(log: Path, order: Sequence[str]) -> ForkForecast:
     """Read the forecast from the log of a rehearsal, or the outcome from a fork's."""
-    stages: dict[tuple[str, str], StageForecast] = {}
+    stages: dict[tuple[str, str], ForkedStage] = {}
     hashes: dict[int, str] = {}
     answered: dict[int, list[AttemptAnswered]] = {}
-    asked: list[AskedRequest] = []
+    sent: list[ChangedRequest] = []
     changed: set[str] = set()  #: stages with a request that differs
     after = 0
     with open_reader(log) as reader:
@@ -137,21 +138,21 @@ def forecast(log: Path, order: Sequence[str]) -> ForkForecast:
         for row in every_task(reader):
             if row.task not in hashes or is_offline(row.model):
                 continue
-            figures = stages.setdefault((row.stage, row.model), StageForecast())
+            figures = stages.setdefault((row.stage, row.model), ForkedStage())
             replies = answered.get(row.task, [])
             if replies and replies[0].forked is not None:
                 figures.adopted += 1
-                figures.kept_pico += pico(replies[0].forked.cost_usd)
+                figures.saved_pico += pico(replies[0].forked.cost_usd)
                 continue
-            figures.asked += 1
+            figures.sent += 1
             changed.add(row.stage)
             for reply in replies:
                 if figures.spend_pico is None or reply.cost_usd is None:
                     figures.spend_pico = None
                 else:
                     figures.spend_pico += pico(reply.cost_usd)
-            asked.append(
-                AskedRequest(
+            sent.append(
+                ChangedRequest(
                     stage=row.stage,
                     key=row.key,
                     model=row.model,
@@ -161,7 +162,7 @@ def forecast(log: Path, order: Sequence[str]) -> ForkForecast:
                     or not changed.intersection(order[: order.index(row.stage)]),
                 )
             )
-    return ForkForecast(stages=stages, asked=tuple(asked))
+    return ForkForecast(stages=stages, sent=tuple(sent))
 
 
 async def rehearse(

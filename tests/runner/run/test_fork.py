@@ -209,11 +209,11 @@ def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(
         )
         assert sorted(asked) == differs
         assert differs == sorted(
-            (r.stage, r.key, r.model, r.replicate, r.request_sha256) for r in plan.asked
+            (r.stage, r.key, r.model, r.replicate, r.request_sha256) for r in plan.sent
         )
         assert content == expected
         assert _spent(fork) == plan.spend_pico
-        assert plan.kept_pico + _spent(fork) == _spent(scratch)
+        assert plan.saved_pico + _spent(fork) == _spent(scratch)
 
 
 def _bodies(folder: RunFolder) -> list[bytes | None]:
@@ -233,7 +233,7 @@ def test_a_fork_of_a_fork_reads_bodies_that_only_the_first_run_stores(
     assert content == (parent.scores / "1" / "scorecard.json").read_bytes()
     assert plan is not None
     # what `b` had adopted counts at its first price
-    assert plan.kept_pico + _spent(last) == _spent(parent)
+    assert plan.saved_pico + _spent(last) == _spent(parent)
     assert sorted(map(bytes, _bodies(last))) == sorted(map(bytes, _bodies(parent)))
     with sqlite3.connect(last.log) as conn:
         (stored,) = conn.execute(
@@ -275,9 +275,12 @@ def test_an_answer_changed_in_the_parent_is_found(tmp_path: Path) -> None:
     fork, *_ = world.run("b", Edits(), parent="a")
     with sqlite3.connect(parent.log) as conn:
         conn.execute("DROP TRIGGER body_no_update")
+        answers = (
+            "SELECT seq FROM event JOIN kind AS k ON k.id = kind "
+            "WHERE k.name = 'attempt_answered'"
+        )
         conn.execute(
-            "UPDATE body SET data = CAST(data || '!' AS BLOB) WHERE seq IN (SELECT seq FROM event "
-            "JOIN kind AS k ON k.id = kind WHERE k.name = 'attempt_answered')"
+            f"UPDATE body SET data = CAST(data || '!' AS BLOB) WHERE seq IN ({answers})"
         )
     with open_reader(fork.log) as reader:
         (fault,) = verify(reader).faults

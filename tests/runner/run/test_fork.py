@@ -42,7 +42,7 @@ from tests.processes import siftlog, simulated, start, status, until
 from tests.runner.run.test_launch import _shell
 from tests.runner.toy_jobs import ToyJob, ToySettings
 
-EXAMPLES = 300 if "SIFTLOG_PROVE" in os.environ else 8
+EXAMPLES = 150 if "SIFTLOG_PROVE" in os.environ else 8
 
 Sent = list[tuple[str, str, str, int, str]]
 """Stage, key, model, replicate and request of each call."""
@@ -189,6 +189,7 @@ EDITS = st.builds(
 )
 
 
+@pytest.mark.timeout(900)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
 @given(first=EDITS, then=EDITS)
 def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(

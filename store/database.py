@@ -25,6 +25,7 @@ from typing import Final, Literal, TypeAlias
 
 from store.errors import CorruptLog, LogBusy, NewerLog, NoSuchRun, NotALog, StoreError
 from store.filesystem import network_problem
+from store.forked import ForkedBodies, serve_bodies, store_bodies
 from store.statements import script, statements_by_name, text
 from store.verdicts import outcome_tasks
 
@@ -117,6 +118,7 @@ class LogReader(sqlite3.Connection):
     #: where the files were copied to, if they could not be read where they are
     copied_to: TemporaryDirectory[str] | None = None
     copied_as: tuple[tuple[int, int], ...] = ()  #: identity of these files
+    forked: ForkedBodies | None = None  #: of a fork: the bodies that its parent has
 
     def __exit__(
         self,
@@ -133,12 +135,16 @@ class LogReader(sqlite3.Connection):
         """
         self.close()
         if isinstance(error, sqlite3.DatabaseError):
+            if self.forked is not None and self.forked.failure is not None:
+                raise self.forked.failure from error
             raise unreadable(self.path, error) from error
         return False
 
     def close(self) -> None:
         """Close it, and remove the copy that it reads, if it does."""
         super().close()
+        if self.forked is not None:
+            self.forked.close()
         if self.copied_to is not None:
             self.copied_to.cleanup()
 
@@ -173,6 +179,7 @@ def open_reader(path: Path) -> LogReader:
             conn = _open_copy(path)
         _check_identity(conn, path)
         _add_missing_views(conn, path)
+        conn.forked = serve_bodies(conn, path, open_reader)
         for pragma in ("query_only", "reader_timeout", "reader_cache"):
             conn.execute(SQL[pragma])
         # the verdicts that a filter names are in another file
@@ -365,6 +372,10 @@ def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> Non
                 f"{source} cannot be copied to {target.parent} ({error}): make room "
                 "there, or choose another folder"
             ) from error
+        if reader.forked is not None:
+            # the copy may be read where the parent run is not
+            with closing(connect(target)) as copy:
+                store_bodies(reader, copy)
 
 
 class _Watch:

@@ -33,6 +33,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
+from store.lineage import ForkedBody, ForkOrigin
 from store.results import ComparisonDecided, Milestone, StoppingRule
 from store.served_by import ServedBy
 from store.slices import Shard
@@ -213,6 +214,7 @@ class RunStarted(EventBase, frozen=True, kw_only=True):
     group: str | None = None  #: of runs that were started together, under one cap
     stopping: StoppingRule | None = None  #: None: it answers all that is planned
     shard: Shard | None = None  #: the part in this log; all else is of the whole run
+    fork: ForkOrigin | None = None  #: None: the run does not continue another one
 
 
 class RunResumed(EventBase, frozen=True, kw_only=True):
@@ -375,6 +377,7 @@ class AttemptAnswered(EventBase, frozen=True, kw_only=True):
     served: ServedBy | None = None  #: None: not in the reply, or the log is older
     empty: bool = False  #: a chat's reply without any text
     kept: bool = False  #: the task's own earlier answer, reused after a `retry`
+    forked: ForkedBody | None = None  #: adopted from the parent run, which has the body
 
 
 class AttemptFailed(EventBase, frozen=True, kw_only=True):
@@ -557,6 +560,7 @@ class Entry:
     event: Event
     payload: bytes | None = None
     blobs: tuple[Blob, ...] = ()
+    is_elsewhere: bool = False  #: the payload stays in the log of the parent run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

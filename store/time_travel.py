@@ -31,6 +31,7 @@ from typing import Self
 
 from store.database import SQL, LogReader, connect, open_reader, read_only
 from store.errors import NoSuchMoment, StoreError
+from store.forked import serve_bodies
 from store.log.projections import fold_between, fresh_tables
 from store.statements import script
 from store.tables import last_seq
@@ -303,6 +304,7 @@ class LogPrefix:
         reader.execute(SQL["attach_log"], (f"{log.absolute().as_uri()}?mode=ro",))
         for statement in script("prefix"):
             reader.execute(statement)
+        reader.forked = serve_bodies(reader, self._log, open_reader, schema="log")
         for pragma in ("query_only", "reader_timeout", "reader_cache"):
             reader.execute(SQL[pragma])
         return reader

@@ -22,10 +22,19 @@ from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
-from store.database import DERIVED, SQL, UNION, is_union, read_only, unreadable
+from store.database import (
+    DERIVED,
+    SQL,
+    UNION,
+    LogReader,
+    is_union,
+    read_only,
+    unreadable,
+)
 from store.encoding import event_of, unpack
 from store.errors import CorruptLog, IllegalMove, ignore_progress
 from store.events import KINDS, TasksPlanned, UnknownEvent
+from store.forked import adopted_bodies
 from store.log.integrity import EventRow, genesis, link_of_stored
 from store.log.projections import fold_between, refold
 from store.printable import one_line
@@ -96,15 +105,25 @@ def verify(
         progress: called with a line on the progress every few events.
     """
     check = _Check(conn, progress)
-    for part in (check.file, check.events, check.blobs, check.projections):
+    for part in (
+        check.file,
+        check.events,
+        check.blobs,
+        check.adopted,
+        check.projections,
+    ):
         try:
             part()
         except _Fault as raised:
             check.faults.append(raised.fault)
         except (sqlite3.DatabaseError, CorruptLog) as error:
+            forked = conn.forked if isinstance(conn, LogReader) else None
+            reason = (forked and forked.failure) or error
             check.faults.append(
                 # SQLite quotes what it cannot decode, line ends included
-                LogFault(what="file", where=part.__name__, message=one_line(str(error)))
+                LogFault(
+                    what="file", where=part.__name__, message=one_line(str(reason))
+                )
             )
     return VerifyReport(
         events=check.seq,
@@ -212,6 +231,16 @@ class _Check:
                 if hashlib.sha256(content).digest() != sha256:
                     raise _Fault("blob", sha256.hex(), "is not what its hash says")
                 self.blob_count += 1
+
+    def adopted(self) -> None:
+        """Bodies that a fork adopted against their hashes in the chain."""
+        for answer in adopted_bodies(self._conn):
+            if not answer.is_genuine:
+                raise _Fault(
+                    "event",
+                    f"event {answer.seq}",
+                    "its answer has changed in the parent run since it was adopted",
+                )
 
     def projections(self) -> None:
         """The stored projections against a second fold of all events."""

@@ -134,6 +134,7 @@ CASES = (
     Case("prepare paper-investigation check", "prepared"),
     Case("prepare property-extraction lint", "prepared"),
     Case("run paper-investigation --limit 2 --no-report", "launch done"),
+    Case("fork fresh --as forked --no-report", "fork launch done"),
     Case("rm killed --yes", "removal"),
     Case("import paper-investigation {answers} --no-score", "launch done"),
     Case("resume done --no-report", "launch done"),

@@ -212,3 +212,13 @@ REPLAY_LAYOUT: Final = OptionLayout(
     sections=RUN_LAYOUT.sections,
 )
 """The options of estimate, which changes the limits of a recorded run."""
+
+FORK_LAYOUT: Final = OptionLayout(
+    everyday=(
+        *("run_id", "prompts", "sets", "model", "from_stage"),
+        *("base_url", "price", "budget", "concurrency", "rpm"),
+        *("runs_dir", "dry_run", "no_score", "as_json"),
+    ),
+    sections={"Changes": ("prompts", "from_stage"), **RUN_LAYOUT.sections},
+)
+"""The options of fork, which changes a run that has ended."""

@@ -262,6 +262,41 @@ class CacheGroupJson(TypedDict):
     hits: int
 
 
+class ForkedStageJson(TypedDict):
+    """Tasks of a stage and model in a fork."""
+
+    stage: str
+    model: str
+    adopted: int
+    sent: int
+    saved_usd: str  #: exact; what the adopted answers had cost
+    spend_usd: str | None  #: exact for these replies; null: a price is unknown
+
+
+class ForkedRequestJson(TypedDict):
+    """A request that the parent run has no answer to."""
+
+    stage: str
+    key: str
+    model: str
+    replicate: int
+    request_sha256: str
+    certain: bool  #: no request of an earlier stage differs
+
+
+class ForkJson(TypedDict):
+    """What a fork adopts and asks, before its first call."""
+
+    run: str
+    parent: str
+    adopted: int
+    sent: int
+    saved_usd: str  #: exact; what the adopted answers had cost
+    spend_usd: str | None  #: a forecast; null: a price is unknown
+    stages: list[ForkedStageJson]
+    requests: list[ForkedRequestJson]
+
+
 class CachePruneJson(TypedDict):
     """Entries that were removed from the response cache."""
 
@@ -377,7 +412,7 @@ class ProbeJson(TypedDict):
     config: str  #: a block for a configuration file
 
 
-RUNNING: Final = ("run", "resume", "import", "prepare", "run-all")
+RUNNING: Final = ("run", "resume", "fork", "import", "prepare", "run-all")
 """Commands that start runs."""
 
 CONTROL: Final = ("pause", "drain", "cancel", "retry", "limits", "budget", "commands")
@@ -417,6 +452,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.verify/1": JsonForm(("verify",), (VerifyJson,)),
     "siftlog.certificate-verify/1": JsonForm(("verify",), (CertificateVerifyJson,)),
     "siftlog.bundle-verify/1": JsonForm(("verify",), (BundleVerifyJson,)),
+    "siftlog.fork/1": JsonForm(("fork",), (ForkJson,)),
     "siftlog.removal/1": JsonForm(("rm",), (RemovalJson,)),
     "siftlog.cache-group/1": JsonForm(("cache list",), (CacheGroupJson,)),
     "siftlog.cache-prune/1": JsonForm(("cache prune",), (CachePruneJson,)),

@@ -62,6 +62,9 @@ COMMANDS = {
     "simulate": CommandEntry(
         "runner.simulate.command", "simulate", "Serve a test endpoint with faults."
     ),
+    "fork": CommandEntry(
+        "runner.cli.fork", "fork", "Continue a finished run with changes."
+    ),
     "score": CommandEntry("runner.cli.score", "score", "Score a run's stored answers."),
     "scores": CommandEntry("runner.cli.score", "scores", "List a run's scorings."),
     "explain": CommandEntry(
@@ -135,7 +138,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *("new", "run", "watch", "status", "resume"),
         *("runs", "show", "score", "report", "compare"),
     ),
-    "Run": ("run-all", "screen", "estimate", "prepare", "prompts", "import"),
+    "Run": ("run-all", "fork", "screen", "estimate", "prepare", "prompts", "import"),
     "Look": ("tasks", "events", "explain", "history", "serve"),
     "Score": (
         *("scores", "diff", "drift", "label", "labels", "estimate-quality"),

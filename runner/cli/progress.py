@@ -209,6 +209,7 @@ class RunView:
                 "failed": status.tasks.failed,
                 "from the cache": here.cached,
                 "from other logs": here.adopted,
+                "from the parent run": here.forked,
                 "waiting": status.tasks.waiting,
                 "running": status.tasks.running,
                 "batches open": status.batches.count,

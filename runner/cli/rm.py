@@ -83,6 +83,7 @@ def _chosen(
         UsageError: one of them is live, or is named by a prefix without being shown.
         StoreError: one of them is no run, or its folder holds something else too.
     """
+    from runner.run.fork import forks_of
     from store.removal import check_removable, folder_size
     from store.runs import LAST, find_run
 
@@ -97,6 +98,7 @@ def _chosen(
             )
         folders[folder.path.resolve()] = folder
     every = []
+    doomed = {folder.run_id for folder in folders.values()}
     for folder in folders.values():
         check_removable(folder)
         seen = _status(folder)
@@ -104,6 +106,12 @@ def _chosen(
             raise UsageError(
                 f"Run {folder.run_id} is live: end it first with siftlog drain "
                 f"{folder.run_id} or siftlog cancel {folder.run_id}."
+            )
+        forks = [run for run in forks_of(folder) if run not in doomed]
+        if forks:
+            raise UsageError(
+                f"Run {folder.run_id} has answers that run {forks[0]} adopted: delete "
+                f"{forks[0]} first, or both at once; a bundle of it needs no other run."
             )
         every.append(Doomed(folder, folder_size(folder.path), seen, _labels(folder)))
     yield from every

@@ -80,9 +80,11 @@ def sql(run_name: str, query: str, runs_dir: Path, as_csv: bool, as_json: bool) 
 
 def _prepare(reader: LogReader, inner: LogReader) -> None:
     """Add the views and functions, and refuse everything but reading."""
-    from store.database import add_public_views
+    from store.database import add_public_views, open_reader
+    from store.forked import serve_bodies
 
     add_public_views(reader)
+    inner.forked = serve_bodies(inner, reader.path, open_reader)
     for name, value in _functions(inner).items():
         reader.create_function(name, 1, value, deterministic=True)
     reader.set_authorizer(_authorize)

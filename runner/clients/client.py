@@ -21,6 +21,7 @@ from runner.errors import AttemptError, UsageError
 from runner.job import Job, Task
 from runner.messages import AnyReply, Request
 from store.clock import Clock, SystemClock
+from store.lineage import ForkedBody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,7 @@ class Received:
     headers: dict[str, str] | None = None  #: only relevant ones, in lower case
     adopted: str | None = None
     """"<writer>:<seq>" of the event, if another log of the run has the answer."""
+    forked: ForkedBody | None = None  #: the answer of the parent run, for a fork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

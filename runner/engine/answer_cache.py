@@ -85,14 +85,18 @@ class AnswerLookup:
         self._services = services
         self._endpoints = endpoints
         self._other_logs = sources.other_logs
+        self._parent = sources.parent
         # the run's own answers take precedence
         self._sources = [
-            source for source in (sources.other_logs, sources.cache) if source
+            source
+            for source in (sources.other_logs, sources.parent, sources.cache)
+            if source
         ]
         self._reask = reask
         self.adopted = 0  #: tasks that the run's other logs answered
         self.reused = 0  #: tasks whose own answer was reused after a `retry`
         self.cached = 0  #: tasks that the response cache answered
+        self.forked = 0  #: tasks whose answers were adopted from the parent run
 
     async def take(self, rows: Sequence[TaskRow]) -> frozenset[int]:
         """Record the ends of *rows* that need no call; return their numbers."""
@@ -131,6 +135,8 @@ class AnswerLookup:
         await self._finish(ended)
         if source is self._other_logs:
             self.adopted += len(ended)
+        elif source is self._parent:
+            self.forked += len(ended)
         else:
             self.cached += len(ended)
         return [end.row.task for end in ended]
@@ -215,6 +221,7 @@ class AnswerLookup:
         if (
             isinstance(parsed, ParseFailure)
             and not is_adopted
+            and received.forked is None
             and may_reask(reply, parsed, reasks=0, most=self._reask)
         ):
             return None
@@ -244,7 +251,11 @@ class AnswerLookup:
                     payload=request_skeleton.body,
                     blobs=request_skeleton.blobs,
                 ),
-                Entry(event=event, payload=received.body),
+                Entry(
+                    event=event,
+                    payload=received.body,
+                    is_elsewhere=received.forked is not None,
+                ),
                 completed_event(row.task, attempt, parsed, adopted=is_adopted),
             ),
         )

@@ -75,6 +75,7 @@ def answered_event(
         cached=cached,
         kept=reused,
         adopted=received.adopted,
+        forked=received.forked,
         tokens_reasoning=usage.tokens_reasoning if usage else None,
         tokens_cache_write_1h=usage.tokens_cache_write_1h if usage else None,
         charged_usd=usage.charged_usd if usage else None,

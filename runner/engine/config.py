@@ -79,6 +79,7 @@ class AnswerSources:
     """Sources of answers that avoid a call."""
 
     other_logs: AnswerSource | None = None  #: answers that other logs of the run have
+    parent: AnswerSource | None = None  #: answers of the run that this one forks
     cache: AnswerStore | None = None  #: answers of other runs
 
 

@@ -63,6 +63,7 @@ class DriverStatistics:
     answered: int
     cached: int  #: tasks that the response cache answered, none of them an attempt here
     adopted: int  #: tasks answered by the run's other logs, without attempts here
+    forked: int  #: tasks whose answers were adopted from the parent run
     failed: int  #: attempts
     tasks_ended: int
     tasks_failed: int
@@ -431,11 +432,13 @@ class Driver:
             answered=self._attempts.counts["answered"],
             failed=self._attempts.counts["failed"],
             cached=self._hits.cached,
+            forked=self._hits.forked,
             adopted=self._hits.adopted,
             tasks_ended=self._attempts.counts["tasks_ended"]
             + self._hits.cached
             + self._hits.reused
-            + self._hits.adopted,
+            + self._hits.adopted
+            + self._hits.forked,
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=self.in_flight(),
             waiting=sum(model_queue.waiting for model_queue in model_queues),

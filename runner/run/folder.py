@@ -25,6 +25,7 @@ from store.database import WriterLock, open_reader
 from store.errors import LogBusy, RunExists, StoreError
 from store.events import ExpectedUsage, RunStarted
 from store.filesystem import make_folder, network_problem
+from store.lineage import ForkOrigin
 from store.log.integrity import check_absent
 from store.log.sqlite import SqliteLog
 from store.read.status import run_started
@@ -45,6 +46,7 @@ async def create(
     expects: ExpectedUsage | None = None,
     group: str | None = None,
     shard: Shard | None = None,
+    fork: ForkOrigin | None = None,
 ) -> AsyncIterator[SqliteLog]:
     """Create a new run's log with its first event; the folder must not hold a run.
 
@@ -81,6 +83,7 @@ async def create(
                 group=group,
                 stopping=None if imported else options.stopping,
                 shard=shard,
+                fork=fork,
             )
         )
         yield log

@@ -50,6 +50,7 @@ from runner.run.endpoints import (
     with_room,
 )
 from runner.run.folder import create, elsewhere, lock_group, owner
+from runner.run.fork import ParentAnswers, parent_answers
 from runner.run.resume_checks import (
     changed_inputs,
     check_inputs,
@@ -59,6 +60,7 @@ from runner.run.resume_checks import (
 from runner.workload import Workload
 from store.database import open_reader
 from store.events import AttemptStarted, RunResumed
+from store.lineage import ForkOrigin
 from store.log.integrity import check_end
 from store.log.sqlite import SqliteLog
 from store.read.status import liveness, run_started, status
@@ -82,6 +84,7 @@ class ResumeState:
     stopping: StoppingRule | None = None  #: rule that ends the run early, if any
     part: ShardPart | None = None  #: its part of the run; None: all
     carried: Sequence[AttemptStarted] = ()  #: attempts of earlier processes in batches
+    parent: ParentAnswers | None = None  #: of a fork: the answers it may adopt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +276,9 @@ class RunSession:
                 batched=self.connections.endpoints.keys(),
             ),
             sources=AnswerSources(
-                other_logs=None if part is None else part.others.adopted, cache=cache
+                other_logs=None if part is None else part.others.adopted,
+                parent=self.resume_state.parent,
+                cache=cache,
             ),
             costs=CostBounds(prices=self.prices, bounds=bounds),
             retries=RetryOptions(
@@ -375,6 +380,7 @@ async def start(
     shared_endpoints: SharedEndpoints | None = None,
     group: str | None = None,
     part: ShardPart | None = None,
+    fork: ForkOrigin | None = None,
 ) -> RunOutcome:
     """Run a new run until it ends or is interrupted.
 
@@ -387,6 +393,7 @@ async def start(
             alone, and handles the process's signals itself.
         group: the group of runs started together, if any.
         part: the shard of *folder*; None: the run is not split.
+        fork: the run that it continues from; None: it starts from nothing.
     """
     models = assigned(work.job, options).all_models
     check_addresses(models, options)
@@ -409,6 +416,7 @@ async def start(
         expects=expects,
         group=group,
         shard=None if part is None else part.shard,
+        fork=fork,
     ) as log:
         session = RunSession(
             folder=folder,
@@ -418,7 +426,11 @@ async def start(
             context=context,
             connections=connections,
             prices=prices,
-            resume_state=ResumeState(stopping=options.stopping, part=part),
+            resume_state=ResumeState(
+                stopping=options.stopping,
+                part=part,
+                parent=await adopting(folder, log, fork),
+            ),
         )
         return await session.carry_out(shared_endpoints)
 
@@ -527,9 +539,24 @@ async def resume(
                 stopping=first.stopping,
                 part=part,
                 carried=starts,
+                parent=await adopting(folder, log, first.fork),
             ),
         )
         return await session.carry_out(shared_endpoints)
+
+
+async def adopting(
+    folder: RunFolder, log: SqliteLog, fork: ForkOrigin | None
+) -> ParentAnswers | None:
+    """Return the answers that a fork may adopt; None: the run is no fork.
+
+    Raises:
+        UsageError: the parent run is missing.
+    """
+    if fork is None:
+        return None
+    await log.serve_forked_bodies()
+    return await asyncio.to_thread(parent_answers, folder, fork)
 
 
 def check_alive(folder: RunFolder) -> None:

@@ -20,10 +20,11 @@ import aiosqlite
 
 from store import tables
 from store.clock import Clock
-from store.database import SQL, Connector, WriterLock, connect
+from store.database import SQL, Connector, WriterLock, connect, open_reader
 from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, RecordedEvent
 from store.filesystem import identity_of, network_problem
+from store.forked import serve_bodies
 from store.log import opening
 from store.log.committer import Committer, WriterThread, copied_error
 from store.log.integrity import OpenSlots, check_absent, open_slots
@@ -415,6 +416,10 @@ class SqliteLog:
     ) -> list[RecordedEvent]:
         """Return events with seq above *after*, ascending."""
         return await self._read(tables.recorded, after, limit, kinds)
+
+    async def serve_forked_bodies(self) -> None:
+        """Let a fork's own reads find the bodies that its parent run has."""
+        await self._thread.run(serve_bodies, self._path, open_reader)
 
     async def payload(self, seq: int) -> bytes | None:
         """Return the payload of an event."""

@@ -353,7 +353,9 @@ class Writer:
             else:
                 fold.apply(seq, ts_us, event)
             encoding, body = Encoding.NONE, None
-            if payload is not None:
+            if fact.entry.is_elsewhere:
+                encoding = Encoding.AS_RECEIVED
+            elif payload is not None:
                 encoding, body = self._packer.pack(payload)
             rows.append(
                 EventRow(

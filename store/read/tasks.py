@@ -20,7 +20,7 @@ import json
 import re
 import sqlite3
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -39,6 +39,7 @@ from store.events import (
     UnknownEvent,
 )
 from store.json_text import reply_text
+from store.log.interface import StoredReply
 from store.query import Query, Term, like_pattern
 from store.tables import (
     planning,
@@ -331,6 +332,22 @@ def part_text(sha256: bytes, data: bytes) -> str:
         # base64 has four characters for three bytes
         return f"\n[image of {len(data) * 3 // 4_000:,} kB, {sha256.hex()[:12]}]"
     return data.decode(errors="replace")
+
+
+def every_task(conn: sqlite3.Connection) -> Iterator[TaskRow]:
+    """Yield all tasks by number; in constant memory."""
+    after = 0
+    while rows := task_rows(conn, SQL["tasks_after"], (after, STEP)):
+        yield from rows
+        after = rows[-1].task
+
+
+def stored_replies(
+    conn: sqlite3.Connection, seqs: Iterable[int]
+) -> dict[int, StoredReply]:
+    """Return replies by their events; missing ones are omitted."""
+    rows = conn.execute(SQL["replies"], (json.dumps(list(seqs)),)).fetchall()
+    return {row[0]: reply_of(*row) for row in rows}
 
 
 HEAD_BYTES = 64 * 2**10

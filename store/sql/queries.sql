@@ -94,7 +94,7 @@ SELECT seq, ts_us FROM event ORDER BY seq DESC LIMIT 1;
 INSERT INTO event(seq, ts_us, epoch, kind, ver, task, attempt, prev, enc, blen, facts)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: insert_body
-INSERT INTO body(seq, data) VALUES (?, ?);
+INSERT INTO main.body(seq, data) VALUES (?, ?);
 -- name: blob_known
 SELECT 1 FROM blob WHERE sha256 = ?;
 -- name: insert_blob
@@ -119,7 +119,8 @@ SELECT last_seq, h FROM chain WHERE last_seq <= ? ORDER BY last_seq DESC LIMIT 1
 -- name: link_rows
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.task, e.attempt, e.prev, e.enc,
        e.blen, e.facts, b.data
-FROM event AS e JOIN kind AS k ON k.id = e.kind LEFT JOIN body AS b ON b.seq = e.seq
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+LEFT JOIN main.body AS b ON b.seq = e.seq
 WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq;
 
 -- Projections: reading and writing them ---------------------------------------------
@@ -324,6 +325,16 @@ SELECT seq, ts_us FROM event WHERE seq IN (SELECT value FROM json_each(?));
 -- name: payload
 SELECT e.enc, e.blen, b.data FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
 WHERE e.seq = ?;
+-- name: first_facts
+SELECT facts FROM event WHERE seq = 1;
+-- name: drop_body_view
+DROP VIEW IF EXISTS temp.body;
+-- name: adopted_answers
+SELECT e.seq, e.facts FROM event AS e
+WHERE e.kind = (SELECT id FROM kind WHERE name = 'attempt_answered')
+  AND e.facts ->> '$.forked' IS NOT NULL AND e.seq > ? ORDER BY e.seq LIMIT ?;
+-- name: tasks_after
+SELECT * FROM tasks WHERE task > ? ORDER BY task LIMIT ?;
 -- name: part
 SELECT enc, size, data FROM blob WHERE sha256 = ?;
 
@@ -683,7 +694,7 @@ SELECT min(seq) FROM event WHERE seq > (SELECT coalesce(max(last_seq), 0) FROM c
 -- name: blobs_page
 SELECT id, sha256, enc, size, data FROM blob WHERE id > ? ORDER BY id LIMIT ?;
 -- name: bodies_page
-SELECT e.seq, e.enc, e.blen, b.data FROM body AS b JOIN event AS e USING (seq)
+SELECT e.seq, e.enc, e.blen, b.data FROM main.body AS b JOIN event AS e USING (seq)
 WHERE b.seq > ? ORDER BY b.seq LIMIT ?;
 -- name: blob_bodies
 SELECT id, enc, size, data FROM blob WHERE id > ? ORDER BY id LIMIT ?;

@@ -107,8 +107,8 @@ class Case:
 # What every command prints of itself, and what is listed without a run
 
 COMMANDS = (
-    "run", "generate", "resume", "import", "estimate", "prepare", "simulate", "score",
-    "scores", "explain", "runs", "status", "tasks", "events", "pause", "drain",
+    "run", "generate", "resume", "fork", "import", "estimate", "prepare", "simulate",
+    "score", "scores", "explain", "runs", "status", "tasks", "events", "pause", "drain",
     "cancel", "retry", "commands", "limits", "budget", "export", "bundle", "merge",
     "verify", "cache", "cache list", "cache prune", "prompts", "models", "jobs",
     "doctor", "compare", "diff", "history", "report", "run-all", "serve", "watch",

@@ -1,0 +1,240 @@
+"""Continues a finished run as another one: adopts answers to unchanged requests.
+
+`ParentAnswers` finds the answer of the parent run to a request by its hash, which
+covers the model, every parameter and all texts.
+
+A fork can adopt from any run that has ended, so every one is a cache
+(`design/fork.md`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from runner.clients.client import ClientOptions, Received
+from runner.clients.wire import decode_reply
+from runner.engine.answer_cache import origin_of
+from runner.errors import MalformedReply, UsageError
+from runner.job import Job, Task
+from runner.messages import AnyReply
+from runner.money.prices import api_of
+from runner.options import RunOptions
+from runner.roles import assigned
+from store.database import LogReader, open_reader
+from store.errors import StoreError
+from store.events import AttemptAnswered, AttemptStarted
+from store.forked import origin, parent_log
+from store.lineage import ForkedBody, ForkOrigin
+from store.read.status import run_started, status
+from store.read.tasks import events, every_task, stored_replies
+from store.runs import RunFolder, list_runs
+from store.tables import head, last_seq
+from store.task import TaskState, pico, usd
+
+PAGE: Final = 2_000
+
+
+@dataclass(slots=True, kw_only=True)
+class _Cost:
+    """Request and cost of a task of the parent run."""
+
+    request_sha256: str  #: of the first attempt: a re-ask has another request
+    pico_usd: int = 0
+
+
+class ParentAnswers:
+    """Finds answers of the parent run to the requests of its fork."""
+
+    def __init__(self, log: Path, fork: ForkOrigin) -> None:
+        """Read which requests the parent run has answers to."""
+        self._log = log
+        self._models = frozenset(fork.models)
+        self._anew = frozenset(fork.anew)
+        with open_reader(log) as reader:
+            self._answers = dict(_answers(reader, fork.seq))
+
+    def serves(self, model: str) -> bool:
+        """Return whether *model* had the same endpoint in the parent run."""
+        return model in self._models
+
+    async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
+        """Return the reply to each task's request, given by its hash, or None."""
+        matches = [
+            None if task.stage in self._anew else self._answer(task, sha256)
+            for task, sha256 in requests
+        ]
+        seqs = [answer.seq for answer in matches if answer is not None]
+        received = await asyncio.to_thread(self._received, seqs)
+        return [
+            None
+            if answer is None or (reply := received.get(answer.seq)) is None
+            else replace(reply, forked=replace(answer, sha256=_sha256(reply.body)))
+            for answer in matches
+        ]
+
+    async def again(self, task: Task, sha256: str) -> AnyReply | None:
+        """Return the reply to a request, also of a stage that is asked anew."""
+        answer = self._answer(task, sha256) if self.serves(task.model) else None
+        if answer is None:
+            return None
+        received = (await asyncio.to_thread(self._received, [answer.seq])).get(
+            answer.seq
+        )
+        return None if received is None else received.reply
+
+    def _answer(self, task: Task, sha256: str) -> ForkedBody | None:
+        return self._answers.get((task.stage, sha256, task.replicate))
+
+    def _received(self, seqs: Sequence[int]) -> dict[int, Received]:
+        received = {}
+        with open_reader(self._log) as reader:
+            for stored in stored_replies(reader, seqs).values():
+                answered = stored.answered
+                try:
+                    reply = decode_reply(answered.form, stored.body)
+                except MalformedReply:
+                    continue
+                received[stored.seq] = Received(
+                    body=stored.body,
+                    form=answered.form,
+                    reply=reply,
+                    status=answered.status,
+                    headers=answered.headers,
+                )
+        return received
+
+
+def _sha256(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _answers(
+    reader: LogReader, through_seq: int
+) -> Iterator[tuple[tuple[str, str, int], ForkedBody]]:
+    """Yield the answers of a run by stage, hash of the request and replicate."""
+    costs: dict[int, _Cost] = {}
+    after = 0
+    kinds = ["attempt_started", "attempt_answered"]
+    while page := events(reader, after=after, limit=PAGE, kinds=kinds):
+        after = page[-1].seq
+        for event in (row.event for row in page if row.seq <= through_seq):
+            if isinstance(event, AttemptStarted):
+                if event.task not in costs:
+                    costs[event.task] = _Cost(request_sha256=event.request_sha256)
+            elif isinstance(event, AttemptAnswered) and event.task in costs:
+                before = event.forked.cost_usd if event.forked else 0.0
+                costs[event.task].pico_usd += pico(event.cost_usd or 0.0) + pico(before)
+    for row in every_task(reader):
+        cost, seq = costs.get(row.task), row.reply_seq
+        if row.state is not TaskState.COMPLETED or cost is None or seq is None:
+            continue
+        if seq <= through_seq:  # else the parent run has asked again since
+            yield (
+                (row.stage, cost.request_sha256, row.replicate),
+                ForkedBody(seq=seq, sha256="", cost_usd=usd(cost.pico_usd)),
+            )
+
+
+def parent_answers(fork: RunFolder, origin: ForkOrigin) -> ParentAnswers:
+    """Return the answers that a fork may adopt.
+
+    Raises:
+        UsageError: the parent run is not beside the fork.
+    """
+    log = parent_log(fork.log, origin)
+    if not log.exists():
+        raise UsageError(
+            f"Run {fork.run_id} adopts answers of run {origin.run}, which is not in "
+            f"{log.parent.parent}: put its folder back there."
+        )
+    return ParentAnswers(log, origin)
+
+
+def fork_origin(
+    parent: RunFolder,
+    job: Job,
+    before: RunOptions,
+    now: RunOptions,
+    environment: Mapping[str, str],
+    *,
+    from_stage: str | None,
+) -> ForkOrigin:
+    """Return what a fork may adopt from a run that has ended.
+
+    Args:
+        parent: the run.
+        job: its job.
+        before: the run's own options.
+        now: the options of the fork.
+        environment: holds addresses of providers.
+        from_stage: the first stage that is asked anew; None: none is.
+
+    Raises:
+        UsageError: the run is split, imported or has no end, or lacks the stage.
+    """
+    stages = [stage.name for stage in job.stages]
+    if from_stage is not None and from_stage not in stages:
+        raise UsageError(
+            f"--from-stage {from_stage}: {job.name} has the stages {', '.join(stages)}."
+        )
+    with open_reader(parent.log) as reader:
+        first, state = run_started(reader), status(reader)
+        seq, link = last_seq(reader), head(reader)
+    if parent.shards() or first.shard is not None:
+        raise UsageError(
+            f"Run {parent.run_id} is split, and only a run with one log can be forked."
+        )
+    if first.imported:
+        raise UsageError(
+            f"Run {parent.run_id} was imported, so it has no requests to compare; "
+            "start a new run with siftlog run."
+        )
+    if parent.is_alive() or state.tasks.open:
+        raise UsageError(
+            f"Run {parent.run_id} has open tasks: finish it with siftlog resume "
+            f"{parent.run_id}, or cancel it, before you fork it."
+        )
+
+    def endpoint(model: str, options: RunOptions) -> object:
+        return origin_of(
+            model,
+            ClientOptions(
+                base_url=options.of(model).base_url,
+                api=api_of(model, options),
+                environment=environment,
+            ),
+        )
+
+    earlier = {model for of_role in first.models.values() for model in of_role}
+    models = [
+        model
+        for model in assigned(job, now).all_models
+        if model in earlier and (where := endpoint(model, now)) is not None
+        if where == endpoint(model, before)
+    ]
+    return ForkOrigin(
+        run=parent.run_id,
+        seq=seq,
+        link=link,
+        models=models,
+        anew=() if from_stage is None else tuple(stages[stages.index(from_stage) :]),
+    )
+
+
+def forks_of(parent: RunFolder) -> list[str]:
+    """Return the ids of the runs that read answers of *parent*; unreadable skipped."""
+    forks = []
+    for folder in list_runs(parent.path.parent):
+        try:
+            with open_reader(folder.log) as reader:
+                fork = origin(reader)
+        except StoreError:
+            continue
+        if fork is not None and fork.run == parent.run_id:
+            forks.append(folder.run_id)
+    return forks

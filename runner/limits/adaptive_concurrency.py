@@ -184,10 +184,17 @@ class LearnedConcurrency:
             self._held = self._limit
             self._limit = max(self._limit * (1 + step), self._limit + 1.0)
 
-    def passed(self, now: float, among: int) -> None:
-        """Record that the endpoint took a call sent beside *among* others."""
+    def passed(self, now: float, sent_at: float, among: int) -> None:
+        """Record that the endpoint took a call sent beside *among* others.
+
+        Calls that were sent before a refusal arrived, beside more others than the
+        refused one, and pass, show that these were not too many: with a few slow calls
+        the first of a burst may be refused by chance.
+        """
         if among + 1 >= self._proven or now - self._proven_at > QUIET_S:
             self._proven, self._proven_at = among + 1, now
+        if self.is_learned and sent_at <= self._cut_at and among >= self.limit:
+            self._limit = self._held = float(max(self._limit, min(among + 1, START)))
 
     def refused(self, now: float, sent_at: float, among: int) -> None:
         """Record the refusal of a call sent beside *among* others."""

@@ -90,9 +90,9 @@ class LearnedLimits:
         """Record the end of a request, whatever its outcome."""
         self.in_flight -= 1
 
-    def passed(self, now: float, among: int) -> None:
-        """Record an accepted request that was sent beside *among* others."""
-        self.concurrency.passed(now, among)
+    def passed(self, now: float, sent_at: float, among: int) -> None:
+        """Record an accepted request of *sent_at*, sent beside *among* others."""
+        self.concurrency.passed(now, sent_at, among)
         for surplus in self._surplus.values():
             surplus.passed()
 
@@ -403,7 +403,7 @@ class Limiter:
 
         *among*: how many others were in flight when it was sent.
         """
-        self._ceiling.passed(now, among)
+        self._ceiling.passed(now, sent_at, among)
         self._apply_headers(now, header_limits)
         is_paced = bool(self._request_buckets)
         self._slots.answered(now, sent_at, self._in_flight, is_paced=is_paced)

@@ -254,12 +254,26 @@ def test_a_refused_step_is_undone_and_the_next_one_waits_longer() -> None:
     assert waits == [30, 60, 120, 240]
 
 
+def test_calls_of_the_same_burst_that_pass_undo_a_refusal_by_chance() -> None:
+    places = LearnedConcurrency()
+    places.passed(5.0, 0.0, 0)
+    places.refused(5.1, 0.0, 1)  # the second of six calls that were sent at once
+    assert places.limit == 1
+    for among in (2, 3, 4, 5):
+        places.passed(5.2, 0.0, among)
+    assert places.limit == 6
+    places.refused(10.0, 5.3, 5)
+    assert places.limit == 5
+    places.passed(11.0, 10.5, 7)  # sent later: it says nothing about that refusal
+    assert places.limit == 5
+
+
 def test_calls_that_passed_a_moment_ago_beside_more_others_bound_the_limit() -> None:
     places = LearnedConcurrency()
-    places.passed(10.0, 4)
+    places.passed(10.0, 9.0, 4)
     places.refused(11.0, 10.9, 1)
     assert places.limit == 5
     places.drop()
-    places.passed(20.0, 4)
+    places.passed(20.0, 19.0, 4)
     places.refused(21.0 + QUIET_S, 20.9 + QUIET_S, 1)
     assert places.limit == 1

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import platform
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import PackageNotFoundError
 from os.path import isfile
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from runner.clients.wire_shared import skeleton
 from runner.errors import DatasetError
+from runner.installed import version
 from runner.job import InputFile, Job
 from runner.messages import Request
-from store.events import Input
+from store.events import CodeFingerprint, Input
 
 __all__ = [
     "Input",  # what `input_hashes` returns, and a log records
+    "code_fingerprint",
     "code_hash",
     "files_of",
     "input_hashes",
@@ -39,6 +45,18 @@ _IMPORT = re.compile(
 
 _NAME = re.compile(r"\w+")
 
+COMPUTING: Final = (
+    *("bibtexparser", "defusedxml", "gemmi", "litellm", "msgspec", "numpy", "pandas"),
+    *("pint", "pydantic", "pylatexenc", "pymatgen", "pypdfium2", "rapidfuzz", "rispy"),
+    *("scikit-learn", "scipy", "zstandard"),
+)
+"""Packages that read data, build requests, parse or compute; not those that send, draw
+or print."""
+
+SHARED: Final = "jobs"
+"""The package with the code that jobs share, also those of other packages."""
+METRICS: Final = "jobs/kit/metrics/"
+
 
 def code_hash(job: Job) -> str:
     """Hash the job's source files and those of its top-level package that they import.
@@ -51,16 +69,65 @@ def code_hash(job: Job) -> str:
     A job that is a single module, outside of any package, is that file only: other
     files beside it may be unrelated.
     """
+    own, root = _own_files(job)
+    if root is None:
+        return _tree_hash(next(iter(own)).parent, own)
+    house = type(job).__module__.partition(".")[0]
+    return _tree_hash(root, sorted(_with_imports(own, root, house)))
+
+
+def code_fingerprint(job: Job) -> CodeFingerprint:
+    """Return what the results of *job* depend on besides data and settings."""
+    own, root = _own_files(job)
+    house = type(job).__module__.partition(".")[0]
+    shared_root = Path(__file__).resolve().parents[1]
+    shared = _with_imports(own, shared_root, SHARED) - own
+    if house != SHARED and root is not None:
+        # all files of another author's package are the job's
+        own = _with_imports(own, root, house)
+        shared = _with_imports(own, shared_root, SHARED) - own
+    metrics = {
+        file
+        for file in shared
+        if file.relative_to(shared_root).as_posix().startswith(METRICS)
+    }
+    engine = [
+        file
+        for package in ("runner", "store")
+        for suffix in ("py", "sql")
+        for file in (shared_root / package).rglob(f"*.{suffix}")
+    ]
+    base = root or next(iter(own)).parent
+    return CodeFingerprint(
+        job=_tree_hash(base, sorted(own)),
+        kit=_tree_hash(shared_root, sorted(shared - metrics)),
+        metrics=_tree_hash(shared_root, sorted(metrics)),
+        engine=_tree_hash(shared_root, sorted(engine)),
+        dependencies={"python": platform.python_version(), **_versions()},
+    )
+
+
+def _own_files(job: Job) -> tuple[set[Path], Path | None]:
+    """Return the files in a job's folder, and the folder of its top-level package.
+
+    A job that is a single module has no such folder.
+    """
     source = Path(inspect.getfile(type(job))).resolve()
-    house, *inner = type(job).__module__.split(".")
+    inner = type(job).__module__.split(".")[1:]
     is_package = source.name == "__init__.py"
-    root = source.parents[len(inner) + is_package]
-    is_alone = not inner and not is_package
-    if is_alone:
-        return _tree_hash(root, [source])
-    files = _with_imports(source.parent.rglob("*.py"), root, house)
-    files |= set(source.parent.glob("prompts*.toml"))
-    return _tree_hash(root, sorted(files))
+    if not inner and not is_package:
+        return {source}, None
+    files = {*source.parent.rglob("*.py"), *source.parent.glob("prompts*.toml")}
+    return files, source.parents[len(inner) + is_package]
+
+
+@cache
+def _versions() -> dict[str, str]:
+    versions = {}
+    for package in COMPUTING:
+        with suppress(PackageNotFoundError):  # of an extra that is not installed
+            versions[package] = version(package)
+    return versions
 
 
 def source_hash(module: ModuleType) -> str:

@@ -194,6 +194,21 @@ class Input:
     names and hashes of files that are parts too; empty: not kept."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeFingerprint:
+    """The code that plans, parses and scores, by class of cause.
+
+    Hashes are hex and over source files. They say which of them changed between two
+    versions; versions of packages are stored as they are.
+    """
+
+    job: str  #: files of the job, its shipped prompts included
+    kit: str  #: files shared by jobs that it imports, without those of metrics
+    metrics: str  #: files of metrics that it imports
+    engine: str  #: the packages `runner` and `store`
+    dependencies: dict[str, str]  #: versions of Python and of packages that compute
+
+
 class RunStarted(EventBase, frozen=True, kw_only=True):
     """A run was created; the first event of every log."""
 
@@ -215,6 +230,7 @@ class RunStarted(EventBase, frozen=True, kw_only=True):
     stopping: StoppingRule | None = None  #: None: it answers all that is planned
     shard: Shard | None = None  #: the part in this log; all else is of the whole run
     fork: ForkOrigin | None = None  #: None: the run does not continue another one
+    code: CodeFingerprint | None = None  #: None: the log is older
 
 
 class RunResumed(EventBase, frozen=True, kw_only=True):
@@ -229,6 +245,7 @@ class RunResumed(EventBase, frozen=True, kw_only=True):
     lost: int = 0  #: acknowledged events that are missing, at least, as was accepted
     #: inputs that differ from those at the start
     changed: list[Input] = msgspec.field(default_factory=list)
+    code: CodeFingerprint | None = None  #: None: the event is older
 
 
 class RunPaused(EventBase, frozen=True, kw_only=True):
@@ -471,6 +488,7 @@ class ScoringRecorded(EventBase, frozen=True, kw_only=True):
     headline: str = ""  #: path of the metric that it is judged by
     reached: dict[str, float | None] = msgspec.field(default_factory=dict)
     """The headline's value, by model; None: undefined."""
+    code: CodeFingerprint | None = None  #: None: the event is older
 
 
 LabelEvent: TypeAlias = (

@@ -16,6 +16,7 @@ from glob import escape
 from pathlib import Path
 
 from runner.errors import RunnerError, UsageError
+from runner.fingerprint import code_fingerprint
 from runner.installed import version
 from runner.options import RunOptions, write_toml
 from runner.roles import assigned
@@ -84,6 +85,7 @@ async def create(
                 stopping=None if imported else options.stopping,
                 shard=shard,
                 fork=fork,
+                code=code_fingerprint(work.job),
             )
         )
         yield log

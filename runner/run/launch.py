@@ -28,6 +28,7 @@ from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
 from runner.errors import RunnerError, UsageError
 from runner.estimate.estimate import expected
+from runner.fingerprint import code_fingerprint
 from runner.job_faults import JobFaults
 from runner.money.budget import WHOLE, Budget
 from runner.money.prices import Price, bounds_of, prices_of
@@ -517,6 +518,7 @@ async def resume(
                 budget_usd=options.budget,
                 lost=log.lost,
                 changed=changed_inputs(first, work),
+                code=code_fingerprint(work.job),
             ),
             *lifts(before.pauses, by="resume"),
         )

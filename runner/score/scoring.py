@@ -16,7 +16,13 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
-from runner.fingerprint import code_hash, files_of, input_hashes, manifest
+from runner.fingerprint import (
+    code_fingerprint,
+    code_hash,
+    files_of,
+    input_hashes,
+    manifest,
+)
 from runner.job import Dataset, Job
 from runner.job_faults import calling, parser_faults
 from runner.run.folder import owner
@@ -313,6 +319,7 @@ async def score_run(
                     definitions=definitions(card),
                     headline=card.headline,
                     reached=reached(card),
+                    code=code_fingerprint(job),
                 )
                 payload = parts_payload(history_entry.parts) if history_entry else None
                 whole = Blob(sha256=bytes.fromhex(result.digest), data=result.content)

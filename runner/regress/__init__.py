@@ -1,0 +1,1 @@
+"""Runs the code of today over recorded runs and reports what differs."""

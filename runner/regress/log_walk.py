@@ -1,0 +1,569 @@
+"""Repeats a recorded run event by event: its plan, its requests, its parses.
+
+Nothing is sent. At each event stands what the run's process had decided by then: tasks,
+a request's hash, why a reply could not be read. Today's code decides the same again
+from the recorded settings, data and replies.
+
+First-stage tasks are compared in their order. Where the order differs, and for
+follow-ups, tasks are paired by their identity, so a task more or less counts once.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from runner.clients.wire import decode_reply
+from runner.clients.wire_shared import skeleton
+from runner.engine.attempt_events import completed_event, reask_messages
+from runner.errors import DatasetError, RunnerError
+from runner.job import JOB_FILE, Answer, Dataset, Stage, Task
+from runner.job_faults import calling, fault_of, read_reply
+from runner.messages import AnyReply, ChatRequest, Message, ParseFailure, Reply
+from runner.model_terms import USUAL, ModelTerms
+from runner.options import options_from, read_toml
+from runner.plan import (
+    Roles,
+    first_stage,
+    follow_ups,
+    identity,
+    parsed_answer,
+    task_of,
+)
+from runner.regress.report import CheckedStep, Codes, Tallies
+from runner.roles import fixed, terms
+from runner.score.repeat import Rescorer, ScoringBasis
+from runner.shards.parts import takes_spec
+from runner.workload import Workload
+from store.database import SQL, has_plan_positions
+from store.events import (
+    AttemptAnswered,
+    AttemptStarted,
+    Event,
+    RunFinished,
+    RunResumed,
+    TaskCompleted,
+    TaskFailed,
+    TasksPlanned,
+    TasksReopened,
+    TaskSkipped,
+    UnknownEvent,
+)
+from store.outcomes import stored_bodies
+from store.tables import (
+    group_is_open,
+    last_seq,
+    payload,
+    recorded,
+    reply,
+    task_rows,
+    tasks_numbered,
+    visible_seq,
+)
+from store.task import PlannedTask, TaskRow, planned_tasks
+from store.time_travel import LogPrefix, moment_of
+
+PAGE: Final = 1_000
+"""Events read at a time."""
+
+REPLIES: Final = 256
+"""Replies held at a time."""
+
+_KINDS: Final = (
+    *("run_resumed", "run_finished", "tasks_planned", "tasks_reopened"),
+    *("attempt_started", "attempt_answered"),
+    *("task_completed", "task_failed", "task_skipped"),
+)
+
+_TaskKey: TypeAlias = tuple[int, str, str, str, int]
+"""Root (0 in the first stage), stage, key, model and replicate."""
+
+_GroupKey: TypeAlias = tuple[str, str, int, str]
+
+
+class NotChecked(Exception):
+    """What a check needs is missing; the message is a sentence."""
+
+
+@contextmanager
+def whole_log(run: Rescorer) -> Iterator[sqlite3.Connection]:
+    """Yield a reader of a run's last state, also if a killed process left it behind.
+
+    Its projections are then folded in a temporary file: the run is not written.
+    """
+    behind = visible_seq(run.reader) < last_seq(run.reader)
+    if not behind or run.folder.is_alive():
+        yield run.reader
+        return
+    with LogPrefix(run.folder.log) as prefix:
+        prefix.move_to(moment_of(run.reader, last_seq(run.reader)))
+        with prefix.open_reader() as reader:
+            yield reader
+
+
+@dataclass(slots=True)
+class _Period:
+    """Settings and data that were in force from some event on."""
+
+    dataset: Dataset
+    terms: dict[str, ModelTerms]
+    follows: dict[str, bool]  #: by stage: whether single answers have follow-ups
+
+
+@dataclass(slots=True)
+class _Pairs:
+    """Tasks that only one side has so far, with the event at which it has them."""
+
+    recorded: dict[_TaskKey, tuple[PlannedTask, int]] = field(default_factory=dict)
+    expected: dict[_TaskKey, tuple[PlannedTask, int]] = field(default_factory=dict)
+
+
+class LogWalk:
+    """One pass over a log.
+
+    Args:
+        run: the open run.
+        reader: of its last state.
+        tallies: what is found is added to.
+    """
+
+    def __init__(
+        self,
+        run: Rescorer,
+        reader: sqlite3.Connection,
+        tallies: Tallies,
+    ) -> None:
+        self._run, self._reader, self._tallies = run, reader, tallies
+        self._kept = {
+            (known.setting, known.sha256): known
+            for scoring in run.scorings()
+            for known in scoring.inputs
+            if known.kept
+        }
+        self._job = run.job
+        self._stages = {stage.name: stage for stage in run.job.stages}
+        started = run.started
+        self._roles = Roles(
+            models={role: tuple(names) for role, names in started.models.items()},
+            replicates=started.replicates,
+        )
+        self._settings = started.settings
+        self._inputs = list(started.inputs)
+        #: the code that wrote the events, by the seq of the first
+        self.writers = {1: Codes(started.code, started.code_sha256)}
+        self._pairs = _Pairs()
+        self._misplaced: tuple[int, str] | None = None
+        self._groups: dict[_GroupKey, None] = {}
+        self._unread: dict[int, tuple[str, bytes]] = {}  # replies that are not parsed
+        self._extra: dict[int, tuple[Message, ...]] = {}  # dialogues of re-asks
+        self._reopened: set[int] = set()
+        self._is_exhausted = self._is_finished = False
+        self._rows: dict[int, TaskRow] = {}
+        self._plan: Iterator[tuple[PlannedTask, int | None]] = iter(())
+        self._has_plan = self._may_plan()
+
+    def _may_plan(self) -> bool:
+        if self._run.started.imported:
+            self._tallies[CheckedStep.PLAN].unchecked = (
+                "an imported run has the plan of its files"
+            )
+            return False
+        if has_plan_positions(self._reader):
+            self._tallies[CheckedStep.PLAN].unchecked = (
+                "a merged log has another order; its shards are elsewhere"
+            )
+            return False
+        return True
+
+    def all(self) -> None:
+        """Compare everything up to the last visible event.
+
+        Raises:
+            NotChecked: data or options are missing.
+        """
+        self._period = self._begin(1)
+        if self._has_plan:
+            self._plan = self._planned(frozenset())
+        after, last = 0, visible_seq(self._reader)
+        while page := recorded(self._reader, after, PAGE, _KINDS):
+            after = page[-1].seq
+            events = [(each.seq, each.event) for each in page if each.seq <= last]
+            self._read_tasks(events)
+            for start in range(0, len(events), REPLIES):
+                self._compare(events[start : start + REPLIES])
+            if len(events) < len(page):
+                break
+        self._compare_groups()
+        self._compare_pairs()
+
+    # -- data ------------------------------------------------------------------
+
+    def _begin(self, seq: int) -> _Period:
+        """Load the data in force; a failure of today's code is a difference.
+
+        Raises:
+            NotChecked: the data are missing, or today's code cannot load them.
+        """
+        basis = ScoringBasis(
+            settings=json.loads(self._settings),
+            inputs=tuple(
+                self._kept.get((known.setting, known.sha256), known)
+                for known in self._inputs
+                if known.setting != JOB_FILE
+            ),
+            seq=seq,
+        )
+        job = self._job
+        try:
+            settings = self._run.placed(basis)
+        except DatasetError as error:
+            raise NotChecked(f"input missing: {error}") from error
+        except RunnerError as error:
+            raise self._refused(seq, "settings", error) from error
+        try:
+            with calling(job, "load"):
+                dataset = job.load(settings)
+            work = Workload(
+                job=job, settings=settings, dataset=dataset, inputs=[], code_sha256=""
+            )
+            model_terms = terms(work, self._options()) if self._has_plan else {}
+        except RunnerError as error:
+            raise self._refused(seq, "data", error) from error
+        follows = {
+            stage.name: self._has_plan
+            and not stage.gathers
+            and job.follows(dataset, stage)
+            for stage in job.stages
+        }
+        return _Period(dataset=dataset, terms=model_terms, follows=follows)
+
+    def _refused(self, seq: int, where: str, error: RunnerError) -> NotChecked:
+        self._tallies[CheckedStep.PLAN].add(seq, where, "accepted", str(error))
+        return NotChecked(str(error))
+
+    def _options(self) -> Any:  # noqa: ANN401
+        folder, started = self._run.folder, self._run.started
+        if not folder.config.exists():
+            raise NotChecked(f"{folder.config.name} is missing")
+        file = read_toml(folder.config)
+        plain = {k: v for k, v in file.items() if k not in {"job", "settings"}}
+        roles = fixed(started.models)
+        return options_from({**plain, "replicates": started.replicates, **roles})
+
+    def _planned(
+        self, present: frozenset[tuple[str, str, str, int]]
+    ) -> Iterator[tuple[PlannedTask, int | None]]:
+        """Yield the first stage without *present* tasks, each with its position."""
+        started, dataset = self._run.started, self._period.dataset
+        takes = None
+        if started.shard is not None:
+            takes = takes_spec(started.shard, self._job, dataset)
+        blocks = first_stage(
+            self._job,
+            dataset,
+            self._roles,
+            consumed=0,
+            is_shuffled=started.stopping is not None,
+            takes=takes,
+        )
+        while True:
+            with calling(self._job, "plan"):
+                block = next(blocks, None)
+            if block is None:
+                return
+            positions = block.positions or (None,) * len(block.tasks)
+            for task, position in zip(block.tasks, positions, strict=True):
+                if identity(task) not in present:
+                    yield task, position
+
+    def _read_tasks(self, events: Sequence[tuple[int, Event | UnknownEvent]]) -> None:
+        """Read the tasks of a page of events, and the roots of those with follow-ups."""
+        numbers = {
+            event.task
+            for _, event in events
+            if isinstance(event, AttemptStarted | AttemptAnswered | TaskCompleted)
+        }
+        self._rows = {
+            row.task: row for row in tasks_numbered(self._reader, sorted(numbers))
+        }
+        roots = {
+            row.root for row in self._rows.values() if self._period.follows[row.stage]
+        } - self._rows.keys()
+        for row in tasks_numbered(self._reader, sorted(roots)):
+            self._rows[row.task] = row
+
+    # -- events ----------------------------------------------------------------
+
+    def _compare(self, events: Sequence[tuple[int, Event | UnknownEvent]]) -> None:
+        answered = [seq for seq, event in events if isinstance(event, AttemptAnswered)]
+        bodies = stored_bodies(self._reader, answered)
+        for seq, event in events:
+            match event:
+                case AttemptStarted():
+                    self._compare_request(seq, event)
+                case AttemptAnswered(task=task, reask=None):
+                    self._unread[task] = bodies[seq]
+                case AttemptAnswered():
+                    self._compare_refusal(seq, event, *bodies[seq])
+                case TaskCompleted():
+                    self._compare_parse(seq, event)
+                case TaskFailed(task=task) | TaskSkipped(task=task):
+                    self._unread.pop(task, None)
+                    self._extra.pop(task, None)
+                case TasksPlanned():
+                    self._compare_plan(seq, event)
+                case TasksReopened(tasks=tasks):
+                    self._reopened.update(tasks)
+                case RunResumed():
+                    self._resume(seq, event)
+                case RunFinished():
+                    self._is_finished = True
+                case _:
+                    pass
+
+    def _resume(self, seq: int, event: RunResumed) -> None:
+        self.writers[seq] = Codes(event.code, event.code_sha256)
+        self._is_finished = False
+        if event.settings == self._settings and not event.changed:
+            return
+        by_path = {known.path: known for known in (*self._inputs, *event.changed)}
+        self._settings, self._inputs = event.settings, list(by_path.values())
+        self._period = self._begin(seq)
+        if self._has_plan:
+            self._plan = self._planned(self._present(seq))
+
+    def _present(self, seq: int) -> frozenset[tuple[str, str, str, int]]:
+        """Return the identities of all tasks that were planned before an event."""
+        return frozenset(
+            identity(task)
+            for planned in recorded(self._reader, 0, seq, ["tasks_planned"])
+            if planned.seq < seq
+            for task in planned_tasks(payload(self._reader, planned.seq) or b"[]")
+        )
+
+    def _compare_plan(self, seq: int, event: TasksPlanned) -> None:
+        if not self._has_plan:
+            return
+        tally = self._tallies[CheckedStep.PLAN]
+        tasks = planned_tasks(payload(self._reader, seq) or b"[]")
+        places = event.places or (None,) * len(tasks)
+        for number, task in enumerate(tasks, event.first):
+            tally.compared += 1
+            if task.group is not None and self._stages[task.stage].gathers:
+                self._groups[task.stage, task.model, task.replicate, task.group] = None
+            if task.root != number:
+                self._pair(self._pairs.recorded, self._pairs.expected, task, seq)
+                continue
+            own = task.under(0)
+            expected, position = next(self._plan, (None, None))
+            if expected == own and position == places[number - event.first]:
+                continue
+            if self._misplaced is None:
+                self._misplaced = (seq, task.key)
+            self._pair(self._pairs.recorded, self._pairs.expected, own, seq)
+            if expected is not None:
+                self._pair(self._pairs.expected, self._pairs.recorded, expected, seq)
+        if event.exhausted:
+            self._is_exhausted = True
+            for expected, _ in self._plan:
+                self._pair(self._pairs.expected, self._pairs.recorded, expected, seq)
+
+    def _pair(
+        self,
+        side: dict[_TaskKey, tuple[PlannedTask, int]],
+        other: dict[_TaskKey, tuple[PlannedTask, int]],
+        task: PlannedTask,
+        seq: int,
+    ) -> None:
+        """Pair a task of one side with that of the other, now or later."""
+        key = (task.root, *identity(task))
+        if key not in other:
+            side[key] = (task, seq)
+            return
+        partner, partner_seq = other.pop(key)
+        if partner != task:
+            old, new = (
+                (task, partner) if side is self._pairs.recorded else (partner, task)
+            )
+            self._tallies[CheckedStep.PLAN].add(
+                max(seq, partner_seq), task.key, _details(old), _details(new)
+            )
+
+    def _compare_pairs(self) -> None:
+        """Count the tasks that only one side has."""
+        tally = self._tallies[CheckedStep.PLAN]
+        before = tally.differs
+        if not self._is_exhausted and any(not key[0] for key in self._pairs.recorded):
+            # one task more shifts the others behind the last that was recorded
+            for task, _ in self._plan:
+                self._pairs.recorded.pop((0, *identity(task)), None)
+        for task, seq in self._pairs.recorded.values():
+            tally.add(seq, task.key, _details(task), "not planned")
+        for task, seq in self._pairs.expected.values():
+            tally.add(seq, task.key, "not planned", _details(task))
+        if self._misplaced is not None and tally.differs == before == 0:
+            seq, key = self._misplaced
+            tally.add(seq, key, "this order", "another order")
+
+    def _compare_request(self, seq: int, event: AttemptStarted) -> None:
+        if self._run.started.imported:
+            return
+        tally = self._tallies[CheckedStep.REQUESTS]
+        tally.compared += 1
+        row = self._rows[event.task]
+        model_terms = self._period.terms.get(row.model, USUAL)
+        try:
+            request = model_terms.request(
+                self._job, self._period.dataset, task_of(row)
+            )
+        except Exception as error:  # noqa: BLE001 - the job's code may raise anything
+            fault = fault_of(error, type(self._job).__module__)
+            tally.add(seq, row.key, "a request", fault)
+            return
+        if (extra := self._extra.get(event.task)) and isinstance(request, ChatRequest):
+            request = replace(request, messages=request.messages + extra)
+        made = skeleton(request, row.model)
+        if made.sha256 == event.request_sha256:
+            return
+        old = json.loads(payload(self._reader, seq) or b"{}")
+        new = json.loads(made.body)
+        names = [n for n in {**old, **new} if old.get(n) != new.get(n)]
+        what = f" ({', '.join(names)})" if names else ""
+        tally.add(seq, row.key, event.request_sha256[:12], made.sha256[:12] + what)
+
+    def _parsed(
+        self, row: TaskRow, form: str, body: bytes
+    ) -> tuple[AnyReply | None, object]:
+        """Return a reply and what its stage's parser reads; no reply: undecodable."""
+        try:
+            decoded = decode_reply(form, body)
+        except Exception as error:  # noqa: BLE001 - it was decoded when it was stored
+            return None, ParseFailure(reason=fault_of(error))
+        stage: Stage = self._stages[row.stage]
+        task: Task = task_of(row)
+        return decoded, read_reply(stage, self._period.dataset, task, decoded)
+
+    def _compare_refusal(
+        self, seq: int, event: AttemptAnswered, form: str, body: bytes
+    ) -> None:
+        """Compare why a reply was refused, and continue its dialogue."""
+        row = self._rows[event.task]
+        answer, parsed = self._parsed(row, form, body)
+        self._note_parse(seq, row, (event.reask, event.fault), parsed)
+        if isinstance(answer, Reply) and isinstance(parsed, ParseFailure):
+            self._extra[event.task] = self._extra.get(
+                event.task, ()
+            ) + reask_messages(answer, parsed, self._period.dataset)
+
+    def _compare_parse(self, seq: int, event: TaskCompleted) -> None:
+        self._extra.pop(event.task, None)
+        stored = self._unread.pop(event.task, None)
+        if stored is None:
+            return
+        row = self._rows[event.task]
+        answer, parsed = self._parsed(row, *stored)
+        self._note_parse(seq, row, (event.unparsed, event.fault), parsed)
+        if answer is not None and self._period.follows[row.stage]:
+            whole = Answer(task=task_of(row), reply=answer, parsed=parsed)
+            self._follow(seq, row.root, (whole,))
+
+    def _note_parse(
+        self, seq: int, row: TaskRow, old: tuple[str | None, str | None], parsed: object
+    ) -> None:
+        tally = self._tallies[CheckedStep.PARSE]
+        tally.compared += 1
+        now = completed_event(row.task, 0, parsed)
+        new = (now.unparsed, now.fault)
+        if old[0] != new[0] or (old[1] != new[1] and not _is_line(new[0])):
+            tally.add(seq, row.key, _outcome(*old), _outcome(*new))
+
+    # -- follow-ups ------------------------------------------------------------
+
+    def _follow(self, seq: int, root: int, group: tuple[Answer, ...]) -> None:
+        """Derive the follow-ups of a group, and pair them with the recorded ones."""
+        try:
+            specs = list(self._job.follow_up(self._period.dataset, group))
+        except Exception as error:  # noqa: BLE001 - the job's code may raise anything
+            fault = fault_of(error, type(self._job).__module__)
+            where = group[0].task.key
+            self._tallies[CheckedStep.PLAN].add(seq, where, "follow-ups", fault)
+            return
+        if not specs:
+            return
+        is_again = not self._reopened.isdisjoint(each.task.number for each in group)
+        family = task_rows(self._reader, SQL["family"], (root,)) if is_again else ()
+        existing = family or [self._rows[root]]
+        for task in follow_ups(
+            self._job, specs, group, self._roles, root=root, existing=existing
+        ):
+            self._pair(self._pairs.expected, self._pairs.recorded, task, seq)
+
+    def _compare_groups(self) -> None:
+        """Derive the follow-ups of complete groups.
+
+        They are recorded after the last answer of a group, which the process of an
+        unfinished run may not have reached.
+        """
+        if not (self._has_plan and self._is_exhausted):
+            return
+        names = [stage.name for stage in self._job.stages]
+        for stage, model, replicate, group in self._groups:
+            if not self._job.follows(self._period.dataset, self._stages[stage]):
+                continue
+            related = [
+                (name, each)
+                for name in names[: names.index(stage) + 1]
+                for each in self._related(name, stage, model)
+            ]
+            if any(
+                group_is_open(self._reader, name, each, replicate, group)
+                for name, each in related
+            ):
+                continue
+            key = (stage, model, replicate, group)
+            rows = task_rows(self._reader, SQL["group"], key)
+            answers = tuple(
+                parsed_answer(
+                    self._stages,
+                    self._period.dataset,
+                    row,
+                    reply(self._reader, row.task),
+                )
+                for row in rows
+            )
+            root = rows[0].root
+            (self._rows[root],) = tasks_numbered(self._reader, [root])
+            self._follow(max(row.updated_seq for row in rows), root, answers)
+        if not self._is_finished:
+            self._pairs.expected.clear()
+
+    def _related(self, stage: str, other: str, model: str) -> tuple[str, ...]:
+        """Return the models whose tasks of *stage* a group of *other* waits for."""
+        this_stage = self._stages[stage]
+        if this_stage.role == self._stages[other].role:
+            return (model,)
+        return self._roles.of(this_stage)
+
+
+def _is_line(reason: str | None) -> bool:
+    """Return whether a failure's details name a line of code, which moves."""
+    return reason == "parser_error"
+
+
+def _outcome(unparsed: str | None, fault: str | None) -> str:
+    if unparsed is None:
+        return "parsed"
+    return unparsed if fault is None else f"{unparsed} ({fault})"
+
+
+def _details(task: PlannedTask) -> str:
+    """Return the parts of a task beside its key, in words."""
+    parts = [task.stage, task.model]
+    parts += [f"skipped: {task.skip}"] if task.skip else []
+    parts += [f"context {task.context}"] if task.context else []
+    parts += [f"group {task.group}"] if task.group else []
+    return ", ".join(parts)

@@ -1,0 +1,207 @@
+"""Repeats the recorded scorings of a run, and compares verdicts and scorecards."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from heapq import merge
+from itertools import groupby, zip_longest
+from operator import itemgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from runner.errors import DatasetError, RunnerError
+from runner.regress.report import CheckedStep, Codes, Tallies, empty_tallies
+from runner.score.repeat import Rescorer, ScoringBasis
+from runner.score.scoring import Scoring
+from runner.scorecard import Verdict
+from store.events import ScoringRecorded
+from store.tables import recorded, tasks_numbered, visible_seq
+from store.verdicts import StoredVerdict, all_verdicts, write_verdicts
+
+DIGITS = 12
+"""Of a digest, where no value of the scorecard can be named."""
+
+
+class _Recorded(NamedTuple):
+    """A scoring in the log."""
+
+    seq: int
+    event: ScoringRecorded
+
+    @property
+    def where(self) -> str:
+        return f"scoring {self.event.number}"
+
+    @property
+    def digest(self) -> str:
+        return self.event.digest[:DIGITS]
+
+    @property
+    def codes(self) -> Codes:
+        return Codes(self.event.code, self.event.code_sha256)
+
+
+def check_scorings(run: Rescorer, steps: Tallies, now: Codes) -> None:
+    """Repeat the scorings of a run; of several on an equal basis, the newest.
+
+    Args:
+        run: the open run.
+        steps: what is found is added to.
+        now: the code of today.
+    """
+    current: list[tuple[_Recorded, ScoringBasis]] = []
+    for each in recorded(
+        run.reader, 0, visible_seq(run.reader), ["scoring_recorded"]
+    ):
+        if not isinstance(each.event, ScoringRecorded):
+            continue  # of a later siftlog
+        scoring = _Recorded(each.seq, each.event)
+        try:
+            basis = ScoringBasis.of(run.job, each.event)
+        except RunnerError as error:
+            found = empty_tallies()
+            _fail(found, scoring, error)
+            _merge(steps, found, scoring, now)
+            continue
+        current = [
+            known
+            for known in current
+            if known[1].seq != basis.seq or not known[1].is_like(basis)
+        ]
+        current.append((scoring, basis))
+    for scoring, basis in current:
+        _merge(steps, _repeat(run, scoring, basis), scoring, now)
+
+
+def _merge(steps: Tallies, found: Tallies, scoring: _Recorded, now: Codes) -> None:
+    for step, tally in found.items():
+        tally.explain(scoring.codes, now, step)
+        steps[step].merge(tally)
+
+
+def _fail(found: Tallies, scoring: _Recorded, error: RunnerError) -> None:
+    card = found[CheckedStep.SCORECARD]
+    card.compared += 1
+    card.add(scoring.seq, scoring.where, scoring.digest, str(error))
+
+
+def _repeat(run: Rescorer, scoring: _Recorded, basis: ScoringBasis) -> Tallies:
+    """Repeat one scoring; what today's code refuses is a difference."""
+    found = empty_tallies()
+    try:
+        run.placed(basis)
+    except DatasetError as error:
+        unchecked = f"{scoring.where}: input missing: {error}"
+        found[CheckedStep.SCORECARD].unchecked = unchecked
+        return found
+    try:
+        now = run.scored(basis)
+        _compare_verdicts(run, found, scoring, now)
+    except RunnerError as error:
+        _fail(found, scoring, error)
+        return found
+    card = found[CheckedStep.SCORECARD]
+    card.compared = 1
+    if now.digest != scoring.event.digest:
+        old, new = _first_change(run.stored(scoring.event), now.content)
+        card.add(
+            scoring.seq,
+            scoring.where,
+            old or scoring.digest,
+            new or now.digest[:DIGITS],
+        )
+    return found
+
+
+def _first_change(stored: bytes | None, content: bytes) -> tuple[str, str]:
+    """Return the first value of a scorecard that changed, with its path."""
+    old = dict(_leaves(json.loads(stored))) if stored is not None else {}
+    new = dict(_leaves(json.loads(content)))
+    for path in {**old, **new} if old else ():
+        if old.get(path) != new.get(path):
+            return f"{path} {old.get(path, 'absent')}", str(new.get(path, "absent"))
+    return "", ""
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, object]]:  # noqa: ANN401 - JSON
+    match value:
+        case dict():
+            for name, inner in value.items():
+                yield from _leaves(inner, f"{path}.{name}" if path else name)
+        case list():
+            for at, inner in enumerate(value):
+                yield from _leaves(inner, f"{path}[{at}]")
+        case _:
+            yield path, value
+
+
+def _compare_verdicts(
+    run: Rescorer, found: Tallies, scoring: _Recorded, now: Scoring
+) -> None:
+    """Compare the verdicts with those in the scoring's folder, if they are there."""
+    path = run.folder.scores / str(scoring.event.number) / "verdicts.db"
+    if not path.exists():
+        return
+    with TemporaryDirectory(prefix="siftlog-") as room:
+        made = Path(room, "verdicts.db")
+        details = (each for each in now.scorecard.details if isinstance(each, Verdict))
+        write_verdicts(made, details)
+        try:
+            changed = list(_changed(path, made, found))
+        except sqlite3.Error:
+            return  # siftlog report writes the file again
+    for task, old, new in changed:
+        is_judged_alike = old and new and (old.value, old.rule) == (new.value, new.rule)
+        step = CheckedStep.SCORES if is_judged_alike else CheckedStep.PARSE
+        (row,) = tasks_numbered(run.reader, [task])
+        found[step].add(row.updated_seq, row.key, _words(old), _words(new))
+
+
+def _changed(
+    before: Path, after: Path, found: Tallies
+) -> Iterator[tuple[int, StoredVerdict | None, StoredVerdict | None]]:
+    """Yield the verdicts that differ, by task; those on both sides are no change."""
+    scores = found[CheckedStep.SCORES]
+    sides = merge(_sided(before, 0), _sided(after, 1), key=itemgetter(0, 1))
+    for task, group in groupby(sides, itemgetter(0)):
+        verdicts: tuple[list[StoredVerdict], list[StoredVerdict]] = ([], [])
+        for _, side, verdict in group:
+            verdicts[side].append(verdict)
+        scores.compared += len(verdicts[0])
+        if verdicts[0] == verdicts[1]:
+            continue
+        common = Counter(verdicts[0]) & Counter(verdicts[1])
+        for old, new in zip_longest(*(_without(side, common) for side in verdicts)):
+            yield task, old, new
+
+
+def _sided(path: Path, side: int) -> Iterator[tuple[int, int, StoredVerdict]]:
+    """Yield verdicts by task, without what files of older siftlogs do not have."""
+    for verdict in all_verdicts(path):
+        yield verdict.task, side, replace(verdict, is_grounded=None)
+
+
+def _without(
+    verdicts: list[StoredVerdict], common: Counter[StoredVerdict]
+) -> Iterator[StoredVerdict]:
+    left = Counter(common)
+    for verdict in verdicts:
+        if left[verdict]:
+            left[verdict] -= 1
+        else:
+            yield verdict
+
+
+def _words(verdict: StoredVerdict | None) -> str:
+    """Return a verdict in words: what was read, what was expected, the outcome."""
+    if verdict is None:
+        return "no verdict"
+    outcomes = {True: "right", False: "wrong", None: "not judged"}
+    expected = f", expected {verdict.expected}" if verdict.expected else ""
+    rule = f" by {verdict.rule}" if verdict.rule else ""
+    return f"{verdict.value or '(nothing)'}{rule}{expected}: {outcomes[verdict.correct]}"

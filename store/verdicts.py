@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
@@ -82,6 +82,25 @@ def all_verdicts(path: Path) -> Iterator[StoredVerdict]:
     """
     with closing(_reader(path)) as db:
         yield from map(_verdict, db.execute(_SQL["all"]))
+
+
+def equal_verdicts(path: Path, verdicts: Iterable[object]) -> int | None:
+    """Return the number of *verdicts*, if they are those of a database in its order.
+
+    Ignores `is_grounded`, which older files do not have.
+
+    Raises:
+        sqlite3.Error: the file is not there, or is no database of verdicts.
+    """
+    columns = attrgetter("task", "value", "expected", "correct", "rule")
+    count = 0
+    with closing(_reader(path)) as db:
+        rows = db.execute(_SQL["in_order"])
+        for made, stored in zip_longest(map(columns, verdicts), rows):
+            if made != stored:
+                return None
+            count += 1
+    return count
 
 
 def _verdict(row: tuple[int, str, str, int | None, str, int | None]) -> StoredVerdict:

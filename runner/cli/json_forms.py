@@ -232,6 +232,19 @@ class VerifyJson(TypedDict):
     certificates: NotRequired[list[CertificateVerifyJson]]
 
 
+class RegressionJson(TypedDict):
+    """What today's code changes in a recorded run."""
+
+    run: str
+    job: str  #: empty: it is not installed
+    differs: bool
+    causes: list[str]
+    """`job`, `kit`, `metrics`, `engine`, `dependency`; `unknown`: the log is older;
+    `log`: it is damaged; `unexplained`: the code is the same."""
+    steps: dict[str, StepTally]  #: `plan`, `requests`, `parse`, `scores`, `scorecard`
+    problem: str | None  #: why nothing was checked
+
+
 class BundleVerifyJson(TypedDict):
     """The check of a bundle; null: it could not be read so far."""
 
@@ -450,6 +463,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.bundle/1": JsonForm(("bundle",), (BundleJson,)),
     "siftlog.merge/1": JsonForm(("merge",), (MergeJson,)),
     "siftlog.verify/1": JsonForm(("verify",), (VerifyJson,)),
+    "siftlog.regression/1": JsonForm(("regress",), (RegressionJson,)),
     "siftlog.certificate-verify/1": JsonForm(("verify",), (CertificateVerifyJson,)),
     "siftlog.bundle-verify/1": JsonForm(("verify",), (BundleVerifyJson,)),
     "siftlog.fork/1": JsonForm(("fork",), (ForkJson,)),

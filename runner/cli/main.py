@@ -111,6 +111,11 @@ COMMANDS = {
         "verify",
         "Verify a run's log, a bundle or a certificate.",
     ),
+    "regress": CommandEntry(
+        "runner.cli.regress",
+        "regress",
+        "Check what today's code changes in recorded runs.",
+    ),
     "rm": CommandEntry("runner.cli.rm", "rm", "Delete runs with their files."),
     "cache": CommandEntry(
         "runner.cli.cache", "cache", "List or prune the response cache."
@@ -148,7 +153,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *("pause", "drain", "cancel", "retry"),
         *("limits", "budget", "commands"),
     ),
-    "Files": ("export", "sql", "bundle", "verify", "merge", "rm", "cache"),
+    "Files": ("export", "sql", "bundle", "verify", "regress", "merge", "rm", "cache"),
     "Setup and tests": ("jobs", "models", "doctor", "simulate", "completion"),
 }
 """Commands in the order of help; one that is not installed is left out."""

@@ -15,13 +15,24 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from runner.errors import DatasetError, RunnerError
-from runner.regress.report import CheckedStep, Codes, Tallies, empty_tallies
+from runner.regress.report import (
+    CheckedStep,
+    Codes,
+    StepTally,
+    Tallies,
+    empty_tallies,
+)
 from runner.score.repeat import Rescorer, ScoringBasis
 from runner.score.scoring import Scoring
 from runner.scorecard import Verdict
 from store.events import ScoringRecorded
 from store.tables import recorded, tasks_numbered, visible_seq
-from store.verdicts import StoredVerdict, all_verdicts, write_verdicts
+from store.verdicts import (
+    StoredVerdict,
+    all_verdicts,
+    equal_verdicts,
+    write_verdicts,
+)
 
 DIGITS = 12
 """Of a digest, where no value of the scorecard can be named."""
@@ -101,7 +112,7 @@ def _repeat(run: Rescorer, scoring: _Recorded, basis: ScoringBasis) -> Tallies:
         return found
     try:
         now = run.scored(basis)
-        _compare_verdicts(run, found, scoring, now)
+        _compare_verdicts(run, found, scoring, basis, now)
     except RunnerError as error:
         _fail(found, scoring, error)
         return found
@@ -141,32 +152,45 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, object]]:  # noqa
 
 
 def _compare_verdicts(
-    run: Rescorer, found: Tallies, scoring: _Recorded, now: Scoring
+    run: Rescorer,
+    found: Tallies,
+    scoring: _Recorded,
+    basis: ScoringBasis,
+    now: Scoring,
 ) -> None:
     """Compare the verdicts with those in the scoring's folder, if they are there."""
     path = run.folder.scores / str(scoring.event.number) / "verdicts.db"
-    if not path.exists():
+    scores = found[CheckedStep.SCORES]
+    try:
+        equal = equal_verdicts(path, _verdicts(now)) if path.exists() else 0
+    except sqlite3.Error:
+        return  # siftlog report writes the file again
+    if equal is not None:
+        scores.compared += equal
         return
     with TemporaryDirectory(prefix="siftlog-") as room:
         made = Path(room, "verdicts.db")
-        details = (each for each in now.scorecard.details if isinstance(each, Verdict))
-        write_verdicts(made, details)
-        try:
-            changed = list(_changed(path, made, found))
-        except sqlite3.Error:
-            return  # siftlog report writes the file again
-    for task, old, new in changed:
-        is_judged_alike = old and new and (old.value, old.rule) == (new.value, new.rule)
-        step = CheckedStep.SCORES if is_judged_alike else CheckedStep.PARSE
-        (row,) = tasks_numbered(run.reader, [task])
-        found[step].add(row.updated_seq, row.key, _words(old), _words(new))
+        # the details of a scoring are read once
+        write_verdicts(made, _verdicts(run.scored(basis)))
+        for task, old, new in _changed(path, made, scores):
+            is_read_alike = (
+                old is not None
+                and new is not None
+                and (old.value, old.rule) == (new.value, new.rule)
+            )
+            step = CheckedStep.SCORES if is_read_alike else CheckedStep.PARSE
+            (row,) = tasks_numbered(run.reader, [task])
+            found[step].add(row.updated_seq, row.key, _words(old), _words(new))
+
+
+def _verdicts(scoring: Scoring) -> Iterator[Verdict]:
+    return (each for each in scoring.scorecard.details if isinstance(each, Verdict))
 
 
 def _changed(
-    before: Path, after: Path, found: Tallies
+    before: Path, after: Path, scores: StepTally
 ) -> Iterator[tuple[int, StoredVerdict | None, StoredVerdict | None]]:
     """Yield the verdicts that differ, by task; those on both sides are no change."""
-    scores = found[CheckedStep.SCORES]
     sides = merge(_sided(before, 0), _sided(after, 1), key=itemgetter(0, 1))
     for task, group in groupby(sides, itemgetter(0)):
         verdicts: tuple[list[StoredVerdict], list[StoredVerdict]] = ([], [])

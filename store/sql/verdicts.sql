@@ -31,6 +31,9 @@ SELECT task, value, expected, correct, rule, grounded FROM v WHERE task = ? ORDE
 -- name: all
 SELECT task, value, expected, correct, rule, grounded FROM v ORDER BY task, n;
 
+-- name: in_order
+SELECT task, value, expected, correct, rule FROM v ORDER BY n;
+
 -- name: scores
 SELECT task, count(*), count(correct), coalesce(sum(correct), 0),
   count(CASE WHEN grounded = 0 THEN 1 END), value, rule, min(n)

@@ -114,7 +114,7 @@ COMMANDS = (
     "doctor", "compare", "diff", "history", "report", "run-all", "serve", "watch",
     "new", "show", "rm", "completion", "sql", "label", "labels", "labels list",
     "labels import", "labels export", "labels agreement", "labels adjudicate",
-    "estimate-quality", "screen", "methods", "check", "drift",
+    "estimate-quality", "screen", "methods", "check", "drift", "regress",
 )  # fmt: skip
 
 

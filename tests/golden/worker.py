@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 
 #: Functions of the product whose result is replaced, by their names: in every module
 #: that has one of that name.
-CONSTANT = {"code_hash": "c0de" * 16}
+CONSTANT = {"code_fingerprint": None, "code_hash": "c0de" * 16}
 #: The console script, and the beginning of its groups of entry points.
 COMMAND = "siftlog"
 #: Slow imports that many commands need.

@@ -29,6 +29,7 @@ from runner.cli.json_runs import (
     WhatIfJson,
 )
 from runner.endpoint_report import DialectGuess, ProbedParameter
+from runner.regress.report import StepTally
 from store.control import CommandPreview
 from store.verify import LogFault
 

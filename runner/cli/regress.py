@@ -16,7 +16,7 @@ from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print
 
 if TYPE_CHECKING:
     from runner.regress.report import RunReport, StepTally
-    from store.document import Block, TableBlock
+    from store.document import Block, Column, TableBlock
 
 DETAILED: Final = 10
 """Runs whose differences are listed below the table."""
@@ -92,10 +92,9 @@ def _table(reports: Sequence[RunReport]) -> TableBlock:
     from runner.regress.report import CheckedStep
     from store.document import Numbers, TableBlock, Words
 
-    titles = ("plan", "request", "parse", "score", "card")
-    columns = [
+    columns: list[Column] = [
         Words("run", 20, keeps_end=True),
-        *(Numbers(title) for title in titles),
+        *map(Numbers, ("plan", "request", "parse", "score", "card")),
         Numbers("event"),
         Words("cause", 14),
     ]
@@ -128,12 +127,12 @@ def _details(reports: Sequence[RunReport]) -> Iterator[Block]:
         yield Heading(report.run)
         for step, tally in report.steps.items():
             if (first := tally.first) is not None:
-                causes = ", ".join((*tally.causes, *tally.changes))
-                yield Fact(step.value, f"{tally.differs:,} of {tally.compared:,} differ")
+                count = f"{tally.differs:,} of {tally.compared:,} differ"
+                yield Fact(step.value, count)
                 yield Fact("first", f"event {first.seq:,}, {first.where}")
                 yield Fact("recorded", first.recorded)
                 yield Fact("now", first.now)
-                yield Fact("cause", causes)
+                yield Fact("cause", ", ".join((*tally.causes, *tally.changes)))
     if len(differing) > DETAILED:
         yield f"{len(differing) - DETAILED:,} further runs differ: see --json."
     yield ""

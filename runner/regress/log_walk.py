@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from runner.clients.wire import decode_reply
 from runner.clients.wire_shared import skeleton
@@ -25,7 +25,7 @@ from runner.job import JOB_FILE, Answer, Dataset, Stage, Task
 from runner.job_faults import calling, fault_of, read_reply
 from runner.messages import AnyReply, ChatRequest, Message, ParseFailure, Reply
 from runner.model_terms import USUAL, ModelTerms
-from runner.options import options_from, read_toml
+from runner.options import RunOptions, options_from, read_toml
 from runner.plan import (
     Roles,
     first_stage,
@@ -48,9 +48,9 @@ from store.events import (
     RunResumed,
     TaskCompleted,
     TaskFailed,
+    TaskSkipped,
     TasksPlanned,
     TasksReopened,
-    TaskSkipped,
     UnknownEvent,
 )
 from store.outcomes import stored_bodies
@@ -168,14 +168,14 @@ class LogWalk:
 
     def _may_plan(self) -> bool:
         if self._run.started.imported:
-            self._tallies[CheckedStep.PLAN].unchecked = (
-                "an imported run has the plan of its files"
-            )
+            self._tallies[
+                CheckedStep.PLAN
+            ].unchecked = "an imported run has the plan of its files"
             return False
         if has_plan_positions(self._reader):
-            self._tallies[CheckedStep.PLAN].unchecked = (
-                "a merged log has another order; its shards are elsewhere"
-            )
+            self._tallies[
+                CheckedStep.PLAN
+            ].unchecked = "a merged log has another order; its shards are elsewhere"
             return False
         return True
 
@@ -245,7 +245,8 @@ class LogWalk:
         self._tallies[CheckedStep.PLAN].add(seq, where, "accepted", str(error))
         return NotChecked(str(error))
 
-    def _options(self) -> Any:  # noqa: ANN401
+    def _options(self) -> RunOptions:
+        """Return the options that the run was started with."""
         folder, started = self._run.folder, self._run.started
         if not folder.config.exists():
             raise NotChecked(f"{folder.config.name} is missing")
@@ -281,7 +282,7 @@ class LogWalk:
                     yield task, position
 
     def _read_tasks(self, events: Sequence[tuple[int, Event | UnknownEvent]]) -> None:
-        """Read the tasks of a page of events, and the roots of those with follow-ups."""
+        """Read the tasks of a page of events, and the roots of followed ones."""
         numbers = {
             event.task
             for _, event in events
@@ -311,19 +312,25 @@ class LogWalk:
                     self._compare_refusal(seq, event, *bodies[seq])
                 case TaskCompleted():
                     self._compare_parse(seq, event)
-                case TaskFailed(task=task) | TaskSkipped(task=task):
-                    self._unread.pop(task, None)
-                    self._extra.pop(task, None)
                 case TasksPlanned():
                     self._compare_plan(seq, event)
-                case TasksReopened(tasks=tasks):
-                    self._reopened.update(tasks)
-                case RunResumed():
-                    self._resume(seq, event)
-                case RunFinished():
-                    self._is_finished = True
                 case _:
-                    pass
+                    self._note(seq, event)
+
+    def _note(self, seq: int, event: Event | UnknownEvent) -> None:
+        """Take in what an event means for later ones."""
+        match event:
+            case TaskFailed(task=task) | TaskSkipped(task=task):
+                self._unread.pop(task, None)
+                self._extra.pop(task, None)
+            case TasksReopened(tasks=tasks):
+                self._reopened.update(tasks)
+            case RunResumed():
+                self._resume(seq, event)
+            case RunFinished():
+                self._is_finished = True
+            case _:
+                pass
 
     def _resume(self, seq: int, event: RunResumed) -> None:
         self.writers[seq] = Codes(event.code, event.code_sha256)
@@ -417,9 +424,7 @@ class LogWalk:
         row = self._rows[event.task]
         model_terms = self._period.terms.get(row.model, USUAL)
         try:
-            request = model_terms.request(
-                self._job, self._period.dataset, task_of(row)
-            )
+            request = model_terms.request(self._job, self._period.dataset, task_of(row))
         except Exception as error:  # noqa: BLE001 - the job's code may raise anything
             fault = fault_of(error, type(self._job).__module__)
             tally.add(seq, row.key, "a request", fault)
@@ -455,9 +460,9 @@ class LogWalk:
         answer, parsed = self._parsed(row, form, body)
         self._note_parse(seq, row, (event.reask, event.fault), parsed)
         if isinstance(answer, Reply) and isinstance(parsed, ParseFailure):
-            self._extra[event.task] = self._extra.get(
-                event.task, ()
-            ) + reask_messages(answer, parsed, self._period.dataset)
+            self._extra[event.task] = self._extra.get(event.task, ()) + reask_messages(
+                answer, parsed, self._period.dataset
+            )
 
     def _compare_parse(self, seq: int, event: TaskCompleted) -> None:
         self._extra.pop(event.task, None)

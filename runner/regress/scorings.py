@@ -37,6 +37,9 @@ from store.verdicts import (
 DIGITS = 12
 """Of a digest, where no value of the scorecard can be named."""
 
+MOST_BETWEEN = 1_000
+"""Events between two scorings; more are not scorings alone."""
+
 
 class _Recorded(NamedTuple):
     """A scoring in the log."""
@@ -66,9 +69,7 @@ def check_scorings(run: Rescorer, steps: Tallies, now: Codes) -> None:
         now: the code of today.
     """
     current: list[tuple[_Recorded, ScoringBasis]] = []
-    for each in recorded(
-        run.reader, 0, visible_seq(run.reader), ["scoring_recorded"]
-    ):
+    for each in recorded(run.reader, 0, visible_seq(run.reader), ["scoring_recorded"]):
         if not isinstance(each.event, ScoringRecorded):
             continue  # of a later siftlog
         scoring = _Recorded(each.seq, each.event)
@@ -79,14 +80,21 @@ def check_scorings(run: Rescorer, steps: Tallies, now: Codes) -> None:
             _fail(found, scoring, error)
             _merge(steps, found, scoring, now)
             continue
-        current = [
-            known
-            for known in current
-            if known[1].seq != basis.seq or not known[1].is_like(basis)
-        ]
+        current = [known for known in current if not _is_repeated(run, known[1], basis)]
         current.append((scoring, basis))
     for scoring, basis in current:
         _merge(steps, _repeat(run, scoring, basis), scoring, now)
+
+
+def _is_repeated(run: Rescorer, before: ScoringBasis, basis: ScoringBasis) -> bool:
+    """Return whether a later scoring is of the same settings, inputs and answers."""
+    if not before.is_like(basis):
+        return False
+    events = basis.seq - before.seq
+    between = recorded(run.reader, before.seq, min(events, MOST_BETWEEN), None)
+    return len(between) == events and all(
+        isinstance(each.event, ScoringRecorded) for each in between
+    )
 
 
 def _merge(steps: Tallies, found: Tallies, scoring: _Recorded, now: Codes) -> None:
@@ -225,7 +233,7 @@ def _words(verdict: StoredVerdict | None) -> str:
     """Return a verdict in words: what was read, what was expected, the outcome."""
     if verdict is None:
         return "no verdict"
-    outcomes = {True: "right", False: "wrong", None: "not judged"}
+    outcome = {True: "right", False: "wrong", None: "not judged"}[verdict.correct]
     expected = f", expected {verdict.expected}" if verdict.expected else ""
     rule = f" by {verdict.rule}" if verdict.rule else ""
-    return f"{verdict.value or '(nothing)'}{rule}{expected}: {outcomes[verdict.correct]}"
+    return f"{verdict.value or '(nothing)'}{rule}{expected}: {outcome}"

@@ -118,6 +118,7 @@ CASES = (
     Case("verify done.bundle", "bundle-verify", 6),  # of an older code
     Case("verify broken.bundle", "bundle-verify", 6),
     Case("verify flipped", "verify", 6),
+    Case("regress runs/done --processes 1", "regression", 6),  # recorded by older code
     Case("verify shortened", "verify", 6),
     Case("cache list --cache-dir cache", "cache-group"),
     Case("cache prune --cache-dir cache --older-than 30d --dry-run", "cache-prune"),
@@ -221,7 +222,7 @@ def _short(form: str) -> str:
 def _put(folder: Path, line: str) -> None:
     """Lay the recorded files that a command line names."""
     golden.put_inputs()
-    words = set(re.split(r"[\s@:]", line))
+    words = set(re.split(r"[\s@:/]", line))
     wanted = ("runs",) if line.startswith("runs") else ()
     wanted += tuple(f"runs/{word}" for word in words)
     wanted += tuple(word for word in ("done.bundle", "cache", "place") if word in words)

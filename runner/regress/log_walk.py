@@ -272,8 +272,13 @@ class LogWalk:
             takes=takes,
         )
         while True:
-            with calling(self._job, "plan"):
-                block = next(blocks, None)
+            try:
+                with calling(self._job, "plan"):
+                    block = next(blocks, None)
+            except RunnerError as error:
+                self._tallies[CheckedStep.PLAN].add(1, "plan", "a plan", str(error))
+                self._has_plan = False
+                return
             if block is None:
                 return
             positions = block.positions or (None,) * len(block.tasks)
@@ -402,6 +407,8 @@ class LogWalk:
 
     def _compare_pairs(self) -> None:
         """Count the tasks that only one side has."""
+        if not self._has_plan:
+            return
         tally = self._tallies[CheckedStep.PLAN]
         before = tally.differs
         if not self._is_exhausted and any(not key[0] for key in self._pairs.recorded):

@@ -12,11 +12,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from runner.cli.main import cli
+from runner.cli.console import CHECK_FAILED
 from runner.score.repeat import rescorer
 from store.runs import RunFolder
+from tests.commands import command
 from tests.golden.runs import DAMAGED, OLD, RUNS, SPLIT, put_inputs, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,9 +48,9 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 def test_only_scorecards_that_are_named_have_other_bytes(golden: Path) -> None:
     before = _hashes(golden)
-    done = CliRunner().invoke(cli, ["regress", str(golden), "--json", "--processes=1"])
-    found = {line["run"]: line for line in map(json.loads, done.stdout.splitlines())}
-    assert done.exit_code == 6
+    done = command("regress", golden, "--json", "--processes=1")
+    found = {line["run"]: line for line in map(json.loads, done.out.splitlines())}
+    assert done.code == CHECK_FAILED
     assert _hashes(golden) == before  # nothing is written
     assert set(found) >= {*RUNS, *SPLIT, *OLD, *DAMAGED}
     unread = {run for run, line in found.items() if line["problem"]}

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from runner.fingerprint import code_hash, input_hashes
+from runner.fingerprint import (
+    COMPUTING,
+    code_fingerprint,
+    code_hash,
+    input_hashes,
+)
+from runner.installed import version
 from runner.job import InputFile, Job
+from runner.registry import load_job
+
+ROOT = Path(__file__).resolve().parents[2]
 
 FILES = {
     "house/__init__.py": "",
@@ -118,3 +129,36 @@ def test_the_prompts_that_a_package_ships_count_like_its_code(folder: Path) -> N
     before = code_hash(_job())
     (folder / "house/survey/prompts.toml").write_text("system = ''")
     assert code_hash(_job()) != before
+
+
+@pytest.mark.parametrize(
+    ("changed", "cause"),
+    [
+        ("survey/job.py", "job"),
+        ("rules/deep.py", "job"),  # all of another author's package is the job's
+    ],
+)
+def test_each_file_counts_in_one_class(folder: Path, changed: str, cause: str) -> None:
+    before = code_fingerprint(_job())
+    with (folder / "house" / changed).open("a") as file:
+        file.write("# another rule\n")
+    after = code_fingerprint(_job())
+    classes = ("job", "kit", "metrics", "engine")
+    assert [c for c in classes if getattr(before, c) != getattr(after, c)] == [cause]
+
+
+def test_shipped_jobs_share_the_kit_and_metrics() -> None:
+    papers, screening = map(load_job, ("paper-investigation", "screening"))
+    one, other = code_fingerprint(papers), code_fingerprint(screening)
+    assert one.job != other.job
+    assert (one.engine, one.dependencies) == (other.engine, other.dependencies)
+    assert one.dependencies["numpy"] == version("numpy")
+    assert one == code_fingerprint(papers)
+
+
+def test_every_package_that_computes_is_a_dependency() -> None:
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = metadata["optional-dependencies"].values()
+    wanted = [*metadata["dependencies"], *(line for lines in extras for line in lines)]
+    names = {re.split(r"[^\w-]", line)[0] for line in wanted}
+    assert names >= set(COMPUTING)

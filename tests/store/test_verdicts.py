@@ -15,12 +15,14 @@ from store.verdicts import (
     Score,
     StoredVerdict,
     all_verdicts,
+    equal_verdicts,
     latest_verdicts,
     outcome_tasks,
     read_scores,
     read_tasks,
     write_verdicts,
 )
+from tests.replacing import replace
 
 FIRST = StoredVerdict(task=1, value="a", expected="a", correct=True, rule="r")
 VERDICTS = [
@@ -46,6 +48,25 @@ def test_verdicts_come_back_with_what_is_known_of_their_quotes(tmp_path: Path) -
     assert read_scores(path, [3])[3] == Score(
         verdicts=2, judged=0, right=0, value="c", rule="r", ungrounded=1
     )
+
+
+def test_verdicts_are_equal_in_their_order_whatever_is_known_of_quotes(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "verdicts.db"
+    write_verdicts(path, VERDICTS)
+    assert equal_verdicts(path, VERDICTS) == 4
+    other = replace(VERDICTS[1], is_grounded=None)
+    assert equal_verdicts(path, [FIRST, other, *VERDICTS[2:]]) == 4
+    wrong = replace(VERDICTS[1], correct=True)
+    for changed in (
+        [FIRST, wrong, *VERDICTS[2:]],
+        VERDICTS[::-1],
+        VERDICTS[:3],
+        [*VERDICTS, FIRST],
+        [],
+    ):
+        assert equal_verdicts(path, changed) is None
 
 
 def test_a_file_of_an_older_siftlog_knows_nothing_of_quotes(tmp_path: Path) -> None:

@@ -69,23 +69,23 @@ def code_hash(job: Job) -> str:
     A job that is a single module, outside of any package, is that file only: other
     files beside it may be unrelated.
     """
-    own, root = _own_files(job)
+    job_files, root = _job_files(job)
     if root is None:
-        return _tree_hash(next(iter(own)).parent, own)
+        return _tree_hash(next(iter(job_files)).parent, job_files)
     house = type(job).__module__.partition(".")[0]
-    return _tree_hash(root, sorted(_with_imports(own, root, house)))
+    return _tree_hash(root, sorted(_with_imports(job_files, root, house)))
 
 
 def code_fingerprint(job: Job) -> CodeFingerprint:
     """Return what the results of *job* depend on besides data and settings."""
-    own, root = _own_files(job)
+    job_files, root = _job_files(job)
     house = type(job).__module__.partition(".")[0]
     shared_root = Path(__file__).resolve().parents[1]
-    shared = _with_imports(own, shared_root, SHARED) - own
+    shared = _with_imports(job_files, shared_root, SHARED) - job_files
     if house != SHARED and root is not None:
         # all files of another author's package are the job's
-        own = _with_imports(own, root, house)
-        shared = _with_imports(own, shared_root, SHARED) - own
+        job_files = _with_imports(job_files, root, house)
+        shared = _with_imports(job_files, shared_root, SHARED) - job_files
     metrics = {
         file
         for file in shared
@@ -97,9 +97,9 @@ def code_fingerprint(job: Job) -> CodeFingerprint:
         for suffix in ("py", "sql")
         for file in (shared_root / package).rglob(f"*.{suffix}")
     ]
-    base = root or next(iter(own)).parent
+    base = root or next(iter(job_files)).parent
     return CodeFingerprint(
-        job=_tree_hash(base, sorted(own)),
+        job=_tree_hash(base, sorted(job_files)),
         kit=_tree_hash(shared_root, sorted(shared - metrics)),
         metrics=_tree_hash(shared_root, sorted(metrics)),
         engine=_tree_hash(shared_root, sorted(engine)),
@@ -107,7 +107,7 @@ def code_fingerprint(job: Job) -> CodeFingerprint:
     )
 
 
-def _own_files(job: Job) -> tuple[set[Path], Path | None]:
+def _job_files(job: Job) -> tuple[set[Path], Path | None]:
     """Return the files in a job's folder, and the folder of its top-level package.
 
     A job that is a single module has no such folder.

@@ -196,11 +196,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeFingerprint:
-    """The code that plans, parses and scores, by class of cause.
-
-    Hashes are hex and over source files. They say which of them changed between two
-    versions; versions of packages are stored as they are.
-    """
+    """The code that plans, parses and scores: hex hashes of its files, by class."""
 
     job: str  #: files of the job, its shipped prompts included
     kit: str  #: files shared by jobs that it imports, without those of metrics

@@ -96,8 +96,8 @@ def equal_verdicts(path: Path, verdicts: Iterable[object]) -> int | None:
     count = 0
     with closing(_reader(path)) as db:
         rows = db.execute(_SQL["in_order"])
-        for made, stored in zip_longest(map(columns, verdicts), rows):
-            if made != stored:
+        for verdict, stored in zip_longest(map(columns, verdicts), rows):
+            if verdict != stored:
                 return None
             count += 1
     return count

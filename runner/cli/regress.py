@@ -136,10 +136,10 @@ def _details(reports: Sequence[RunReport]) -> Iterator[Block]:
     if len(differing) > DETAILED:
         yield f"{len(differing) - DETAILED:,} further runs differ: see --json."
     yield ""
-    causes_found = {cause for report in differing for cause in report.causes}
-    if UNKNOWN in causes_found:
+    causes = {cause for report in differing for cause in report.causes}
+    if UNKNOWN in causes:
         yield "unknown: recorded before logs had a hash of each class of files."
-    if LOG in causes_found:
+    if LOG in causes:
         yield "log: the log is damaged; see siftlog verify RUN."
     unchecked = sum(bool(report.problem) for report in reports)
     yield (

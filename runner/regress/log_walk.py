@@ -128,7 +128,7 @@ class LogWalk:
     Args:
         run: the open run.
         reader: of its last state.
-        tallies: what is found is added to.
+        tallies: what differs is added to them.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class LogWalk:
         tallies: Tallies,
     ) -> None:
         self._run, self._reader, self._tallies = run, reader, tallies
-        self._kept = {
+        self._stored_inputs = {
             (known.setting, known.sha256): known
             for scoring in run.scorings()
             for known in scoring.inputs
@@ -191,7 +191,7 @@ class LogWalk:
         after, last = 0, visible_seq(self._reader)
         while page := recorded(self._reader, after, PAGE, _KINDS):
             after = page[-1].seq
-            events = [(each.seq, each.event) for each in page if each.seq <= last]
+            events = [(row.seq, row.event) for row in page if row.seq <= last]
             self._read_tasks(events)
             for start in range(0, len(events), REPLIES):
                 self._compare(events[start : start + REPLIES])
@@ -211,7 +211,7 @@ class LogWalk:
         basis = ScoringBasis(
             settings=json.loads(self._settings),
             inputs=tuple(
-                self._kept.get((known.setting, known.sha256), known)
+                self._stored_inputs.get((known.setting, known.sha256), known)
                 for known in self._inputs
                 if known.setting != JOB_FILE
             ),
@@ -370,13 +370,13 @@ class LogWalk:
             if task.root != number:
                 self._pair(self._pairs.recorded, self._pairs.expected, task, seq)
                 continue
-            own = task.under(0)
+            unrooted = task.under(0)
             expected, position = next(self._plan, (None, None))
-            if expected == own and position == places[number - event.first]:
+            if expected == unrooted and position == places[number - event.first]:
                 continue
             if self._misplaced is None:
                 self._misplaced = (seq, task.key)
-            self._pair(self._pairs.recorded, self._pairs.expected, own, seq)
+            self._pair(self._pairs.recorded, self._pairs.expected, unrooted, seq)
             if expected is not None:
                 self._pair(self._pairs.expected, self._pairs.recorded, expected, seq)
         if event.exhausted:
@@ -438,14 +438,14 @@ class LogWalk:
             return
         if (extra := self._extra.get(event.task)) and isinstance(request, ChatRequest):
             request = replace(request, messages=request.messages + extra)
-        made = skeleton(request, row.model)
-        if made.sha256 == event.request_sha256:
+        now = skeleton(request, row.model)
+        if now.sha256 == event.request_sha256:
             return
         old = json.loads(payload(self._reader, seq) or b"{}")
-        new = json.loads(made.body)
+        new = json.loads(now.body)
         names = [n for n in {**old, **new} if old.get(n) != new.get(n)]
         what = f" ({', '.join(names)})" if names else ""
-        tally.add(seq, row.key, event.request_sha256[:12], made.sha256[:12] + what)
+        tally.add(seq, row.key, event.request_sha256[:12], now.sha256[:12] + what)
 
     def _parsed(
         self, row: TaskRow, form: str, body: bytes
@@ -506,7 +506,7 @@ class LogWalk:
             return
         if not specs:
             return
-        is_again = not self._reopened.isdisjoint(each.task.number for each in group)
+        is_again = not self._reopened.isdisjoint(answer.task.number for answer in group)
         family = task_rows(self._reader, SQL["family"], (root,)) if is_again else ()
         existing = family or [self._rows[root]]
         for task in follow_ups(
@@ -527,13 +527,13 @@ class LogWalk:
             if not self._job.follows(self._period.dataset, self._stages[stage]):
                 continue
             related = [
-                (name, each)
+                (name, related_model)
                 for name in names[: names.index(stage) + 1]
-                for each in self._related(name, stage, model)
+                for related_model in self._related(name, stage, model)
             ]
             if any(
-                group_is_open(self._reader, name, each, replicate, group)
-                for name, each in related
+                group_is_open(self._reader, name, related_model, replicate, group)
+                for name, related_model in related
             ):
                 continue
             key = (stage, model, replicate, group)

@@ -44,7 +44,7 @@ class Codes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deviation:
+class ChangedResult:
     """One recorded result that is another one today."""
 
     seq: int  #: of the event that holds the recorded result
@@ -59,7 +59,7 @@ class StepTally:
 
     compared: int = 0
     differs: int = 0
-    first: Deviation | None = None  #: the one of the first event
+    first: ChangedResult | None = None  #: the one of the first event
     causes: tuple[str, ...] = ()  #: classes of code that changed
     changes: tuple[str, ...] = ()  #: dependencies that changed, with both versions
     unchecked: str = ""  #: why results were not compared; empty: all were
@@ -68,7 +68,7 @@ class StepTally:
         """Count a difference."""
         self.differs += 1
         if self.first is None or seq < self.first.seq:
-            self.first = Deviation(seq=seq, where=where, recorded=recorded, now=now)
+            self.first = ChangedResult(seq=seq, where=where, recorded=recorded, now=now)
 
     def explain(self, before: Codes, now: Codes, step: CheckedStep) -> None:
         """Set the causes, if anything differs."""
@@ -117,10 +117,10 @@ class RunReport:
         return any(tally.differs for tally in self.steps.values())
 
     @property
-    def first(self) -> Deviation | None:
+    def first(self) -> ChangedResult | None:
         """The difference of the first event."""
-        found = [tally.first for tally in self.steps.values() if tally.first]
-        return min(found, key=lambda deviation: deviation.seq, default=None)
+        changes = [tally.first for tally in self.steps.values() if tally.first]
+        return min(changes, key=lambda change: change.seq, default=None)
 
     @property
     def causes(self) -> tuple[str, ...]:

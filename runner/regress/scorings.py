@@ -65,20 +65,20 @@ def check_scorings(run: Rescorer, steps: Tallies, now: Codes) -> None:
 
     Args:
         run: the open run.
-        steps: what is found is added to.
+        steps: what differs is added to them.
         now: the code of today.
     """
     current: list[tuple[_Recorded, ScoringBasis]] = []
-    for each in recorded(run.reader, 0, visible_seq(run.reader), ["scoring_recorded"]):
-        if not isinstance(each.event, ScoringRecorded):
+    for row in recorded(run.reader, 0, visible_seq(run.reader), ["scoring_recorded"]):
+        if not isinstance(row.event, ScoringRecorded):
             continue  # of a later siftlog
-        scoring = _Recorded(each.seq, each.event)
+        scoring = _Recorded(row.seq, row.event)
         try:
-            basis = ScoringBasis.of(run.job, each.event)
+            basis = ScoringBasis.of(run.job, row.event)
         except RunnerError as error:
-            found = empty_tallies()
-            _fail(found, scoring, error)
-            _merge(steps, found, scoring, now)
+            tallies = empty_tallies()
+            _fail(tallies, scoring, error)
+            _merge(steps, tallies, scoring, now)
             continue
         current = [known for known in current if not _is_repeated(run, known[1], basis)]
         current.append((scoring, basis))
@@ -93,38 +93,38 @@ def _is_repeated(run: Rescorer, before: ScoringBasis, basis: ScoringBasis) -> bo
     events = basis.seq - before.seq
     between = recorded(run.reader, before.seq, min(events, MOST_BETWEEN), None)
     return len(between) == events and all(
-        isinstance(each.event, ScoringRecorded) for each in between
+        isinstance(row.event, ScoringRecorded) for row in between
     )
 
 
-def _merge(steps: Tallies, found: Tallies, scoring: _Recorded, now: Codes) -> None:
-    for step, tally in found.items():
+def _merge(steps: Tallies, tallies: Tallies, scoring: _Recorded, now: Codes) -> None:
+    for step, tally in tallies.items():
         tally.explain(scoring.codes, now, step)
         steps[step].merge(tally)
 
 
-def _fail(found: Tallies, scoring: _Recorded, error: RunnerError) -> None:
-    card = found[CheckedStep.SCORECARD]
+def _fail(tallies: Tallies, scoring: _Recorded, error: RunnerError) -> None:
+    card = tallies[CheckedStep.SCORECARD]
     card.compared += 1
     card.add(scoring.seq, scoring.where, scoring.digest, str(error))
 
 
 def _repeat(run: Rescorer, scoring: _Recorded, basis: ScoringBasis) -> Tallies:
     """Repeat one scoring; what today's code refuses is a difference."""
-    found = empty_tallies()
+    tallies = empty_tallies()
     try:
         run.placed(basis)
     except DatasetError as error:
         unchecked = f"{scoring.where}: input missing: {error}"
-        found[CheckedStep.SCORECARD].unchecked = unchecked
-        return found
+        tallies[CheckedStep.SCORECARD].unchecked = unchecked
+        return tallies
     try:
         now = run.scored(basis)
-        _compare_verdicts(run, found, scoring, basis, now)
+        _compare_verdicts(run, tallies, scoring, basis, now)
     except RunnerError as error:
-        _fail(found, scoring, error)
-        return found
-    card = found[CheckedStep.SCORECARD]
+        _fail(tallies, scoring, error)
+        return tallies
+    card = tallies[CheckedStep.SCORECARD]
     card.compared = 1
     if now.digest != scoring.event.digest:
         old, new = _first_change(run.stored(scoring.event), now.content)
@@ -134,7 +134,7 @@ def _repeat(run: Rescorer, scoring: _Recorded, basis: ScoringBasis) -> Tallies:
             old or scoring.digest,
             new or now.digest[:DIGITS],
         )
-    return found
+    return tallies
 
 
 def _first_change(stored: bytes | None, content: bytes) -> tuple[str, str]:
@@ -161,14 +161,14 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, object]]:  # noqa
 
 def _compare_verdicts(
     run: Rescorer,
-    found: Tallies,
+    tallies: Tallies,
     scoring: _Recorded,
     basis: ScoringBasis,
     now: Scoring,
 ) -> None:
     """Compare the verdicts with those in the scoring's folder, if they are there."""
     path = run.folder.scores / str(scoring.event.number) / "verdicts.db"
-    scores = found[CheckedStep.SCORES]
+    scores = tallies[CheckedStep.SCORES]
     try:
         equal = equal_verdicts(path, _verdicts(now)) if path.exists() else 0
     except sqlite3.Error:
@@ -177,10 +177,10 @@ def _compare_verdicts(
         scores.compared += equal
         return
     with TemporaryDirectory(prefix="siftlog-") as room:
-        made = Path(room, "verdicts.db")
+        replayed_file = Path(room, "verdicts.db")
         # the details of a scoring are read once
-        write_verdicts(made, _verdicts(run.scored(basis)))
-        for task, old, new in _changed(path, made, scores):
+        write_verdicts(replayed_file, _verdicts(run.scored(basis)))
+        for task, old, new in _changed(path, replayed_file, scores):
             is_read_alike = (
                 old is not None
                 and new is not None
@@ -188,11 +188,11 @@ def _compare_verdicts(
             )
             step = CheckedStep.SCORES if is_read_alike else CheckedStep.PARSE
             (row,) = tasks_numbered(run.reader, [task])
-            found[step].add(row.updated_seq, row.key, _words(old), _words(new))
+            tallies[step].add(row.updated_seq, row.key, _words(old), _words(new))
 
 
 def _verdicts(scoring: Scoring) -> Iterator[Verdict]:
-    return (each for each in scoring.scorecard.details if isinstance(each, Verdict))
+    return (row for row in scoring.scorecard.details if isinstance(row, Verdict))
 
 
 def _changed(

@@ -27,6 +27,7 @@ from runner.plan import Roles, first_stage, follow_ups, reply_of, task_of
 from runner.regress.check import check_runs
 from runner.score.repeat import Rescorer, ScoringBasis, rescorer
 from runner.scorecard import Verdict
+from runner.shards.parts import takes_spec
 from store.events import AttemptAnswered
 from store.runs import RunFolder, list_runs
 from store.tables import payload, planning, reply, task_events, tasks_numbered
@@ -103,8 +104,10 @@ def _of_tasks(run: Rescorer) -> Iterator[tuple[str, str]]:
             plans.append(
                 follow_ups(job, specs, group, roles, root=row.root, existing=[row])
             )
-    if not started.imported and started.shard is None:
-        blocks = first_stage(job, dataset, roles, consumed=0)
+    if not started.imported:
+        shard = started.shard
+        takes = None if shard is None else takes_spec(shard, job, dataset)
+        blocks = first_stage(job, dataset, roles, consumed=0, takes=takes)
         plans += [list(block.tasks) for block in blocks]
     yield "plan", _hash(plans)
     yield "requests", _hash(requests)

@@ -239,7 +239,8 @@ def test_regress_finds_each_planted_change_and_its_class(
 
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(check, range(len(planted))))
-    assert not [line for _, lines in results for line in lines]
+    failures = [line for _, lines in results for line in lines]
+    assert not failures, "\n".join(failures)
     assert {change.cause for change in planted} == {
         *("job", "kit", "metrics", "engine", "dependency")
     }

@@ -80,12 +80,11 @@ def code_fingerprint(job: Job) -> CodeFingerprint:
     """Return what the results of *job* depend on besides data and settings."""
     job_files, root = _job_files(job)
     house = type(job).__module__.partition(".")[0]
-    shared_root = Path(__file__).resolve().parents[1]
-    shared = _with_imports(job_files, shared_root, SHARED) - job_files
-    if house != SHARED and root is not None:
+    if root is not None and house != SHARED:
         # all files of another author's package are the job's
         job_files = _with_imports(job_files, root, house)
-        shared = _with_imports(job_files, shared_root, SHARED) - job_files
+    shared_root = Path(__file__).resolve().parents[1]
+    shared = _with_imports(job_files, shared_root, SHARED) - job_files
     metrics = {
         file
         for file in shared

@@ -147,6 +147,17 @@ def test_each_file_counts_in_one_class(folder: Path, changed: str, cause: str) -
     assert [c for c in classes if getattr(before, c) != getattr(after, c)] == [cause]
 
 
+def test_a_job_of_one_file_has_the_kit_that_it_imports(folder: Path) -> None:
+    def kit() -> str:
+        module = importlib.import_module("alone")
+        return code_fingerprint(cast("Job", module.Alone())).kit
+
+    before = kit()
+    with (folder / "alone.py").open("a") as file:
+        file.write("from jobs.kit import grouping\n")
+    assert kit() != before
+
+
 def test_shipped_jobs_share_the_kit_and_metrics() -> None:
     papers, screening = map(load_job, ("paper-investigation", "screening"))
     one, other = code_fingerprint(papers), code_fingerprint(screening)

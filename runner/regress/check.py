@@ -7,11 +7,12 @@ into a run.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,23 +83,66 @@ def _units(folder: RunFolder) -> Iterator[Unit]:
 def _checked(
     units: Sequence[Unit], processes: int, prepare: Callable[[], None]
 ) -> Iterator[RunReport]:
-    """Check all units, in this process or in others."""
+    """Check all units, in this process or in others, which end with this one.
+
+    Raises:
+        RunnerError: a worker process was killed.
+    """
     workers = min(processes, len(units))
     if workers <= 1:
         yield from map(check_unit, units)
         return
+    with ExitStack() as started:
+        # the largest units are first, and spread
+        busy = [
+            started.enter_context(_worker(units[at::workers], prepare))
+            for at in range(workers)
+        ]
+        while busy:
+            ready = wait(busy)
+            for receiver in [pipe for pipe in busy if pipe in ready]:
+                try:
+                    report = receiver.recv()
+                except EOFError as error:
+                    raise RunnerError(
+                        "A process of the check was killed, maybe for lack of memory: "
+                        "try again with --processes 1."
+                    ) from error
+                if report is None:
+                    busy.remove(receiver)
+                else:
+                    yield report
+
+
+@contextmanager
+def _worker(units: Sequence[Unit], prepare: Callable[[], None]) -> Iterator[Connection]:
+    """Start a process that checks units; yield the pipe of its reports.
+
+    It is killed at the end: an interrupt must not wait for it.
+    """
     # a fork has all modules at once, and nothing has started a thread
-    with ProcessPoolExecutor(
-        workers, mp_context=get_context("fork"), initializer=prepare
-    ) as pool:
-        try:
-            for done in as_completed([pool.submit(check_unit, unit) for unit in units]):
-                yield done.result()
-        except BrokenProcessPool as error:
-            raise RunnerError(
-                "A process of the check was killed, maybe for lack of memory: try "
-                "again with --processes 1."
-            ) from error
+    context = get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(units, prepare, sender), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        yield receiver
+    finally:
+        process.kill()
+        process.join()
+        receiver.close()
+
+
+def _work(
+    units: Sequence[Unit], prepare: Callable[[], None], sender: Connection
+) -> None:
+    """Send a report for each unit, and None at the end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    prepare()
+    for unit in units:
+        sender.send(check_unit(unit))
+    sender.send(None)
 
 
 def check_unit(unit: Unit) -> RunReport:

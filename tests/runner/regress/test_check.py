@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict
 
 from runner.engine.driver import Driver
+from runner.errors import RunnerError
 from runner.job import Answer, Answers, InputFile, Job, Stage, Task, TaskSpec
 from runner.messages import ChatRequest, ParseFailure, Reply
 from runner.options import options_from
@@ -369,3 +372,13 @@ def test_two_processes_find_what_one_does(
     )
     assert counts(report) == {"parse": 4}
     assert lines == ["1 of 2 checks of 1 runs", "2 of 2 checks of 1 runs"]
+
+
+def test_a_killed_process_is_a_sentence(
+    toy: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "check_unit", lambda _: os.kill(os.getpid(), SIGKILL))
+    with pytest.raises(RunnerError, match="try again with --processes 1"):
+        check.check_runs(
+            [toy.folder], processes=2, progress=lambda _: None, prepare=lambda: None
+        )

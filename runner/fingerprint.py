@@ -20,7 +20,8 @@ from runner.errors import DatasetError
 from runner.installed import version
 from runner.job import InputFile, Job
 from runner.messages import Request
-from store.events import CodeFingerprint, Input
+from store.code_fingerprint import CodeFingerprint
+from store.events import Input
 
 __all__ = [
     "Input",  # what `input_hashes` returns, and a log records

@@ -13,7 +13,7 @@ For authors of jobs:
 For the code that jobs share, in addition:
 
 - `runs`, `database`, `errors`: folders of runs, and opening their logs
-- `events`, `task`: what a log records
+- `events`, `code_fingerprint`, `task`: what a log records
 - `labels.events`, `labels.fold`, `labels.folder`, `labels.writer`: labels of people
 - `tables`, `scoring`, `verdicts`: rows of a log, and the verdicts of its scorings
 - `time_travel`: earlier states of a log
@@ -42,6 +42,7 @@ The runner may use everything except the modules that fold, write and merge logs
 __all__ = [
     "cache",
     "clock",
+    "code_fingerprint",
     "control",
     "database",
     "document",

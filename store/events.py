@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from store.code_fingerprint import CodeFingerprint
 from store.labels.events import (
     Adjudicated,
     ItemDrawn,
@@ -192,17 +193,6 @@ class Input:
     kept: str = ""
     """Form in which the log keeps the input: "file", or "folder", whose part lists
     names and hashes of files that are parts too; empty: not kept."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeFingerprint:
-    """The code that plans, parses and scores: hex hashes of its files, by class."""
-
-    job: str  #: files of the job, its shipped prompts included
-    kit: str  #: files shared by jobs that it imports, without those of metrics
-    metrics: str  #: files of metrics that it imports
-    engine: str  #: the packages `runner` and `store`
-    dependencies: dict[str, str]  #: versions of Python and of packages that compute
 
 
 class RunStarted(EventBase, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from store.events import CodeFingerprint
+from store.code_fingerprint import CodeFingerprint
 
 
 class CheckedStep(enum.StrEnum):

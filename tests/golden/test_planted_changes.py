@@ -29,11 +29,11 @@ from runner.registry import load_job
 from runner.score.scoring import score_run
 from runner.workload import validated
 from store.clock import SystemClock
+from store.code_fingerprint import CodeFingerprint
 from store.database import open_reader
 from store.encoding import unpack
 from store.events import (
     Blob,
-    CodeFingerprint,
     Entry,
     Event,
     RunResumed,

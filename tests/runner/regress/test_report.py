@@ -10,7 +10,7 @@ import pytest
 
 from runner.cli.console import CHECK_FAILED, DONE
 from runner.regress.report import CheckedStep, Codes, StepTally, changed_classes
-from store.events import CodeFingerprint
+from store.code_fingerprint import CodeFingerprint
 from tests.commands import command
 from tests.golden.runs import put_inputs, recorded
 from tests.replacing import replace

@@ -359,13 +359,24 @@ def preview_command(
         reader,
         None if stage is None else str(stage),
         None if model is None else str(model),
+        paused_only=kind == "resume",
     )
 
 
 def preview_open_tasks(
-    reader: sqlite3.Connection, stage: str | None = None, model: str | None = None
+    reader: sqlite3.Connection,
+    stage: str | None = None,
+    model: str | None = None,
+    *,
+    paused_only: bool = False,
 ) -> CommandPreview:
     """Preview the open tasks of a stage, a model, or the run.
+
+    Args:
+        reader: a reader of the log.
+        stage: only of this stage.
+        model: only of this model.
+        paused_only: only tasks that a pause holds back.
 
     Raises:
         NoSuchName: no tasks have such a name.
@@ -374,6 +385,9 @@ def preview_open_tasks(
     check_name("stage", stage, sorted({queue.stage for queue in run.queues}))
     check_name("model", model, sorted({queue.model for queue in run.queues}))
     queues = [queue for queue in run.queues if is_within(queue.key, (stage, model))]
+    if paused_only:
+        pauses = run.pauses
+        queues = [q for q in queues if any(pause.holds(*q.key) for pause in pauses)]
     running = [(queue, queue.states.get(TaskState.RUNNING, 0)) for queue in queues]
     by_batches = {batch.model for batch in batches(reader)}
     return CommandPreview(

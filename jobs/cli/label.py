@@ -145,11 +145,13 @@ def label(
                 "total": progress.total,
             },
         )
+    from store.document import plural
+
     for name, progress in {} if as_json else after.items():
         left = progress.total - progress.done
         print_note(
-            f"{progress.answered:,} labels recorded in {target.folder} by {name}; "
-            f"{progress.done:,} of {progress.total:,} are done"
+            f"{plural(progress.answered, 'label')} recorded in {target.folder} by "
+            f"{name}; {progress.done:,} of {progress.total:,} are done"
             + (f", {left:,} are left." if left else ".")
         )
     return DONE

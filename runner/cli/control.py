@@ -79,7 +79,7 @@ def pause(*, stage: str | None, model: str | None, **shared: Any) -> int:
     if not manner.dry_run:
         return ask_live(manner, "pause", scope)
     with open_reader(manner.folder.log) as reader:
-        preview = preview_open_tasks(reader, **scope)
+        preview = preview_open_tasks(reader, stage, model)
     return show_dry(manner, "pause", scope, preview)
 
 

@@ -24,6 +24,7 @@ from store.control import (
     command_log,
     forward_command,
     outcome_sentence,
+    preview_command,
     preview_open_tasks,
     preview_retry,
     preview_sentence,
@@ -41,6 +42,7 @@ from store.events import (
     CommandRejected,
     Entry,
     Event,
+    RunPaused,
     TaskFailed,
     batch_bytes,
 )
@@ -337,6 +339,15 @@ def test_open_tasks_and_calls_in_flight_are_counted_by_stage_and_model(
             preview_open_tasks(reader, model="m")
     assert (whole.tasks, whole.in_flight, whole.spent_usd) == (2, 1, 1.0)
     assert (large.tasks, large.in_flight) == (1, 0)
+
+
+def test_only_paused_tasks_would_go_on(tmp_path: Path) -> None:
+    paused = RunPaused(by="ops", paused=True, model="m-small")
+    with open_reader(written(tmp_path / "log.db", *COURSE, [paused])) as reader:
+        everything = preview_command(reader, "resume", {})
+        small = preview_command(reader, "resume", {"model": "m-small"})
+        large = preview_command(reader, "resume", {"model": "m-large"})
+    assert (everything.tasks, small.tasks, large.tasks) == (1, 1, 0)
 
 
 def test_calls_in_batches_are_not_said_to_finish(tmp_path: Path) -> None:

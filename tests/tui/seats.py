@@ -82,7 +82,10 @@ Act = Callable[[Seat], Awaitable[None]]
 
 
 def _sources(
-    listing: FakeListing, source: FakeSource, headline: FakeHeadline | None = None
+    listing: FakeListing,
+    source: FakeSource,
+    headline: FakeHeadline | None = None,
+    clock: FakeClock | None = None,
 ) -> MonitorSources:
     """What a monitor reads; the tasks are those of a small log."""
     return MonitorSources(
@@ -91,7 +94,7 @@ def _sources(
         tasks=lambda _: FakeTasks(),
         events=lambda _: FakeEvents(),
         config=lambda _: FakeConfig(),
-        clock=FakeClock(),
+        clock=clock or FakeClock(),
         headline=lambda *_: headline or FakeHeadline(),
     )
 
@@ -105,13 +108,14 @@ def watched(
     *,
     fake: FakeListing | None = None,
     headline: FakeHeadline | None = None,
+    clock: FakeClock | None = None,
 ) -> tuple[str, FakeSource]:
     """What a monitor of one run shows in the end."""
     source = FakeSource([sight])
 
     async def watch() -> str:
         app = Monitor(
-            _sources(fake or FakeListing(), source, headline),
+            _sources(fake or FakeListing(), source, headline, clock),
             glyphs=glyphs,
             run=RunFolder(Path("runs/r1")),
             theme=theme,

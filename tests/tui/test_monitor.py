@@ -10,6 +10,7 @@ from textual.events import MouseScrollDown, MouseScrollUp
 from textual.widgets import Input, OptionList
 from textual.widgets._toast import ToastRack
 
+from tests.store.memory_log import FakeClock
 from tests.tui.fake_history import FakeHeadline
 from tests.tui.seats import Seat, listed, listing, watched
 from tests.tui.sights import (
@@ -381,6 +382,7 @@ def test_a_wide_run_screen_shows_the_metrics_so_far(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
     headline = FakeHeadline(answers=[few_headline(n) for n in (8, 812)])
     headline.may_answer.set()
+    clock = FakeClock()
 
     async def press(seat: Seat) -> None:
         await seat.until(lambda: "Recall" in seat.shown())
@@ -389,11 +391,15 @@ def test_a_wide_run_screen_shows_the_metrics_so_far(tmp_path: Path) -> None:
         assert "too few for conclusions: n from 8" in text
         assert "m-large" in text
         assert "m-small" in text
+        assert "computed 0.0 s ago" in text
+        clock.advance(2)
+        await seat.look(later(live, 2))
+        assert "computed 2.0 s ago" in seat.shown()
         await seat.pilot.resize_terminal(150, 50)
         await seat.look()
         assert "metrics so far" not in seat.shown()
 
-    watched(live, press, (160, 50), headline=headline)
+    watched(live, press, (160, 50), headline=headline, clock=clock)
     over = with_signs(live, phase="run_finished")
     text, _ = watched(over, size=(160, 50), headline=headline)
     assert "metrics so far" not in text

@@ -23,6 +23,7 @@ from store.printable import printable
 from tui.render.glyphs import Glyphs
 
 ELLIPSIS = "…"
+DOT = " · "
 #: Characters read per cell: letters with their marks, and some to spare.
 _DENSITY = 4
 _NEWLINE = "\N{SYMBOL FOR LINE FEED}"
@@ -41,6 +42,19 @@ def one_line(text: str, cells: int) -> str:
     if len(text) <= bound and cell_len(safe) <= cells:
         return safe
     return fitting(safe, cells - 1) + ELLIPSIS
+
+
+def joined(parts: Sequence[str], cells: int) -> str:
+    """Return *parts* as one safe line; of parts after the first, those that fit.
+
+    A part that is cut could lose the figure that it is about.
+    """
+    line = parts[0]
+    for part in parts[1:]:
+        longer = f"{line}{DOT}{part}"
+        if cell_len(longer) <= cells:
+            line = longer
+    return one_line(line, cells)
 
 
 def fitting(safe: str, cells: int) -> str:

@@ -238,7 +238,13 @@ def limited_by(snapshot: RunSnapshot) -> str:
             if use.is_full:
                 return f"{name} of {row.name}"
     full = next((row for row in rows if row.calls.is_full), None)
-    return f"calls at a time of {full.name}" if full else ""
+    if full is None:
+        return ""
+    if full.calls.ceiling is None:
+        return f"calls at a time of {full.name}"
+    # the limit is lowered: raising what the user allows would change nothing
+    limit, ceiling = tight(full.calls.limit), tight(full.calls.ceiling)
+    return f"refused calls of {full.name} ({limit} of {ceiling})"
 
 
 def last_minute(snapshot: RunSnapshot) -> list[MinuteRow]:

@@ -124,8 +124,9 @@ def _summary(snapshot: RunSnapshot) -> Iterator[Content]:
     if tasks.skipped:
         parts.append(f"{count(tasks.skipped)} skipped")
     yield _fact("tasks", " · ".join(parts))
-    money_parts = [spent(snapshot), *filter(None, [may_be_billed(snapshot)])]
-    yield _fact("took", f"{duration(took)}  ·  cost {' · '.join(money_parts)}")
+    parts = [duration(took), f"cost {spent(snapshot)}"]
+    parts += filter(None, [may_be_billed(snapshot)])
+    yield _fact("took", " · ".join(parts))
 
 
 def _next(snapshot: RunSnapshot, room: Room) -> Iterator[Content]:

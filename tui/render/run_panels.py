@@ -20,7 +20,15 @@ from tui.render.charts import bar
 from tui.render.errors import error_rows, last_words
 from tui.render.format import UNKNOWN, duration, money, percent, task_name
 from tui.render.glyphs import Glyphs
-from tui.render.layout import MUTED, Room, lines_of, one_line, wrapped_lines
+from tui.render.layout import (
+    DOT,
+    MUTED,
+    Room,
+    joined,
+    lines_of,
+    one_line,
+    wrapped_lines,
+)
 from tui.render.models import limited_by, names_of
 from tui.render.progress import rate_words, stage_rows
 from tui.render.quality import warnings
@@ -35,7 +43,6 @@ from tui.render.sentences import (
 )
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
-DOT = " · "
 _CHART = 6
 """Minimum lines for the rate; with fewer, it is omitted."""
 _LEAST_BAR = 8
@@ -376,8 +383,4 @@ def _third(snapshot: RunSnapshot, room: Room, *, is_read_only: bool) -> Content:
     if snapshot.of_best is not None:
         parts.append(f"{percent(snapshot.of_best)} of the best 10 min")
     parts += filter(None, [may_be_billed(snapshot)])
-    line = parts[0]
-    for part in parts[1:]:
-        if len(line) + len(DOT) + len(part) <= room.width:
-            line += DOT + part
-    return Content(one_line(line, room.width))
+    return Content(joined(parts, room.width))

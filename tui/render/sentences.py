@@ -155,7 +155,7 @@ def may_be_billed(snapshot: RunSnapshot) -> str:
     """
     status = snapshot.status
     most = (status.possible_usd or 0.0) + (status.in_flight_usd or 0.0)
-    return f"may still be billed: up to {money(most)}" if most else ""
+    return f"up to {money(most)} may still be billed" if most else ""
 
 
 def _live(snapshot: RunSnapshot) -> str:

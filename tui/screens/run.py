@@ -333,6 +333,7 @@ class RunScreen(Screen[None]):
             return 0
         if self._frozen_snapshot is None:
             panel.poll(snapshot.ended)
+            panel.redraw()  # their age grows
         seen = panel.headline
         # the source and its line, the columns' titles, and a note
         lines = _BORDER + 1 + (2 + len(seen.metrics) if seen is not None else 0)

@@ -20,7 +20,7 @@ from store.runs import RunFolder
 from tui.render.charts import bar, sparkline
 from tui.render.format import amount, duration, money, percent
 from tui.render.glyphs import Glyphs, substitute_glyphs
-from tui.render.layout import clip, one_line
+from tui.render.layout import clip, joined, one_line
 from tui.render.models import limited_by, names_of
 from tui.render.run_panels import state_of
 from tui.render.sentences import ending, sentence, spent, utc
@@ -167,8 +167,8 @@ class RunRows:
         return Content.assemble(used, clip(ending(seen), left))
 
 
-def about(listed_run: ListedRun) -> tuple[str, str]:
-    """Describe a run beyond its row, in two lines."""
+def about(listed_run: ListedRun, width: int) -> tuple[str, str]:
+    """Describe a run beyond its row, in two lines; of the second, what fits."""
     snapshot = listed_run.snapshot
     if not isinstance(snapshot, RunSnapshot):
         return listed_run.folder.run_id, _unseen(snapshot)
@@ -189,7 +189,7 @@ def about(listed_run: ListedRun) -> tuple[str, str]:
     job = f"{listed_run.folder.run_id} · {status.job} {status.job_version}"
     group = snapshot.status.group and f"group {snapshot.status.group}"
     title_parts = [job, *filter(None, [group, sentence(snapshot)])]
-    return " · ".join(title_parts), " · ".join(parts)
+    return " · ".join(title_parts), joined(parts, width)
 
 
 def _ago(seen: RunSnapshot, at_us: int) -> str:
@@ -362,10 +362,12 @@ class RunsScreen(Screen[None]):
                 options.replace_option_prompt_at_index(at, line)
         self._columns.say(rows.header_line())
         current = options.highlighted
-        words = ("", "") if current is None else about(self._visible_runs[current])
+        width = self.size.width - _PADDING
+        words = ("", "")
+        if current is not None:
+            words = about(self._visible_runs[current], width)
         if self._is_frozen:
             words = ("FROZEN: space continues", words[0])
-        width = self.size.width - _PADDING
         self._about.say("\n".join(one_line(line, width) for line in words))
 
     def _show_heading(self) -> None:

@@ -92,7 +92,7 @@ class ChangeTest:
     e_value: float  #: at the last look
     largest: float  #: at any look; a change is found if it exceeds 1 / alpha
     detected_at: int | None  #: verdicts when it first exceeded 1 / alpha
-    call: int | None  #: first call after the most likely change
+    call: int | None  #: first call after the most likely change; None: too few calls
     weight: float  #: share of the evidence that this change point has
     before: PhaseShare
     after: PhaseShare
@@ -112,7 +112,9 @@ def change_test(sequence: VerdictSequence, *, alpha: float = 0.05) -> ChangeTest
     stride = max(STRIDE, -(-sequence.planned // MOST_POINTS))
     points, log_weights = _change_points(sequence, stride)
     n = len(sequence.values)
-    if not n or not len(points):
+    # change points after the last verdict have no evidence yet
+    begun = points <= sequence.calls.max(initial=-1)
+    if not begun.any():
         whole = PhaseShare(n=n, positive=int(sequence.values.sum()))
         return ChangeTest(
             e_value=1.0,
@@ -127,14 +129,14 @@ def change_test(sequence: VerdictSequence, *, alpha: float = 0.05) -> ChangeTest
     largest, detected_at = -math.inf, None
     log_odds = np.zeros(1)
     for look in looks:
-        begun = points <= sequence.calls[:look].max()  # the others have no evidence
+        reached = points <= sequence.calls[:look].max()
         log_odds = log_weights.copy()
-        log_odds[begun] += _log_likelihood_ratios(sequence, points[begun], look)
+        log_odds[reached] += _log_likelihood_ratios(sequence, points[reached], look)
         total = float(np.logaddexp.reduce(log_odds))
         largest = max(largest, total)
         if detected_at is None and total >= -math.log(alpha):
             detected_at = look
-    best = int(np.argmax(log_odds))
+    best = int(np.argmax(np.where(begun, log_odds, -np.inf)))
     is_after = sequence.calls >= points[best]
     return ChangeTest(
         e_value=_bounded_exp(float(np.logaddexp.reduce(log_odds))),

@@ -63,6 +63,8 @@ def test_a_script_labels_and_a_later_call_continues(cwd: Path) -> None:
     shown = siftlog("labels", "s", cwd=cwd).stdout
     assert "3 by 1 person" in shown
     assert "1 withdrawn" in shown
+    done = label(cwd, "s", "--author=bob", keys="iq")
+    assert "1 label recorded" in done.stderr
 
 
 def test_an_import_takes_all_rows_or_none(cwd: Path) -> None:

@@ -136,6 +136,11 @@ def test_calls_at_a_time_hold_a_run_back_too(live: RunSnapshot) -> None:
     assert limited_by(with_status(live, limits=(limits,))) == (
         "calls at a time of m-large"
     )
+    # raising a limit that refusals have lowered would change nothing
+    lowered = replace(limits, ceiling=4)
+    assert limited_by(with_status(live, limits=(lowered,))) == (
+        "refused calls of m-large (1 of 4)"
+    )
 
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
@@ -177,12 +182,16 @@ def test_runs_are_sorted_counted_and_found_by_their_state(live: RunSnapshot) -> 
     ]
     grouped = listed("one", with_status(live, group="march"))
     assert [matches(each, "MARCH") for each in (grouped, runs[-1])] == [True, False]
-    assert about(grouped)[0] == "one · sample-job 1 · group march"
-    lines = about(runs[-1])
+    assert about(grouped, 80)[0] == "one · sample-job 1 · group march"
+    lines = about(runs[-1], 160)
     assert lines[0] == "busy · sample-job 1"
     assert lines[1].startswith(
         "2 tasks done · 8 remaining · failed 1 (12.5 %) · waiting 1"
     )
+    # no part is cut within its figures
+    narrow = about(runs[-1], len(lines[1]) - 1)[1]
+    assert narrow
+    assert set(narrow.split(" · ")) < set(lines[1].split(" · "))
 
 
 def test_the_key_that_lifts_a_pause_is_named_and_the_model_says_paused(

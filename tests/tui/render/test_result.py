@@ -69,7 +69,7 @@ def test_a_finished_run_shows_metrics_findings_report_and_next_commands(
     text = result(finished, ROOM).plain
     lines = text.split("\n")
     assert len(lines) == result_height(finished)
-    assert "took      90 s  ·  cost $0.7500" in text
+    assert "took      90 s · cost $0.7500" in text
     (head,) = [line for line in lines if line.startswith("metric")]
     assert head.split() == [
         *("metric", "m-large", "[95", "%]", "m-small", "[95", "%]", "n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -118,6 +119,18 @@ def test_evidence_of_all_sequences_has_the_mean_1(first: list[bool], call: int) 
         assert total / whole == pytest.approx(prefix.e_value, rel=0.01)
     else:
         assert total / whole == pytest.approx(1.0, rel=0.01)
+
+
+def test_the_most_likely_change_is_within_the_calls_that_were_made() -> None:
+    """A model has a part of a run's planned tasks: later points have no verdicts."""
+    chance = np.random.default_rng(3)
+    values = np.array([*([True] * 50), *(chance.random(50) < 0.5)])
+    for n in (10, 40, 63, 100):
+        made = replace(sequence(values[:n]), planned=2000)
+        found = change_test(made)
+        assert found.call is None or found.call < n
+        assert found.before.n + found.after.n == n
+    assert found.call is not None
 
 
 def test_nothing_to_test_is_no_evidence() -> None:

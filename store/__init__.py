@@ -13,7 +13,7 @@ For authors of jobs:
 For the code that jobs share, in addition:
 
 - `runs`, `database`, `errors`: folders of runs, and opening their logs
-- `events`, `code_fingerprint`, `task`: what a log records
+- `events`, `task`: what a log records
 - `labels.events`, `labels.fold`, `labels.folder`, `labels.writer`: labels of people
 - `tables`, `scoring`, `verdicts`: rows of a log, and the verdicts of its scorings
 - `time_travel`: earlier states of a log

@@ -68,6 +68,11 @@ class AdaptiveConcurrency:
         """Maximum number of calls in flight."""
         return int(self._limit)
 
+    @property
+    def ceiling(self) -> int:
+        """The user's ceiling."""
+        return self._ceiling
+
     def set_ceiling(self, ceiling: int) -> None:
         """Set the ceiling; growth towards a higher one starts fast again."""
         self._ceiling = ceiling

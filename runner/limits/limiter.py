@@ -349,11 +349,15 @@ class Limiter:
         return [gate.bucket for gate in gates if gate.bucket is not None]
 
     def set(self, limits: Limits, now: float) -> None:
-        """Apply new limits of the user; learned limits and those in headers remain.
+        """Apply new limits of the user; learned rates and limits in headers remain.
 
-        Calls in flight above a lowered ceiling finish and are not replaced.
+        A raised concurrency is tried: what refusals showed before is forgotten. Calls
+        in flight above a lowered ceiling finish and are not replaced.
         """
-        self._slots.set_ceiling(limits.per_process.concurrency)
+        concurrency = limits.per_process.concurrency
+        if concurrency > self._slots.ceiling:
+            self._ceiling.concurrency.drop()
+        self._slots.set_ceiling(concurrency)
         # leases are parts of the total limit, whatever the number of processes
         rates = limits if self._is_lent else limits.per_process
         self._requests.set(now, rates.rpm)

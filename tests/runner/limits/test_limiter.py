@@ -187,6 +187,20 @@ def test_slots_are_counted() -> None:
     assert limiter.statistics().in_flight == 1
 
 
+def test_a_raised_concurrency_is_tried_and_an_equal_one_keeps_what_was_learned() -> (
+    None
+):
+    endpoint = Endpoint("x")
+    limiter = Limiter(Limits(concurrency=4), endpoint)
+    limiter.acquire(0.0, 0)
+    limiter.failed(1.0, 0.0, 0, e.Overloaded("full"))
+    assert endpoint.ceiling.concurrency.limit == 1
+    limiter.set(Limits(concurrency=4), 2.0)
+    assert endpoint.ceiling.concurrency.limit == 1
+    limiter.set(Limits(concurrency=5), 2.0)
+    assert not endpoint.ceiling.concurrency.is_learned
+
+
 @pytest.mark.parametrize(("batched", "slots"), [(True, 50), (False, START)])
 def test_batches_have_all_slots_at_once_and_single_calls_begin_with_few(
     *, batched: bool, slots: int

@@ -107,7 +107,7 @@ def test_limits_that_cannot_be_are_refused(
 
 def test_a_change_is_said_in_a_few_words() -> None:
     change = limits_change({"model": "a", "concurrency": 8, "rpm": None})
-    assert str(change) == "a: 8 calls at a time, no limit of requests a minute"
+    assert str(change) == "a: at most 8 calls at a time, no limit of requests a minute"
     change = limits_change({"rpm": 0.5, "tpm": 2_000_000})
     assert str(change) == (
         "every model: 0.5 requests a minute, 2,000,000 tokens a minute"

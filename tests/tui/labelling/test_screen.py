@@ -46,8 +46,10 @@ class Seat:
         """Press keys one after another, and wait for what they do."""
         for key in keys:
             await self.pilot.press(key)
-            await self.pilot.pause()  # its action starts the worker
-            await self.until(lambda: all(w.group != "keys" for w in self.app.workers))
+            # an action waits for the disk: what is queued behind it comes after
+            handled = asyncio.Event()
+            self.app.screen.call_later(handled.set)
+            await self.until(lambda: handled.is_set() or self.app._exit)  # noqa: B023
             await self.pilot.pause()
 
     async def until(self, holds: Callable[[], bool]) -> None:

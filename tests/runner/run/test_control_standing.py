@@ -110,5 +110,5 @@ def test_a_change_is_said_in_a_few_words() -> None:
     assert str(change) == "a: at most 8 calls at a time, no limit of requests a minute"
     change = limits_change({"rpm": 0.5, "tpm": 2_000_000})
     assert str(change) == (
-        "every model: 0.5 requests a minute, 2,000,000 tokens a minute"
+        "every model: at most 0.5 requests a minute, 2,000,000 tokens a minute"
     )

@@ -1,12 +1,13 @@
 """The one source of time; everything else is given the time it needs.
 
-Contains only clocks. A module that needs the time takes a `Clock`, so a test can run
-hours of work in milliseconds.
+Contains only clocks, and how a time is written. A module that needs the time takes a
+`Clock`, so a test can run hours of work in milliseconds.
 """
 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -43,3 +44,8 @@ class SystemClock:
         import asyncio  # noqa: PLC0415
 
         await asyncio.sleep(max(0.0, when - self.monotonic()))
+
+
+def iso_time(at_us: int) -> str:
+    """Return a time in UTC, to the second; *at_us* counts microseconds since 1970."""
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).isoformat()

@@ -29,6 +29,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
+from store.clock import iso_time
 from store.database import SQL, LogReader, connect, open_reader, read_only
 from store.errors import NoSuchMoment, StoreError
 from store.forked import serve_bodies
@@ -190,11 +191,6 @@ def worked_until_us(conn: sqlite3.Connection) -> int:
     """Return the time of the last event other than scorings; 0 in an empty log."""
     row = conn.execute(SQL["worked_until"]).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def iso_time(at_us: int) -> str:
-    """Return a time in UTC, to the second."""
-    return (_EPOCH + timedelta(microseconds=at_us)).isoformat(timespec="seconds")
 
 
 #: No disk sync: projections lost with the machine are folded again.

@@ -148,7 +148,7 @@ def _changes(
 
 def _sentence(change: ModelDrift, alpha: float, times: Mapping[int, int]) -> str:
     """Say whether a model's verdicts changed, where and by how much."""
-    from store.time_travel import iso_time
+    from store.clock import iso_time
 
     test, at = change.test, change.at
     if not change.verdicts:

@@ -14,7 +14,7 @@ import click
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_note, print_text
 from runner.cli.mistakes import NearestGroup
-from store.clock import SystemClock
+from store.clock import SystemClock, iso_time
 
 if TYPE_CHECKING:
     import sqlite3
@@ -198,14 +198,10 @@ def _group_json(group: CacheGroup) -> dict[str, Any]:
         "endpoint": group.endpoint,
         "entries": group.entries,
         "bytes": group.bytes,
-        "oldest": _iso_time(group.oldest_us),
-        "newest": _iso_time(group.newest_us),
+        "oldest": iso_time(group.oldest_us),
+        "newest": iso_time(group.newest_us),
         "hits": group.hits,
     }
-
-
-def _iso_time(us: int) -> str:
-    return datetime.fromtimestamp(us / 1e6, UTC).isoformat(timespec="seconds")
 
 
 def _day(us: int) -> str:

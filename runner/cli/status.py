@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from runner.cli.console import (
     warn_of_loss,
 )
 from runner.score.result import RunResult, stored_result
-from store.clock import SystemClock
+from store.clock import SystemClock, iso_time
 from store.document import Column, Numbers, TableBlock, Words, as_text
 from store.events import RecordedEvent, ScoringRecorded, fields_of
 from store.runs import RunFolder
@@ -304,11 +303,6 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "last_seq": status.last_seq,
         "why": status.why,
     }
-
-
-def iso_time(at_us: int) -> str:
-    """Return a time in UTC, to the second."""
-    return datetime.fromtimestamp(at_us // 1_000_000, UTC).isoformat()
 
 
 def _age_s(at_us: int | None, now_us: int) -> float | None:

@@ -238,7 +238,7 @@ def best_rung(case: Case) -> str:
 
 def nothing_is_repeated(case: Case) -> str:
     """After `kill -9` and resume no recorded answer is asked for again."""
-    kills = (9, 14, 11)
+    kills = (7, 8, 6)  # fewer calls than tasks, so that none of them ends the run
     unknown = 0
     with (
         case.serve(latency_ms=30) as endpoint,

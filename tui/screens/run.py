@@ -276,12 +276,13 @@ class RunScreen(Screen[None]):
             self.call_next(self._show, snapshot)
 
     def _show(self, snapshot: RunSnapshot) -> None:
-        with self.app.batch_update():
-            self._arrange(self._frozen_snapshot or snapshot)
-            self._share_lines()
-            for panel in (self._header, *self._panels.values()):
-                panel.show(self._frozen_snapshot or snapshot)
-            self._show_age(snapshot)
+        seen = self._frozen_snapshot or snapshot
+        self._arrange(seen)
+        self._share_lines()
+        for panel in (self._header, *self._panels.values()):
+            # each in a step of its own: keys wait for one panel, not for all
+            panel.call_next(panel.show, seen)
+        self._show_age(snapshot)
 
     def _arrange(self, snapshot: RunSnapshot) -> None:
         """Show the panels that the run has; the end of one opens its result."""

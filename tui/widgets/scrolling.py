@@ -44,13 +44,14 @@ class Pages(Generic[RowT]):
     Example::
 
         pages.relist(range(1, 1_000_001))
-        if ask := pages.wanted(0, 40):
+        if ask := pages.next_request(0, 40):
             pages.put(ask, rows_of(ask.numbers))
         pages.row(3)
     """
 
     def __init__(self, *, size: int = PAGE, max_pages: int = MAX_PAGES) -> None:
         self.numbers: Sequence[int] = ()
+        self.is_growing = False  #: the last page is not known yet
         self._grown_numbers: array[int] | None = None  #: the numbers, once extended
         self._size = size
         self._max_pages = max_pages
@@ -103,9 +104,9 @@ class Pages(Generic[RowT]):
     ) -> PageRequest | None:
         """Return the page to read next for the rows from *first* to before *last*.
 
-        Visible pages come first, then the next one in the direction of scrolling. None:
-        all were read, or an answer is pending; a pending page that is no longer visible
-        is abandoned if a visible one is missing.
+        Visible pages come first, then the next one in the direction of scrolling, then
+        both ends, where one key leads. None: all were read, or an answer is pending; a
+        pending page that is no longer visible is abandoned if a visible one is missing.
         """
         if not self.numbers:
             return None
@@ -121,8 +122,14 @@ class Pages(Generic[RowT]):
             return None
         if page is None:
             page = next((p for p in seen if p in self._stale), None)
-        if page is None and 0 <= ahead <= end and ahead not in self._pages:
-            page = ahead
+        if page is None:
+            ends = (0,) if self.is_growing else (0, end)
+            # what is read ahead must not push out what is visible
+            fit = len(seen) + 1 + len(ends) <= self._max_pages
+            later = (ahead, *ends) if fit else (ahead,)
+            page = next(
+                (p for p in later if 0 <= p <= end and p not in self._pages), None
+            )
         if page is None:
             return None
         begin = page * self._size
@@ -131,6 +138,11 @@ class Pages(Generic[RowT]):
             listing=self._listing, page=page, numbers=numbers
         )
         return self._pending_request
+
+    def positions(self, ask: PageRequest) -> range:
+        """Return the positions of a request's rows."""
+        begin = ask.page * self._size
+        return range(begin, begin + len(ask.numbers))
 
     def put(self, ask: PageRequest, rows: Mapping[int, RowT]) -> bool:
         """Store an answer; return whether it was used.

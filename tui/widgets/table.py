@@ -160,7 +160,10 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     def count_on(self, *, is_counting: bool) -> None:
         """Set whether the list is still growing: its scroll bar is then hatched."""
+        self._pages.is_growing = is_counting
         dress(self, self._glyphs, is_hatched=is_counting)
+        if not is_counting:
+            self._ask()
 
     def go_to(self, position: int) -> None:
         """Move the cursor to a row."""
@@ -203,9 +206,16 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         """Answer a `PageRequested`."""
         self._measure(rows.values())
         if self._pages.put(ask, rows):
-            self.refresh()
-            self.post_message(self.Moved(self))
+            self._arrived(self._pages.positions(ask))
         self._ask()
+
+    def _arrived(self, positions: range) -> None:
+        """Draw rows that are visible: pages are read ahead, too."""
+        top = self.scroll_offset.y
+        if positions.start < top + self._room and top < positions.stop:
+            self.refresh()
+        if self._cursor in positions:
+            self.post_message(self.Moved(self))
 
     def give_up(self, ask: PageRequest) -> None:
         """Abandon a `PageRequested`; the next move repeats it."""

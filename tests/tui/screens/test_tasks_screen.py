@@ -88,10 +88,10 @@ async def test_a_million_tasks_are_there_at_once(size: tuple[int, int]) -> None:
         lines = seat.lines()
         assert lines[0].startswith(" TASKS 1120-a ")
         assert lines[0].endswith(" 1,000,000 of 1,000,000 · by number ")
-        assert lines[3].startswith(" ▸    1  PMC7…1/claim:1 ")
+        assert lines[3].startswith(" ▸     1  PMC7…1/claim:1 ")
         assert re.search(r" 2/3 right ", lines[3])
         assert lines[-2].endswith("─ row 1 ")
-        assert len(seat.source.asked) <= 2
+        assert len(seat.source.asked) <= 3
         assert all(len(line) == size[0] for line in lines)
 
 

@@ -46,10 +46,29 @@ def test_what_is_in_view_is_read_first_and_then_what_comes_next() -> None:
     assert upward.page == 0
 
 
+def test_both_ends_are_read_ahead_once_the_list_is_whole() -> None:
+    pages = _pages(100, kept=8)
+    pages.is_growing = True
+    assert [ask.page for ask in _asks(pages, 45, 50)] == [4, 5, 0]
+    pages.is_growing = False
+    assert [ask.page for ask in _asks(pages, 45, 50)] == [9]
+
+
+def _asks(pages: Pages[str], first: int, last: int) -> list[PageRequest]:
+    """Answer all that is asked for."""
+    asks = []
+    while ask := pages.next_request(first, last):
+        asks.append(ask)
+        pages.put(ask, {})
+    return asks
+
+
 def test_a_row_is_there_once_it_has_been_read() -> None:
     pages = _pages(25)
+    ask = pages.next_request(20, 25)
+    assert ask is not None
     assert pages.row(24) is None
-    _read(pages, 20, 25)
+    pages.put(ask, {number: f"row {number}" for number in ask.numbers})
     assert pages.row(24) == "row 25"
     assert pages.row(25) is None
     assert pages.row(0) is None
@@ -245,6 +264,10 @@ def test_asks_follow_each_other_without_gaps() -> None:
         asks.append(ask)
         pages.put(ask, {})
     assert [ask.page for ask in asks] == [0, 1, 2, 3]
+    assert [list(pages.positions(ask)) for ask in asks[2:]] == [
+        list(range(20, 30)),
+        list(range(30, 35)),
+    ]
     assert all(a.numbers[-1] + 1 == b.numbers[0] for a, b in pairwise(asks))
 
 

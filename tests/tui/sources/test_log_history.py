@@ -41,13 +41,16 @@ async def _steps(path: Path, clock: FakeClock) -> AsyncIterator[None]:
         RUN_STARTED, plan(TASKS), _limit("m-large", 8), _limit("m-small", 2)
     )
     await log.append(started(1), started(2))
+    await log.planning()  # which writes the projections
     yield
     clock.advance(60)
     await log.append(reply(1, b"one"), completed(1), started(3), started(4))
+    await log.planning()
     yield
     clock.advance(120)
     await log.append(failed(4), started(5), _limit("m-large", 4))
     await log.heartbeat()
+    await log.planning()
     yield
     await log.close()
     clock.advance(240)
@@ -56,10 +59,12 @@ async def _steps(path: Path, clock: FakeClock) -> AsyncIterator[None]:
     await log.append(RunResumed(code_sha256="", settings="{}", unknown=3))
     await log.append(started(6))
     await log.heartbeat()
+    await log.planning()
     yield
     clock.advance(60)
     await log.append(reply(6, b"six"), completed(6))
     await log.append(RunDrained(by="operator", why="drained on request", open=6))
+    await log.planning()
     yield
     await log.close()
     clock.advance(3600)

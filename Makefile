@@ -72,7 +72,8 @@ prove: $(READY) golden
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
 		tests/runner/limits tests/runner/shards tests/runner/clients/test_transport_fuzz.py \
 		tests/runner/estimate/test_simulation.py tests/conformance \
-		tests/tui/test_attached.py tests/tui/test_run_screens.py tests/tui/labelling \
+		tests/tui/test_attached.py tests/tui/test_run_screens.py tests/tui/test_key_order.py \
+		tests/tui/labelling \
 		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
 		tests/store/segments tests/thirdparty \
 		tests/contract/jobs/test_manuscripts.py tests/jobs/cli/test_methods.py \

@@ -51,12 +51,10 @@ def fork(
     """
     from runner import roles
     from runner.cli import run_steps
-    from runner.cli.request import NOT_TYPED
     from runner.options import read_toml
     from runner.registry import job_of
     from runner.run import launch
     from runner.run.folder import check_new
-    from runner.run.fork import fork_origin
     from runner.run.rehearsal import rehearse
     from runner.score.scoring import effective_settings
     from runner.workload import load_workload
@@ -74,7 +72,6 @@ def fork(
     file = read_toml(parent.config) if parent.config.exists() else {}
     file.pop("budget", None)  # that of the parent run is spent
     fixed = {"replicates": first.replicates, **roles.fixed(first.models)}
-    before = run_steps.engine_options(NOT_TYPED, file, **fixed)
     options = run_steps.engine_options(request.options, {**file, **fixed})
     typed = run_steps.with_temperature(job, request.source.typed(), request.options)
     if prompts is not None:
@@ -84,13 +81,13 @@ def fork(
     run_steps.print_findings(work)
     console.relax_collector()
     context = run_steps.run_context(request, folder, work)
-    origin = fork_origin(
-        parent, job, before, options, context.environment, from_stage=from_stage
+    origin = run_steps.adoptable(
+        parent, job, options, context.environment, from_stage=from_stage
     )
     plan = asyncio.run(
         rehearse(parent, folder.run_id, work, options, context, fork=origin)
     )
-    _show(folder.run_id, origin, plan, as_json=request.output.as_json)
+    show_forecast(folder.run_id, origin, plan, as_json=request.output.as_json)
     if dry_run:
         return DONE
     ended = asyncio.run(launch.start(folder, work, options, context, fork=origin))
@@ -102,7 +99,10 @@ def _usd(pico: int | None) -> str | None:
     return None if pico is None else f"{Decimal(pico).scaleb(-12).normalize():f}"
 
 
-def _show(run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool) -> None:
+def show_forecast(
+    run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool
+) -> None:
+    """Print which requests differ, what is adopted, and what will be spent."""
     from store.document import Block, Numbers, TableBlock, Words, as_text
 
     if as_json:
@@ -163,7 +163,7 @@ def _show(run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool) ->
     spend = _usd(plan.spend_pico)
     to_spend = "an unknown amount" if spend is None else f"${spend}"
     lines: list[Block] = [
-        f"fork of {origin.run}: {len(plan.sent):,} requests differ",
+        f"answers of {origin.run}: {len(plan.sent):,} requests differ",
         TableBlock(columns, rows, indent=2),
         f"saved ${_usd(plan.saved_pico)}, to spend {to_spend} (forecast)",
     ]

@@ -187,7 +187,7 @@ RUN_LAYOUT: Final = OptionLayout(
             *("timeout_s", "deadline_s", "grace_s"),
         ),
         "Cache and batches": (
-            *("cache", "cache_dir"),
+            *("cache", "cache_dir", "cache_from"),
             *("batch", "batch_requests", "batch_poll_s", "batch_adopt"),
         ),
         "Early end": ("stop_if", "stop_when_decided", "alpha"),

@@ -145,6 +145,11 @@ def _code(wait_status: int) -> int:
     is_flag=True,
     help="With --dry-run: count tokens with litellm's tokenizer; slower.",
 )
+@click.option(
+    "--cache-from",
+    metavar="RUN",
+    help="Adopt the answers of this ended run to equal requests.",
+)
 @arguments.detach
 @arguments.no_score
 @arguments.no_report
@@ -158,6 +163,7 @@ def run(
     job_name: str,
     dry_run: bool,
     count_tokens: bool,
+    cache_from: str | None,
     no_score: bool,
     **parameters: Any,
 ) -> int:
@@ -168,21 +174,34 @@ def run(
     default model its offline baseline.
     """
     request = RunRequest.of(ctx.args, parameters)
-    if dry_run:
+    if dry_run and cache_from is None:
         from runner.cli.estimate import estimate_job
 
         return estimate_job(job_name, request, counts=count_tokens)
-    return _start(job_name, request, scores=not no_score)
+    return _start(job_name, request, cache_from, is_dry=dry_run, scores=not no_score)
 
 
-def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
+def _start(
+    job_name: str,
+    request: RunRequest,
+    cache_from: str | None,
+    *,
+    is_dry: bool,
+    scores: bool,
+) -> int:
     import asyncio
 
     from runner.cli import run_steps
+    from runner.errors import UsageError
     from runner.run import launch
 
     takes_part = is_part(request)
-    leave = leave_terminal(request)
+    if cache_from is not None and (takes_part or request.placing.engine is not None):
+        raise UsageError(
+            "--cache-from adopts answers into a run with one log: omit "
+            "--shards, --shard and --engine."
+        )
+    leave = None if is_dry else leave_terminal(request)
     job, source = run_steps.chosen_job(job_name, request.source)
     file = run_steps.configuration(source, job)
     settings = run_steps.typed_settings(job, source, file, request.options)
@@ -203,7 +222,26 @@ def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
             folder, work, options, request, leave, engine=engine, scores=scores
         )
     context = run_steps.run_context(request, folder, work, leave)
-    ended = asyncio.run(launch.start(folder, work, options, context))
+    origin = None
+    if cache_from is not None:
+        from runner.cli.fork import show_forecast
+        from runner.run.rehearsal import rehearse
+        from store.runs import resolve
+
+        parent = resolve(request.runs_dir, cache_from)
+        if parent.path.resolve().parent != folder.path.resolve().parent:
+            raise UsageError(
+                f"--cache-from {cache_from}: adopted answers stay in that run, so the "
+                f"new one has to lie beside it: add --runs-dir {parent.path.parent}."
+            )
+        origin = run_steps.adoptable(parent, job, options, context.environment)
+        if is_dry:
+            plan = asyncio.run(
+                rehearse(parent, folder.run_id, work, options, context, fork=origin)
+            )
+            show_forecast(folder.run_id, origin, plan, as_json=request.output.as_json)
+            return DONE
+    ended = asyncio.run(launch.start(folder, work, options, context, fork=origin))
     return run_steps.end(folder, work, ended, request.output, scores=scores)
 
 

@@ -49,9 +49,10 @@ from runner.options import (
     unknown_option,
 )
 from runner.registry import choose_job, job_names
-from runner.roles import fitted
+from runner.roles import fitted, fixed
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
+from runner.run.fork import fork_origin
 from runner.score.render import print_tables, result_of, severe_line
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import LIMITS, Scorecard
@@ -63,12 +64,13 @@ from store.clock import SystemClock
 from store.database import open_reader
 from store.document import as_text
 from store.errors import StoreError
+from store.lineage import ForkOrigin
 from store.nearest import did_you_mean
 from store.read.course import Course, course
 from store.read.limits import UNITS
 from store.read.live import LiveStatus, live_status
 from store.read.next_steps import next_commands
-from store.read.status import Status, refused_parameters
+from store.read.status import Status, refused_parameters, run_started
 from store.runs import RunFolder
 from store.slices import Shard
 
@@ -217,6 +219,27 @@ def new_run(
     check_baselines(options)
     work = load_workload(job, fitted(job, filled, options), starts=True)
     return work, options
+
+
+def adoptable(
+    parent: RunFolder,
+    job: Job,
+    options: RunOptions,
+    variables: Mapping[str, str],
+    *,
+    from_stage: str | None = None,
+) -> ForkOrigin:
+    """Return what a run with *options* may adopt from *parent*, which has ended.
+
+    Raises:
+        UsageError: nothing can be adopted from it.
+    """
+    with open_reader(parent.log) as reader:
+        first = run_started(reader)
+    file = read_toml(parent.config) if parent.config.exists() else {}
+    earlier = {"replicates": first.replicates, **fixed(first.models)}
+    before = engine_options(NOT_TYPED, file, **earlier)
+    return fork_origin(parent, job, before, options, variables, from_stage=from_stage)
 
 
 def new_folder(runs_dir: Path, name: str | None, job: Job) -> RunFolder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -322,3 +323,34 @@ def test_a_killed_fork_pays_nothing_twice(tmp_path: Path) -> None:
     assert state["tasks"]["completed"] == 16
     in_flight = unknown["started"] - unknown["answered"]
     assert 16 <= len(lines) <= 16 + min(4, in_flight)
+
+
+def test_an_ended_run_is_a_cache_for_another(tmp_path: Path) -> None:
+    job = ("--job", "screening", "--ledger", "ledger.jsonl")
+    with simulated(*job, cwd=tmp_path) as url:
+        model = ("--model", "m1", "--price", "0.15,0.60", "--base-url", url)
+        words = ("run", "screening", *model, "--no-score")
+        siftlog(*words, "--run-id", "a", "--set", "limit=8", cwd=tmp_path)
+        first = len(read_ledger(tmp_path / "ledger.jsonl"))
+        more = (*words, "--run-id", "b", "--set", "limit=11", "--cache-from", "a")
+        planned = siftlog(*more, "--dry-run", "--json", cwd=tmp_path).stdout
+        siftlog(*more, cwd=tmp_path)
+        lines = read_ledger(tmp_path / "ledger.jsonl")[first:]
+    forecast = json.loads(planned)
+    seen = status(tmp_path, "b")
+    assert (forecast["adopted"], forecast["sent"]) == (8, 3)
+    assert len(lines) == 3
+    assert seen["tasks"]["completed"] == 11
+    assert "is sound" in siftlog("verify", "b", cwd=tmp_path).stdout
+
+
+def test_a_cache_must_lie_beside_the_run(tmp_path: Path) -> None:
+    model = ("--model", "baseline/lexical", "--no-score")
+    siftlog("run", "screening", *model, "--run-id", "a", "--limit", 2, cwd=tmp_path)
+    words = ("run", "screening", *model, "--cache-from", "runs/a")
+    refused = siftlog(*words, "--runs-dir", "other", cwd=tmp_path, check=False)
+    assert refused.returncode == 2
+    assert f"add --runs-dir {tmp_path / 'runs'}" in refused.stderr
+    words += ("--shards", 2, "--engine", "processes")
+    refused = siftlog(*words, cwd=tmp_path, check=False)
+    assert "--cache-from adopts answers into a run with one log" in refused.stderr

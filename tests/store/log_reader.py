@@ -59,16 +59,45 @@ def unpack(enc: int, data: bytes | None) -> bytes | None:
     return data
 
 
+def adopted(
+    conn: sqlite3.Connection, parent: Path, forked: dict[str, Any]
+) -> bytes | None:
+    """The reply that a fork took over: from its own blobs, or from its parent."""
+    blob = conn.execute(
+        "SELECT enc, data FROM blob WHERE sha256 = ?",
+        (bytes.fromhex(forked["sha256"]),),
+    ).fetchone()
+    if blob is not None:
+        return unpack(*blob)
+    there = sqlite3.connect(f"{parent.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        enc, facts, data = there.execute(
+            "SELECT e.enc, e.facts, b.data FROM event AS e "
+            "LEFT JOIN body AS b ON b.seq = e.seq WHERE e.seq = ?",
+            (forked["seq"],),
+        ).fetchone()
+        if earlier := json.loads(facts).get("forked"):
+            (first,) = there.execute("SELECT facts FROM event WHERE seq = 1").fetchone()
+            run = json.loads(first)["fork"]["run"]
+            return adopted(there, parent.parent.parent / run / "log.db", earlier)
+        payload = unpack(enc, data)
+    finally:
+        there.close()
+    if hashlib.sha256(payload or b"").hexdigest() != forked["sha256"]:
+        raise ValueError(f"the reply of event {forked['seq']} in {parent} has changed")
+    return payload
+
+
 def read(path: Path) -> Log:
     conn = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     try:
         conn.execute("BEGIN")
-        return _read(conn)
+        return _read(conn, path)
     finally:
         conn.close()
 
 
-def _read(conn: sqlite3.Connection) -> Log:
+def _read(conn: sqlite3.Connection, path: Path) -> Log:
     if conn.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise ValueError("not a log of siftlog")
     run_id, config_sha256, created_us, version = conn.execute(
@@ -101,7 +130,13 @@ def _read(conn: sqlite3.Connection) -> Log:
             is_whole = True
         else:
             is_whole = False
-        _apply(log, kind, json.loads(facts), unpack(numbers[7], data))
+        fields = json.loads(facts)
+        if numbers[0] == 1:
+            parent = path.parent.parent / (fields.get("fork") or {}).get("run", "")
+        payload = unpack(numbers[7], data)
+        if fields.get("forked"):
+            payload = adopted(conn, parent / "log.db", fields["forked"])
+        _apply(log, kind, fields, payload)
     log.is_chained &= not ends and is_whole
     return log
 

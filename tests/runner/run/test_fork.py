@@ -42,6 +42,7 @@ from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, status, until
 from tests.runner.run.test_launch import _shell
 from tests.runner.toy_jobs import ToyJob, ToySettings
+from tests.store import log_reader
 
 EXAMPLES = 150 if "SIFTLOG_PROVE" in os.environ else 5
 
@@ -246,6 +247,13 @@ def test_a_fork_of_a_fork_reads_bodies_that_only_the_first_run_stores(
     with open_reader(last.log) as reader:
         assert verify(reader).is_sound
     assert (forks_of(parent), forks_of(last)) == (["b"], [])
+    assert _read_by_the_page(last) == _bodies(last)
+
+
+def _read_by_the_page(folder: RunFolder) -> list[bytes | None]:
+    log = log_reader.read(folder.log)
+    assert log.is_chained
+    return [task.reply for task in log.tasks.values()]
 
 
 def test_a_copy_needs_no_parent_and_a_fork_says_where_its_parent_was(
@@ -261,7 +269,7 @@ def test_a_copy_needs_no_parent_and_a_fork_says_where_its_parent_was(
     copy.path.mkdir(parents=True)
     copy_log(fork.log, copy.log, lambda _: None)
     parent.path.rename(tmp_path / "gone")
-    assert _bodies(copy) == bodies
+    assert _bodies(copy) == bodies == _read_by_the_page(copy)
     with open_reader(copy.log) as reader:
         assert verify(reader).is_sound
     with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):
@@ -287,6 +295,8 @@ def test_an_answer_changed_in_the_parent_is_found(tmp_path: Path) -> None:
     with open_reader(fork.log) as reader:
         (fault,) = verify(reader).faults
     assert "changed in the parent run" in fault.message
+    with pytest.raises(ValueError, match="has changed"):
+        log_reader.read(fork.log)
 
 
 def test_another_endpoint_is_asked_again(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.events import Key
 from textual.worker import Worker
 
 from store.control import CommandOutcome, outcome_sentence
@@ -207,6 +208,20 @@ class TerminalControlApp(TerminalApp):
         chosen = next(action for action in ACTIONS if action.name == parameters[0])
         is_open = self._controller is not None and chosen.choices(seen, "")
         return True if is_open else None
+
+    def on_key(self, event: Key) -> None:
+        """Say why a disabled command key does nothing."""
+        seen = self.seen
+        action = next((a for a in ACTIONS if a.key == event.key), None)
+        if seen is None or action is None:
+            return
+        if self._controller is None:
+            reason = "this monitor is read-only"
+        elif not action.choices(seen, ""):
+            reason = f"the run is {seen.state.replace('_', ' ')}"
+        else:
+            return
+        self.notify(f"{action.title}: not possible, {reason}.", markup=False)
 
     def keyless(self) -> Iterator[SystemCommand]:
         """Yield commands that are only in the palette."""

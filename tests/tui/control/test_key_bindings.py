@@ -206,11 +206,14 @@ def test_what_may_not_be_asked_or_makes_no_sense_is_grey_and_not_in_the_palette(
         assert seat.offered("Score again…") is None
         await seat.press(pilot, *"PLRC")
         assert not isinstance(seat.app.screen, Dialog)
+        assert seat.told[0] == "Pause: not possible, this monitor is read-only."
         await seat.press(pilot, "1")
         assert not {key for key in seat.app.screen.active_bindings if key in "PLRC"}
 
     async def few(seat: Seat, pilot: Pilot[str]) -> None:
         assert seat.grey() == {"pause", "limits", "cancel"}
+        await seat.press(pilot, "L")
+        assert seat.told == ["Limits: not possible, the run is finished."]
         score = seat.offered("Score again…")
         assert score is not None
         score()

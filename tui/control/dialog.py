@@ -79,6 +79,8 @@ class Dialog(Modal[ConfirmedCommand | None]):
         Binding("y", "yes", "Yes", id="dialog.yes"),
         Binding("j,down", "choose(1)", "Next", show=False, id="dialog.next"),
         Binding("k,up", "choose(-1)", "Previous", show=False, id="dialog.previous"),
+        Binding("g", "choose(-1000)", "First", show=False, id="dialog.first"),
+        Binding("G", "choose(1000)", "Last", show=False, id="dialog.last"),
     ]
 
     def __init__(

@@ -114,7 +114,7 @@ def test_a_yes_counts_with_the_figures_and_enter_alone_is_a_no() -> None:
         assert "▸ pause: the run" in text
         assert "301 open tasks of r1 would be held back; 8 calls in flight" in text
         assert "$ siftlog pause r1" in text
-        await seat.press("j", "j", "j")
+        await seat.press("G", "g", "G")
         assert "▸ pause: stage ask" in seat.shown()
         assert "$ siftlog pause r1 --stage ask" in seat.shown()
         await seat.press("y")

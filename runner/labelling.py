@@ -1,12 +1,14 @@
 """Declares what people can label in a run: the part `labelling` of a job.
 
 A job says which fields its items have, which values are allowed, what a person reads,
-and what the models replied. A job whose truth is a value per field also turns gold
-values into the file that one of its settings reads. All methods are pure.
+and what the models replied. A job whose truth people can state also turns gold values
+into the files that its settings read. All methods are pure.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -83,8 +85,23 @@ class Labelling(ABC):
     gold_setting: str = ""
     """Setting of the job that names its file of truth; "": labels are no truth."""
 
+    gold_suffix: str = ".csv"
+    """Ending of the names of the files of truth."""
+
+    gold_changes: Mapping[str, object] = {}
+    """Values of further settings under which labels are the whole truth."""
+
     needs_reply: bool = False
     """Whether a label is about a reply, which is then visible while labelling."""
+
+    def of_run(self, dataset: Dataset, answers: Answers) -> Labelling | None:
+        """Return the labelling of a run, with what it needs of the run's answers.
+
+        None: people label whether the run's replies are correct, as in a job without
+        this part; by default no run is such.
+        """
+        del dataset, answers
+        return self
 
     @abstractmethod
     def fields(self, dataset: Dataset) -> tuple[LabelField, ...]:
@@ -118,3 +135,20 @@ class Labelling(ABC):
         """
         del dataset, gold
         return iter(())
+
+    def gold_files(
+        self, dataset: Dataset, gold: Mapping[str, Mapping[str, str]]
+    ) -> Mapping[str, str]:
+        """The text of each file of truth, by the setting that names it.
+
+        By default `gold_rows` as a CSV. Empty: no item has all values that it needs.
+        The arguments are those of `gold_rows`.
+        """
+        rows = list(self.gold_rows(dataset, gold))
+        if not rows:
+            return {}
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return {self.gold_setting: text.getvalue()}

@@ -29,6 +29,7 @@ from jobs.kit.inputs.rows import InputFindings, RowModel, RowSource
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import (
     LETTERS,
+    UNLABELLED,
     BenchPaper,
     InvestigationDataset,
     PaperQuestion,
@@ -320,7 +321,8 @@ class _StudyRow(_QuestionRow):
 
 
 def _letter(cell: InputCell) -> str:
-    return cells.word_of(_required(cell).lower(), LETTERS)
+    text = _required(cell).lower()
+    return text if text == UNLABELLED else cells.word_of(text, LETTERS)
 
 
 class _ChoiceRow(_QuestionRow):
@@ -381,6 +383,20 @@ def read_question(
     """The question that the fields of a row hold."""
     model = _StudyRow if pipeline == "study_param" else _ChoiceRow
     return model.at(source, line, fields).question(pipeline)
+
+
+def question_fields(question: PaperQuestion) -> dict[str, str]:
+    """The fields of a row, from which `read_question` reads the question."""
+    model = _ChoiceRow if question.is_mcq else _StudyRow
+    names = {
+        name: str(info.validation_alias or name)
+        for name, info in model.model_fields.items()
+        if hasattr(question, name) and name != "line"
+    }
+    fields = {alias: getattr(question, name) for name, alias in names.items()}
+    for letter, option in zip(LETTERS, question.options or (), strict=False):
+        fields[f"option_{letter}"] = option
+    return {name: value for name, value in fields.items() if value}
 
 
 def _notice_equal_options(

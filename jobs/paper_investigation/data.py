@@ -124,6 +124,9 @@ LETTERS = ("a", "b", "c", "d")
 NOT_FOUND = "not found"
 """What is expected of a question about a finding that the paper does not have."""
 
+UNLABELLED = "unlabelled"
+"""The key of a question that nobody has answered: it is sent and not judged."""
+
 Options: TypeAlias = tuple[str, str, str, str]
 """The texts of a to d."""
 
@@ -175,6 +178,11 @@ class PaperQuestion:
     def is_mcq(self) -> bool:
         """Whether it is answered by a letter."""
         return self.pipeline != "study_param"
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether its key is known, so that answers can be judged."""
+        return UNLABELLED not in {self.correct, self.expected_p_value}
 
     @property
     def kind(self) -> QuestionKind:

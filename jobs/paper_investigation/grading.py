@@ -229,10 +229,15 @@ def _marked_paper(
     accuracies = dict(_accuracies(links))
     unlinked = tuple([variant for variant in recalled if not groups[variant]])
     is_complete = len(links) + len(unlinked) == len(recalled)
+    skip = None
+    if not accuracies:
+        skip = _questions_skip(links, is_complete=is_complete)
+        if skip is None and record.unlabelled:
+            skip = "questions_unlabelled"
     left_out = [answer for key, answer in read.items() if key not in keys]
     return GradedPaper(
         record=record,
-        skip=None if accuracies else _questions_skip(links, is_complete=is_complete),
+        skip=skip,
         parsed_list=variant_list,
         truth=truth,
         predicted=predicted,

@@ -43,6 +43,7 @@ class PaperInvestigation(Job):
         "check": Deferred("jobs.paper_investigation.prepare_check:check_data")
     }
     importer = Deferred("jobs.paper_investigation.importer:importer")
+    labelling = Deferred("jobs.paper_investigation.labelling:labelling")
 
     def follows(self, dataset: InvestigationDataset, stage: Stage) -> bool:
         """Extractions are followed by questions in mode investigate alone."""

@@ -49,10 +49,14 @@ def paper_part(pmcid: str, text: str) -> TextPart:
 
 def question_block(question: PaperQuestion) -> str:
     """A question between its marks."""
-    lines = _choice_lines(question) if question.is_mcq else _study_lines(question)
-    text = "\n".join(lines)
+    text = "\n".join(question_lines(question))
     mark = _mark(text)
     return f"<question-{mark}>\n{text}\n</question-{mark}>"
+
+
+def question_lines(question: PaperQuestion) -> list[str]:
+    """What a question says, without marks."""
+    return _choice_lines(question) if question.is_mcq else _study_lines(question)
 
 
 def question_prompt(question: PaperQuestion) -> str:

@@ -107,6 +107,7 @@ class PaperRecord(StoredPaper):
     absent: str | None = None  #: why the extraction has no reply
     items: tuple[QuestionItem, ...] = ()  #: pipeline order, then file order
     strays: int = 0  #: replies about what the data no longer holds
+    unlabelled: int = 0  #: questions of its paper that are not judged
 
 
 UNKNOWN_SKIP = "unknown_skip"
@@ -210,6 +211,7 @@ def _native(
         absent=_absence(first, "extraction_failed") if paper else "not_in_bench",
         items=items,
         strays=strays,
+        unlabelled=len(dataset.questions_of(pmcid)) - len(items),
     )
 
 
@@ -277,7 +279,7 @@ def _questions_alone(dataset: InvestigationDataset, answer: Answer) -> PaperReco
 def _items(
     dataset: InvestigationDataset, pmcid: str, answers: Iterable[Answer]
 ) -> tuple[tuple[QuestionItem, ...], int]:
-    """All questions of a paper with their answers, and how many answers fit none.
+    """All judged questions of a paper with their answers; how many answers fit none.
 
     Whether a question was asked alone or in a batch, its answer is its answer. Where a
     changed setting had it asked in both ways, the way of the present settings counts.
@@ -308,7 +310,9 @@ def _items(
                     had_paper=had_paper,
                 )
     items = (
-        by_key.get(key) or QuestionItem(question=q) for key, q in questions.items()
+        by_key.get(key) or QuestionItem(question=q)
+        for key, q in questions.items()
+        if q.is_labelled
     )
     return tuple(items), strays
 

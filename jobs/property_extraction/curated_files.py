@@ -65,6 +65,7 @@ class TruthFile:
 
     rows: tuple[TruthRow, ...]
     blank: int  #: rows that were dropped because they have none
+    papers: frozenset[str] = frozenset()  #: that a row names, also one without a value
 
 
 def read_truth(
@@ -85,8 +86,9 @@ def read_truth(
         DatasetError: a column is missing or could be several, a row has no paper or
             name, or there is none.
     """
-    rows, blank = [], 0
+    rows, papers, blank = [], set(), 0
     for row in read_rows(path, _CuratedRow, missing, renamed):
+        papers.add(row.refno)
         if row.value:
             rows.append(TruthRow(**row.cells, source_row=row.line))
         else:
@@ -100,7 +102,7 @@ def read_truth(
         )
     if not rows:
         raise DatasetError(f"{path.name}: no row has a value (add rows).")
-    return TruthFile(rows=tuple(rows), blank=blank)
+    return TruthFile(rows=tuple(rows), blank=blank, papers=frozenset(papers))
 
 
 BROKEN = frozenset({"", "#N/A", "#NAME?", "#REF!", "#VALUE!"})

@@ -33,6 +33,8 @@ class PropertyDataset:
     """By key, in the order of the candidates; none unless names are verified."""
     truth: tuple[TruthRow, ...] = ()  #: in file order; blank values left out
     truth_blank: int = 0  #: rows that have no value
+    truth_papers: frozenset[str] = frozenset()
+    """Papers that the truth names, also those of which all values are blank."""
     truth_names: frozenset[str] = frozenset()
     """Names of the whole truth, where `truth` is that of a sample of papers."""
     rubric: Rubric = field(default_factory=Rubric)

@@ -209,6 +209,8 @@ def load(settings: PropertySettings) -> PropertyDataset:
             n=truth.blank,
         )
     papers = PaperLibrary() if settings.papers is None else read_papers(settings.papers)
+    if settings.paper_set == "truth":
+        papers = papers.only(truth.papers)
     sampled = _sample(papers, truth.rows, rubric, settings.limit, findings)
     return PropertyDataset(
         settings=settings,
@@ -216,6 +218,7 @@ def load(settings: PropertySettings) -> PropertyDataset:
         papers=papers.only(sampled),
         truth=tuple(row for row in truth.rows if row.refno in sampled),
         truth_blank=truth.blank,
+        truth_papers=truth.papers,
         truth_names=frozenset(row.name for row in truth.rows),
         rubric=rubric,
         clusters={} if settings.clusters is None else read_clusters(settings.clusters),

@@ -82,6 +82,7 @@ class PropertyExtraction(Job):
         "lint": Deferred("jobs.property_extraction.lint:lint"),
     }
     importer = Deferred("jobs.property_extraction.importer:importer")
+    labelling = Deferred("jobs.property_extraction.labelling:labelling")
 
     def replicates(self, settings: PropertySettings) -> int:
         """The replicates of a verification, or those that a consensus is drawn from."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
@@ -213,7 +214,7 @@ def material_key(settings: PropertySettings) -> Callable[[str], str]:
 def _scored(
     dataset: PropertyDataset, predicted: ReplicatePredictions
 ) -> frozenset[str]:
-    """Papers that count: of truth or predictions or of both, and not failed."""
+    """Papers that count, by `paper_set`, and not failed."""
     curated = dataset.truth_by_paper.keys()
     stated = {prediction.refno for prediction in predicted.predictions}
     scored = {
@@ -222,8 +223,14 @@ def _scored(
         if outcome.state is PaperState.SCORED
     }
     stated |= scored
-    common = dataset.settings.paper_set == "common"
-    papers = stated & curated if common else stated | curated
+    papers: AbstractSet[str]
+    match dataset.settings.paper_set:
+        case "truth":
+            papers = dataset.truth_papers
+        case "common":
+            papers = stated & curated
+        case _:
+            papers = stated | curated
     return frozenset(papers - (predicted.outcomes.keys() - scored))
 
 

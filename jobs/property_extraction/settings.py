@@ -196,8 +196,10 @@ class PropertySettings(ProfiledSettings):
     matching: Matching = Field(
         "maximum", description="most pairs, or the first free one in file order"
     )
-    paper_set: Literal["union", "common"] = Field(
-        "union", description="papers of truth or predictions, or of both alone"
+    paper_set: Literal["union", "common", "truth"] = Field(
+        "union",
+        description="papers of truth or predictions, of both alone, or that the truth "
+        "names, also by rows without a value",
     )
     abstentions: Literal["leave_out", "value"] = Field(
         "leave_out", description="NOT_FOUND and the like: no prediction, or a value"

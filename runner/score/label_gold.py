@@ -1,16 +1,14 @@
 """Makes a run's truth from labels of people: `siftlog score RUN --gold labels`.
 
-The gold values are written as the file that the job reads its truth from, named by its
-content, in the folder of the run's labels. From there on it is an input like any other:
-the scoring records its hash, the log keeps its content, a bundle carries it, and other
-gold values are another input, hence another scoring.
+The gold values are written as the files that the job reads its truth from, named by
+their content, in the folder of the run's labels. From there on they are inputs like any
+other: the scoring records their hashes, the log keeps their content, a bundle carries
+them, and other gold values are other inputs, hence another scoring.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,10 +21,14 @@ from runner.errors import UsageError
 from runner.job import Dataset, Job
 from runner.job_faults import calling
 from runner.labelling import Labelling
+from runner.score import scoring
+from store.database import LogReader, open_reader
 from store.filesystem import make_folder, replace_file
 from store.labels.fold import LabelSet
 from store.labels.folder import GOLD, LABELS_FOLDER, read_labels
+from store.read.status import run_started
 from store.runs import RunFolder
+from store.tables import visible_seq
 
 _DIGITS = 16
 """Of the content's hash, in the name of its file."""
@@ -66,25 +68,33 @@ class LabelGold:
         )
 
 
-def labelling_of(job: Job) -> Labelling:
-    """Return the labelling of a job whose truth can be made from labels.
+def _labelling(
+    job: Job, dataset: Dataset, folder: RunFolder, reader: LogReader
+) -> Labelling:
+    """Return the labelling of a run whose truth can be made from labels.
 
     Raises:
-        UsageError: labels are no truth of this job.
+        UsageError: labels are no truth of this run.
     """
     labelling = job.labelling
-    if not isinstance(labelling, Labelling) or not labelling.gold_setting:
-        raise UsageError(
-            f"{job.name} cannot be scored against labels: its truth is no value per "
-            "item; leave out --gold labels."
-        )
-    return labelling
+    if isinstance(labelling, Labelling) and labelling.gold_setting:
+        stored = scoring.answers(reader, run_started(reader), visible_seq(reader))
+        of_run = labelling.of_run(dataset, stored)
+        if of_run is not None:
+            return of_run
+    raise UsageError(
+        f"{folder.run_id} cannot be scored against labels: people label whether its "
+        "replies are correct, which is no truth; leave out --gold labels, or see "
+        f"siftlog estimate-quality {folder.run_id}."
+    )
 
 
 def gold_of(labelling: Labelling, dataset: Dataset, labels: LabelSet) -> LabelGold:
     """Return the gold values of the items that the data has."""
     texts: dict[str, str] = {}
     unknown: set[str] = set()
+    fields = labelling.fields(dataset)
+    names = {field.name for field in fields}
     for about in labels.by_field.keys() | labels.decided.keys():
         if about.item in texts or about.item in unknown:
             continue
@@ -94,14 +104,14 @@ def gold_of(labelling: Labelling, dataset: Dataset, labels: LabelSet) -> LabelGo
             unknown.add(about.item)
     undecided_values = {
         (field.name, choice.value)
-        for field in labelling.fields(dataset)
+        for field in fields
         for choice in field.choices
         if not choice.is_gold
     }
     values: dict[str, dict[str, str]] = {}
     adjudicated = disputed = undecided = 0
     for about, gold in labels.gold(texts).items():
-        if about.item in unknown:
+        if about.item in unknown or about.field not in names:
             continue
         if gold.value is None:
             disputed += 1
@@ -140,37 +150,41 @@ def gold_settings(
         is_recorded: whether the file stays; else it exists until the block ends.
 
     Raises:
-        UsageError: labels are no truth of this job, or there is no gold value.
+        UsageError: labels are no truth of this run, or no item has all gold values
+            that it needs.
         StoreError: a label log cannot be read.
     """
-    labelling = labelling_of(job)
-    name = labelling.gold_setting
     read = read_labels(labels or folder.labels)
-    with calling(job, "labelling"):
+    with calling(job, "labelling"), open_reader(folder.log) as reader:
         dataset = job.load(settings)
+        labelling = _labelling(job, dataset, folder, reader)
         gold = gold_of(labelling, dataset, read)
-        content = _csv(labelling, dataset, gold)
+        files = labelling.gold_files(dataset, gold.values)
     if not gold.count:
         raise UsageError(
             f"No label in {labels or folder.labels} is a gold value of "
             f"{folder.run_id}: label items with siftlog label {folder.run_id}, or "
             "adjudicate disputed ones with siftlog labels adjudicate."
         )
+    if not files:
+        raise UsageError(
+            f"No item of {folder.run_id} has a gold value in each field that counts: "
+            f"label the rest of an item with siftlog label {folder.run_id}."
+        )
     with TemporaryDirectory() as drafts:
         target = folder.path if is_recorded else Path(drafts)
-        path = target / LABELS_FOLDER / GOLD
-        make_folder(path)
-        path /= f"{hashlib.sha256(content).hexdigest()[:_DIGITS]}.csv"
-        if not path.exists() or path.read_bytes() != content:
-            replace_file(path, content)
-        yield settings.model_copy(update={name: path}), gold
+        truth = {
+            setting: _written(target, text.encode(), labelling.gold_suffix)
+            for setting, text in files.items()
+        }
+        yield settings.model_copy(update={**labelling.gold_changes, **truth}), gold
 
 
-def _csv(labelling: Labelling, dataset: Dataset, gold: LabelGold) -> bytes:
-    rows = list(labelling.gold_rows(dataset, gold.values))
-    text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return text.getvalue().encode()
+def _written(target: Path, content: bytes, suffix: str) -> Path:
+    """Return the path of a file of truth, which is written unless it is there."""
+    folder = target / LABELS_FOLDER / GOLD
+    make_folder(folder)
+    path = folder / f"{hashlib.sha256(content).hexdigest()[:_DIGITS]}{suffix}"
+    if not path.exists() or path.read_bytes() != content:
+        replace_file(path, content)
+    return path

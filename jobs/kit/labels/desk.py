@@ -171,13 +171,14 @@ class LabelDesk:
     def _questions(self, keys: Sequence[str], labels: LabelSet) -> list[ItemField]:
         """What is asked, in order: about some items, or all of the selection."""
         chosen, source = self.selection, self.source
-        known = set(source.items)
+        known, fields = set(source.items), {field.name for field in source.fields}
         questions: Iterable[ItemField]
         if chosen.is_adjudicating:
             labelled = {about.item for about in labels.by_field.keys() | labels.decided}
             disputed = labels.disputed(source.text_hashes(sorted(labelled & known)))
+            among = (set(keys) or known) & known
             questions = (
-                one for one in disputed if one.item in (set(keys) or known) & known
+                one for one in disputed if one.item in among and one.field in fields
             )
         else:
             if not keys and chosen.continues_draw and labels.draws:

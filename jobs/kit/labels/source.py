@@ -110,12 +110,15 @@ def label_source(
         settings = scoring.effective_settings(job, folder, typed or {})
         with calling(job, "load"):
             dataset = job.load(settings)
+        answers = scoring.answers(reader, first, visible_seq(reader))
+        with calling(job, "labelling"):
+            labelling = job.labelling and job.labelling.of_run(dataset, answers)
         models = tuple(first.models["subject"])
         yield LabelSource(
             run=folder.run_id,
             job=job,
-            labelling=job.labelling
+            labelling=labelling
             or ReplyLabelling(job, dataset, models, first.replicates),
             dataset=dataset,
-            answers=scoring.answers(reader, first, visible_seq(reader)),
+            answers=answers,
         )

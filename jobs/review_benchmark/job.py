@@ -122,6 +122,7 @@ class ReviewBenchmark(Job):
         ),
     }
     importer = Deferred("jobs.review_benchmark.result_files:importer")
+    labelling = Deferred("jobs.review_benchmark.labelling:labelling")
 
 
 job = ReviewBenchmark()

@@ -1,4 +1,4 @@
-"""Reads and writes published reviews: a folder of `cochrane_{id}.json`.
+"""Reads and writes published reviews: a folder of `cochrane_{id}.json`, or JSONL.
 
 Input files are written by hand and by many programs: a text may be missing, null or
 blank, an identifier a text or a number. PMIDs are kept as written. A review that is
@@ -7,7 +7,7 @@ written reads back to the same value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import TypeAdapter
 
-from jobs.kit.inputs.files import read_json
+from jobs.kit.inputs.files import entries_in, read_json
 from jobs.kit.inputs.rows import InputFindings, validated_value
 from jobs.review_benchmark.data import Review, TruthPaper, keeping_unknown
 from jobs.review_benchmark.matching import pmid_of
@@ -53,38 +53,47 @@ _REVIEW: TypeAdapter[Review] = TypeAdapter(Annotated[Review, keeping_unknown(Rev
 def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
     """The reviews of a folder, or of one file, ascending by id as text.
 
-    Templates are left out and noted.
+    A file holds one review, a `.jsonl` one a line. Templates are left out and noted.
 
     Raises:
         DatasetError: there is none, two have one id, or a file is off.
     """
-    reviews: dict[str, tuple[Review, Path]] = {}
-    for path in _files(folder):
-        fields = _fields(path)
+    reviews: dict[str, tuple[Review, str]] = {}
+    for where, fields in _objects(folder):
         # before it is read: what is to be filled in may be missing
         if str(fields.get("cochrane_id")).strip() == TEMPLATE:
             findings.add(
                 "template_skipped",
                 "warn",
-                path.name,
+                where,
                 "The file is a template, by its id, and was left out.",
                 example=TEMPLATE,
             )
             continue
-        review = _review_from(fields, path.name)
+        review = _review_from(fields, where)
         if review.id in reviews:
             raise DatasetError(
-                f"{path.name}: cochrane_id {review.id} is also in "
-                f"{reviews[review.id][1].name} (remove or correct one)."
+                f"{where}: cochrane_id {review.id} is also in "
+                f"{reviews[review.id][1]} (remove or correct one)."
             )
         for study in review.studies:
-            note_bad_pmid(study.pmid, path.name, findings)
-        reviews[review.id] = (review, path)
+            note_bad_pmid(study.pmid, where, findings)
+        reviews[review.id] = (review, where)
     if not reviews:
         raise DatasetError(
             f"{folder}: there is no review but templates (add a cochrane_<id>.json)."
         )
     return tuple(reviews[key][0] for key in sorted(reviews))
+
+
+def _objects(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the object of each review, and where it is."""
+    for path in _files(folder):
+        if path.suffix == ".jsonl":
+            for entry in entries_in(path):
+                yield f"{path.name} line {entry.line}", dict(entry.fields)
+        else:
+            yield path.name, _fields(path)
 
 
 TYPED_ID = "Q1"

@@ -29,8 +29,8 @@ and reads a value from a reply:
 
 Everything else follows: the accuracy with its interval, verdicts, the confusion of
 answers, the baseline of the most common truth, a figure, a report, `siftlog compare`,
-`siftlog explain` and `siftlog import`. A job with several stages, or metrics of its
-own, is a `runner.job.Job`.
+`siftlog explain`, `siftlog import`, and labels by people as another truth. A job with
+several stages, or metrics of its own, is a `runner.job.Job`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -67,6 +67,9 @@ from runner.job_faults import guarded
 from runner.messages import ChatRequest, Message, ParseFailure, Reply, TextPart
 from runner.scorecard import Finding, Scorecard
 from store.document import Block, Fact, Heading
+
+if TYPE_CHECKING:
+    from runner.labelling import Labelling
 
 STAGE = "question"
 
@@ -128,6 +131,8 @@ class QuestionJob(Job):
     cluster: ClassVar[str] = ""
     """Field that names the document of a row, by which intervals are resampled; "":
     each row is one."""
+    choices: ClassVar[tuple[str, ...]] = ()
+    """Values among which people choose when they label, a key each; (): they type."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Name the job after its class if it has no name: `OpenAccess`, open-access."""
@@ -302,8 +307,15 @@ class QuestionJob(Job):
 
         return KeyedImporter()
 
+    @property
+    def labelling(self) -> Labelling:
+        """People label the right value of each row."""
+        labelling: Labelling = _labelling(self)
+        return labelling
+
 
 _score = Deferred("jobs.kit.question_results:score")
+_labelling = Deferred("jobs.kit.question_labelling:RowLabelling")
 
 
 def block_name(field_name: str) -> str:

@@ -88,9 +88,6 @@ class Labelling(ABC):
     gold_suffix: str = ".csv"
     """Ending of the names of the files of truth."""
 
-    gold_changes: Mapping[str, object] = {}
-    """Values of further settings under which labels are the whole truth."""
-
     needs_reply: bool = False
     """Whether a label is about a reply, which is then visible while labelling."""
 
@@ -123,6 +120,11 @@ class Labelling(ABC):
         """Whether a field is labelled for an item; by default every field is."""
         del dataset, key, field
         return True
+
+    def gold_changes(self, dataset: Dataset) -> Mapping[str, object]:
+        """Values of further settings under which labels are the whole truth."""
+        del dataset
+        return {}
 
     def gold_rows(
         self, dataset: Dataset, gold: Mapping[str, Mapping[str, str]]

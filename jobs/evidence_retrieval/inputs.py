@@ -318,8 +318,10 @@ def load(settings: EvidenceSettings) -> EvidenceDataset:
         # a run that cannot be scored must not start
         ids = (post.id for post in every_post)
         assigned = assign_folds(ids, settings.n_folds, settings.seed)
-        # of a sample they are kept: assigning its posts alone gives other folds
-        folds = assigned if settings.limit else None
+        # of a part they are kept: assigning its posts alone gives other folds
+        folds = assigned if settings.limit or settings.judged_only else None
+    if settings.judged_only and gold is not None:
+        every_post = tuple(post for post in every_post if post.id in gold.posts)
     positive = set() if gold is None else {post for post, _ in gold.evidence}
     posts = draw_sample(
         every_post,

@@ -79,6 +79,10 @@ class EvidenceLabelling(Labelling):
                     task=task.number,
                 )
 
+    def gold_changes(self, dataset: EvidenceDataset) -> Mapping[str, object]:
+        """Of a sample, the posts that are labelled: another gold draws another one."""
+        return {"limit": 0, "judged_only": True} if dataset.settings.limit else {}
+
     def gold_rows(
         self, dataset: EvidenceDataset, gold: Mapping[str, Mapping[str, str]]
     ) -> Iterator[Mapping[str, str]]:

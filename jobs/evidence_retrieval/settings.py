@@ -139,6 +139,10 @@ class EvidenceSettings(ProfiledSettings):
         description="size of a sample of the posts: folds and posts with evidence "
         "keep their share; 0: all",
     )
+    judged_only: bool = Field(
+        default=False,
+        description="only posts that the gold judges; folds are those of all posts",
+    )
 
     idf: Literal["pool", "dataset"] = Field(
         "pool", description="whose word counts bm25 uses; dataset: transductive"

@@ -37,7 +37,6 @@ class RowLabelling(Labelling):
 
     gold_setting = "rows"
     gold_suffix = ".jsonl"
-    gold_changes: Mapping[str, object] = {"limit": 0}  # the file has the rows it left
 
     def __init__(self, job: QuestionJob) -> None:
         """Label the rows of a job."""
@@ -88,6 +87,11 @@ class RowLabelling(Labelling):
                 value=None if isinstance(value, ParseFailure) else str(value),
                 task=task.number,
             )
+
+    def gold_changes(self, dataset: Questions) -> Mapping[str, object]:
+        """The file has the rows that the limit left."""
+        del dataset
+        return {"limit": 0}
 
     def gold_files(
         self, dataset: Questions, gold: Mapping[str, Mapping[str, str]]

@@ -50,7 +50,6 @@ class PropertyLabelling(Labelling):
     """The values of each listed property in a paper."""
 
     gold_setting = "truth"
-    gold_changes: Mapping[str, object] = {"paper_set": "truth"}
 
     def of_run(
         self, dataset: PropertyDataset, answers: Answers
@@ -116,6 +115,11 @@ class PropertyLabelling(Labelling):
                             if row.quote
                         ),
                     )
+
+    def gold_changes(self, dataset: PropertyDataset) -> Mapping[str, object]:
+        """Only papers that are labelled are judged."""
+        del dataset
+        return {"paper_set": "truth"}
 
     def gold_rows(
         self, dataset: PropertyDataset, gold: Mapping[str, Mapping[str, str]]

@@ -3,7 +3,7 @@
 An item is a candidate: a paper that a search of the run found for a review. What no
 search found is not labelled, so that recall against labels is recall of what is known
 to be relevant, as in pooled evaluations of retrieval (Sparck Jones and van Rijsbergen,
-1975); `retrieval_recall` says nothing then.
+1975); `retrieval_recall` is 1 then.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ class CandidateLabelling(Labelling):
 
     gold_setting = "truth"
     gold_suffix = ".jsonl"
-    gold_changes: Mapping[str, object] = {"review": ()}  # named ones may lack labels
 
     def __init__(self, candidates: Mapping[str, Sequence[str]]) -> None:
         """Label the candidates of a run.
@@ -111,6 +110,11 @@ class CandidateLabelling(Labelling):
                         reason=read.rationale,
                         task=task.number,
                     )
+
+    def gold_changes(self, dataset: ReviewDataset) -> Mapping[str, object]:
+        """All reviews of the file are meant: a named one may lack labels."""
+        del dataset
+        return {"review": ()}
 
     def gold_files(
         self, dataset: ReviewDataset, gold: Mapping[str, Mapping[str, str]]

@@ -160,6 +160,7 @@ def gold_settings(
         labelling = _labelling(job, dataset, folder, reader)
         gold = gold_of(labelling, dataset, read)
         files = labelling.gold_files(dataset, gold.values)
+        changes = labelling.gold_changes(dataset)
     if not gold.count:
         raise UsageError(
             f"No label in {labels or folder.labels} is a gold value of "
@@ -177,7 +178,7 @@ def gold_settings(
             setting: _written(target, text.encode(), labelling.gold_suffix)
             for setting, text in files.items()
         }
-        yield settings.model_copy(update={**labelling.gold_changes, **truth}), gold
+        yield settings.model_copy(update={**changes, **truth}), gold
 
 
 def _written(target: Path, content: bytes, suffix: str) -> Path:

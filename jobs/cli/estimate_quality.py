@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     "--judge",
     default="",
     metavar="MODEL",
-    help="Model whose replies predict the labels.  [default: all other models]",
+    help="Model whose replies predict the labels, instead of verdicts.",
+)
+@click.option(
+    "--scoring",
+    "scoring_number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Scoring whose verdicts predict the labels.  [default: the latest]",
 )
 @click.option(
     "--width",
@@ -39,6 +46,7 @@ def estimate_quality(
     run_name: str,
     field_name: str | None,
     judge: str,
+    scoring_number: int | None,
     width: float | None,
     level: float,
     labels_dir: Path | None,
@@ -48,13 +56,17 @@ def estimate_quality(
     """Estimate how good the models of RUN are from few labels and many replies.
 
     Labels count that siftlog label RUN --draw chose, weighted by their recorded
-    probability. The other models predict what people would say of the rest: that makes
-    intervals narrower where they are right, and never biased where they are wrong. The
-    interval of labels alone stands next to it, and what one would get by taking the
-    other models for the truth.
+    probability. The verdicts of a scoring, else the other models, predict what people
+    would say of the rest: that makes intervals narrower where they are right, and never
+    biased where they are wrong. The interval of labels alone stands next to it, and
+    what one would get by taking the predictions for the truth.
+
+    Where people labelled whether replies are correct, accuracy is the share of replies
+    that are.
     """
     from jobs.kit.labels.quality import field_quality
     from jobs.kit.labels.quality_page import quality_blocks, quality_json
+    from jobs.kit.labels.source import label_source, recorded_verdicts
     from runner.errors import UsageError
     from store.document import as_text
     from store.labels.folder import read_labels
@@ -65,13 +77,11 @@ def estimate_quality(
             f"{run_name} is a folder of labels: name a run, and the folder with "
             "--labels."
         )
+    if judge and scoring_number is not None:
+        raise UsageError("--judge and --scoring both say who predicts: give one.")
     read = read_labels(target.folder)
-    with target.source() as source:
-        if source is None or source.labelling.needs_reply:
-            raise UsageError(
-                f"Labels of {run_name} say whether a reply is right, not what it "
-                "should have been; siftlog score RUN --gold labels counts them."
-            )
+    number, verdicts = recorded_verdicts(target.run, scoring_number)
+    with label_source(target.run) as source:
         fields = {one.name: one for one in source.fields}
         if field_name is not None and field_name not in fields:
             raise UsageError(
@@ -94,6 +104,8 @@ def estimate_quality(
                 read,
                 texts,
                 source.replies,
+                verdicts=verdicts,
+                is_about_replies=source.labelling.needs_reply,
                 judge=judge,
                 level=level,
                 width=width,
@@ -109,6 +121,7 @@ def estimate_quality(
                 "level": level,
                 "width": width,
                 "judge": judge or None,
+                "scoring": number,
                 "fields": [quality_json(result) for result in results],
             },
         )

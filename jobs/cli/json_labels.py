@@ -160,6 +160,7 @@ class ModelQualityJson(TypedDict):
     model: str
     items: int  #: with a reply that has a value
     labels: int
+    predicted_by: Literal["judge", "verdicts", "models", "itself"]
     metrics: list[EstimatedMetricJson]  #: empty: too few labels
 
 
@@ -171,6 +172,7 @@ class FieldQualityJson(TypedDict):
     design: str | None  #: of the draw; null: labels are taken as drawn at random
     labels: int  #: gold values that count
     outside: int  #: gold values of items that were not drawn
+    strata: list[str]  #: that the estimates know; empty: one for all items
     models: list[ModelQualityJson]
 
 
@@ -182,6 +184,7 @@ class LabelQualityJson(TypedDict):
     level: float
     width: float | None
     judge: str | None
+    scoring: int | None  #: whose verdicts may predict the labels
     fields: list[FieldQualityJson]
 
 

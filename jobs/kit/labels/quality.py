@@ -2,19 +2,25 @@
 
 The labels of one draw count, weighted by its recorded probabilities. Labels beside it
 were chosen by somebody, so they say nothing of the rest. What a model should have said
-about an item without a label is predicted by the other models, or by one that is named
-as the judge; that may be as biased as it likes, see `metrics.prediction_powered`.
+about an item without a label is predicted by the verdicts of a scoring on its replies,
+else by the other models, or by one that is named as the judge; that may be as biased as
+it likes, see `metrics.prediction_powered`.
+
+A predictor must treat items with and without a label alike. Verdicts of a scoring
+against labels do not, so they never count, and those of a scoring that judged some of a
+model's items only do not count for that model.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
 
 from jobs.kit.labels.draw_events import recorded_draw
-from jobs.kit.labels.draws import majority
+from jobs.kit.labels.draws import draw_items, majority
 from jobs.kit.metrics.label_estimates import (
     LabelledPopulation,
     RateEstimate,
@@ -25,6 +31,12 @@ from jobs.kit.metrics.prediction_powered import LEAST_LABELS
 from runner.labelling import LabelField, ModelLabel
 from store.labels.events import ItemDrawn
 from store.labels.fold import ItemField, LabelSet
+
+Predictor: TypeAlias = Literal["judge", "verdicts", "models", "itself"]
+"""A named model, recorded verdicts, all other models, or nobody: the model's word."""
+
+LEAST_OF_STRATUM: Final = 20
+"""Labels of a stratum that is estimated by itself; smaller ones are one together."""
 
 _BINARY: Final = ("prevalence", "precision", "recall", "specificity", "f1")
 """Metrics of a field with two deciding values; the first one is the positive one."""
@@ -46,6 +58,7 @@ class ModelQuality:
     model: str
     items: int  #: with a reply of the model that has a value
     labels: int  #: of them, with a gold value in the draw
+    predictor: Predictor  #: what says of all items whether the model is right
     estimates: Sequence[QualityEstimate]  #: empty: too few labels
 
 
@@ -58,6 +71,7 @@ class FieldQuality:
     design: str  #: of the draw; "": no draw, labels are taken as drawn at random
     labels: int  #: gold values that count
     outside: int  #: gold values of items that the draw did not choose
+    strata: Sequence[str]  #: that the estimates know; empty: one for all items
     models: Sequence[ModelQuality]
 
 
@@ -67,6 +81,8 @@ def field_quality(
     texts: Mapping[str, str],
     replies: Mapping[ItemField, Sequence[ModelLabel]],
     *,
+    verdicts: Mapping[int, float] | None = None,
+    is_about_replies: bool = False,
     judge: str = "",
     level: float = 0.95,
     width: float | None = None,
@@ -78,7 +94,10 @@ def field_quality(
         labels: of a folder.
         texts: hashes of present texts by item, which decide what is gold.
         replies: of models, by item and field.
-        judge: model whose replies predict the labels; "": all other models.
+        verdicts: share of a scoring's verdicts that are right, by task; None: none.
+        is_about_replies: whether a label says that a reply is right or wrong, so that
+            the first choice is what each reply claims to be.
+        judge: model whose replies predict the labels; "": verdicts or other models.
         level: of the intervals.
         width: of an interval that more labels shall reach; None: do not plan.
     """
@@ -95,20 +114,38 @@ def field_quality(
     counted = {
         item: value for item, value in gold.items() if item in chances or not draw
     }
-    replied = _replied(replies, field.name)
+    of_field = {
+        about.item: of_item
+        for about, of_item in replies.items()
+        if about.field == field.name
+    }
+    if is_about_replies:
+        of_field = {
+            item: [replace(reply, value=deciding[0]) for reply in of_item]
+            for item, of_item in of_field.items()
+        }
+    replied = _replied(of_field)
     is_binary = len(deciding) == len(("yes", "no")) and not field.is_open
-    positive = deciding[0] if is_binary else ""
+    positive = deciding[0] if is_binary and not is_about_replies else ""
+    strata = _strata(draw, of_field, counted)
     return FieldQuality(
         field=field.name,
         positive=positive,
         design=draw[0].design if draw else "",
         labels=len(counted),
         outside=len(gold) - len(counted),
+        strata=sorted({*strata.values()}),
         models=[
             _model_quality(
-                _Predicted(model=model, replied=replied, judge=judge),
+                _Predicted(
+                    model=model,
+                    replied=replied,
+                    judge=judge,
+                    verdicts=_judged(replied[model], verdicts or {}),
+                ),
                 counted,
                 chances,
+                strata,
                 positive=positive,
                 level=level,
                 width=width,
@@ -134,17 +171,44 @@ def _draw_of(
     return best
 
 
+def _strata(
+    draw: Sequence[ItemDrawn],
+    replies: Mapping[str, Sequence[ModelLabel]],
+    counted: Mapping[str, object],
+) -> Mapping[str, str]:
+    """The stratum of each item with a reply; empty where the draw has none.
+
+    A draw records those of its own items. Of the others they follow from the replies in
+    the same way; nothing is estimated by strata if replies have changed since.
+    """
+    recorded = {event.item: event.stratum for event in draw if event.stratum}
+    if not recorded:
+        return {}
+    strata = {
+        item.key: item.stratum
+        for item in draw_items(replies, replies, "stratified", {})
+    }
+    if any(strata.get(item, name) != name for item, name in recorded.items()):
+        return {}
+    sizes = Counter(strata[item] for item in counted if item in strata)
+    large = {name for name, n in sizes.items() if n >= LEAST_OF_STRATUM}
+    if sum(n for name, n in sizes.items() if name not in large) < LEAST_OF_STRATUM:
+        # what is left joins the smallest that is large enough
+        joined = min(large, key=lambda name: (sizes[name], name), default="")
+    else:
+        joined = "others"
+    named = {item: name if name in large else joined for item, name in strata.items()}
+    return named if len({*named.values()}) > 1 else {}
+
+
 def _replied(
-    replies: Mapping[ItemField, Sequence[ModelLabel]], field: str
+    replies: Mapping[str, Sequence[ModelLabel]],
 ) -> dict[str, dict[str, _Reply]]:
     """What each model replied, by model and item."""
     by_model: dict[str, dict[str, list[ModelLabel]]] = {}
-    for about, of_item in replies.items():
-        if about.field == field:
-            for reply in of_item:
-                by_model.setdefault(reply.model, {}).setdefault(about.item, []).append(
-                    reply
-                )
+    for item, of_item in replies.items():
+        for reply in of_item:
+            by_model.setdefault(reply.model, {}).setdefault(item, []).append(reply)
     return {
         model: {
             item: _Reply(value=value, replicates=of_model)
@@ -153,6 +217,24 @@ def _replied(
         }
         for model, items in sorted(by_model.items())
     }
+
+
+def _judged(
+    replies: Mapping[str, _Reply], verdicts: Mapping[int, float]
+) -> Mapping[str, float] | None:
+    """How right the recorded verdicts find each item; None unless they know all."""
+    judged = {}
+    for item, reply in replies.items():
+        shares = [
+            verdicts.get(one.task or 0)
+            for one in reply.replicates
+            if one.value == reply.value
+        ]
+        known = [share for share in shares if share is not None]
+        if not known:
+            return None
+        judged[item] = math.fsum(known) / len(known)
+    return judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +265,16 @@ class _Predicted:
     model: str
     replied: Mapping[str, Mapping[str, _Reply]]
     judge: str
+    verdicts: Mapping[str, float] | None  #: on the model's values, by item
+
+    @property
+    def predictor(self) -> Predictor:
+        """What `chance` follows."""
+        if self.judge and self.judge != self.model:
+            return "judge"
+        if self.verdicts is not None:
+            return "verdicts"
+        return "models" if len(self.replied) > 1 else "itself"
 
     @property
     def items(self) -> list[str]:
@@ -193,8 +285,14 @@ class _Predicted:
         return self.replied[self.model][item].value
 
     def chance(self, item: str, value: str) -> float:
-        """How probable others find a value; the model itself where nobody replied."""
-        judges = [self.judge] if self.judge else self.replied
+        """How probable others find a value; the model itself where nobody replied.
+
+        Verdicts say whether the model's value is right, and so which of two is.
+        """
+        if self.predictor == "verdicts" and self.verdicts is not None:
+            right = self.verdicts[item]
+            return right if value == self.value(item) else 1 - right
+        judges = [self.judge] if self.predictor == "judge" else self.replied
         others = [
             self.replied[judge][item].chance(value)
             for judge in judges
@@ -209,6 +307,7 @@ def _model_quality(
     predicted: _Predicted,
     gold: Mapping[str, str | None],
     chances: Mapping[str, float],
+    strata: Mapping[str, str],
     *,
     positive: str,
     level: float,
@@ -218,6 +317,7 @@ def _model_quality(
     labelled = [i for i, item in enumerate(items) if item in gold]
     labels = [items[i] for i in labelled]
     drawn = [chances[item] for item in labels] if chances else None
+    names = _enough([strata[item] for item in items] if strata else [], labelled)
     estimates = []
     if len(labels) >= LEAST_LABELS:
         # accuracy is the prevalence of right replies
@@ -229,6 +329,7 @@ def _model_quality(
             labelled=labelled,
             truth=[float(gold[item] == predicted.value(item)) for item in labels],
             chances=drawn,
+            strata=names,
         )
         rates = {"accuracy": estimate_rate("prevalence", right, level)}
         if positive:
@@ -238,6 +339,7 @@ def _model_quality(
                 labelled=labelled,
                 truth=[float(gold[item] == positive) for item in labels],
                 chances=drawn,
+                strata=names,
             )
             rates |= {name: estimate_rate(name, decided, level) for name in _BINARY}
         estimates = [
@@ -252,5 +354,14 @@ def _model_quality(
         model=predicted.model,
         items=len(items),
         labels=len(labels),
+        predictor=predicted.predictor,
         estimates=estimates,
     )
+
+
+def _enough(strata: Sequence[str], labelled: Sequence[int]) -> Sequence[str] | None:
+    """The strata of a model's items; None where one has too few labels for it."""
+    counts = Counter(strata[i] for i in labelled) if strata else Counter()
+    if any(counts[name] < LEAST_LABELS for name in strata):
+        return None
+    return strata or None

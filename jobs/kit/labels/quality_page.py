@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from jobs.kit.labels.quality import FieldQuality
+from jobs.kit.labels.quality import FieldQuality, Predictor
 from jobs.kit.metrics.label_estimates import EstimatedRate
 from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
+
+_TRUSTED: Mapping[Predictor, str] = {
+    "judge": "the judge",
+    "verdicts": "the recorded verdicts",
+    "models": "the other models",
+    "itself": "the model itself",
+}
+"""What an estimate by predictions alone takes for the truth."""
 
 
 def quality_json(result: FieldQuality) -> dict[str, Any]:
@@ -18,11 +27,13 @@ def quality_json(result: FieldQuality) -> dict[str, Any]:
         "design": result.design or None,
         "labels": result.labels,
         "outside": result.outside,
+        "strata": list(result.strata),
         "models": [
             {
                 "model": model.model,
                 "items": model.items,
                 "labels": model.labels,
+                "predicted_by": model.predictor,
                 "metrics": [
                     {
                         "metric": one.metric,
@@ -54,7 +65,11 @@ def quality_blocks(
         blocks.append(
             Fact("left out", f"{result.outside:,} labels of items that were not drawn")
         )
-    blocks.append(Fact("intervals", f"{level:.0%}; 'as truth' trusts the other models"))
+    if result.strata:
+        blocks.append(Fact("strata", ", ".join(result.strata)))
+    trusted = {_TRUSTED[model.predictor] for model in result.models if model.estimates}
+    truth = f"; 'as truth' trusts {', or '.join(sorted(trusted))}" if trusted else ""
+    blocks.append(Fact("intervals", f"{level:.0%}{truth}"))
     columns: list[Words | Numbers] = [
         *(Words("model"), Words("metric"), Words("estimate")),
         *(Words("labels alone"), Words("as truth")),

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from jobs.kit.labels.reply_labelling import ReplyLabelling
+from runner.errors import UsageError
 from runner.job import Answers, Dataset, Job
 from runner.job_faults import calling
 from runner.labelling import LabelField, LabelItem, Labelling, ModelLabel
@@ -20,9 +22,11 @@ from runner.registry import job_of
 from runner.score import scoring
 from store.database import open_reader
 from store.labels.fold import ItemField
-from store.read.status import run_started
+from store.labels.folder import is_label_gold
+from store.read.status import run_started, scorings
 from store.runs import RunFolder
 from store.tables import visible_seq
+from store.verdicts import all_verdicts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +92,45 @@ class LabelSource:
         """SHA-256 of the present texts of items, by key; unknown keys are left out."""
         known = self._known
         return {key: self.item(key).sha256 for key in keys if key in known}
+
+
+def recorded_verdicts(
+    folder: RunFolder, number: int | None = None
+) -> tuple[int | None, Mapping[int, float]]:
+    """Return a scoring's number and the share of right verdicts on each task.
+
+    Args:
+        folder: of the run.
+        number: of the scoring; None: the latest with verdicts that labels did not make.
+
+    Returns:
+        None and no verdicts where there is no such scoring.
+
+    Raises:
+        UsageError: the named scoring was made from labels, or has no verdicts.
+        StoreError: the log cannot be read.
+    """
+    with open_reader(folder.log) as reader:
+        recorded = scorings(reader)
+    for event in reversed(recorded):
+        path = folder.scores / str(event.number) / "verdicts.db"
+        from_labels = any(is_label_gold(Path(one.path)) for one in event.inputs)
+        if number in {None, event.number} and not from_labels and path.exists():
+            counts: dict[int, list[bool]] = {}
+            for verdict in all_verdicts(path):
+                if verdict.correct is not None or verdict.expected:
+                    # what decides nothing, such as "unclear", is not what was expected
+                    counts.setdefault(verdict.task, []).append(bool(verdict.correct))
+            shares = {task: sum(right) / len(right) for task, right in counts.items()}
+            if shares or number is not None:
+                return event.number, shares
+    if number is not None:
+        raise UsageError(
+            f"Scoring {number} of {folder.run_id} cannot predict labels: it does not "
+            "exist, was made from labels, or has no verdicts; see siftlog scores "
+            f"{folder.run_id}."
+        )
+    return None, {}
 
 
 @contextmanager

@@ -7,9 +7,15 @@ import json
 import random
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from msgspec.structs import replace as replace_event
+
+from jobs.kit.labels.draws import draw, draw_items
 from jobs.kit.labels.quality import FieldQuality, field_quality
+from jobs.kit.labels.reply_labelling import CHOICES
 from runner.labelling import LabelChoice, LabelField, ModelLabel
 from store.labels.events import Adjudicated, ItemDrawn, LabelRecorded
 from store.labels.fold import EventId, ItemField, LabelEntry, LabelSet
@@ -177,3 +183,135 @@ def test_the_command_estimates_from_a_draw(tmp_path: Path) -> None:
     assert "accuracy" in {one["metric"] for one in model["metrics"]}
     wrong = siftlog("estimate-quality", "s", "--judge=elm", cwd=tmp_path, check=False)
     assert "No reply is by elm" in wrong.stderr
+
+
+def numbered() -> dict[ItemField, Sequence[ModelLabel]]:
+    """The replies of one model, with the number of a task each."""
+    return {
+        about: [replace(of_item[0], task=number)]
+        for number, (about, of_item) in enumerate(replies().items(), 1)
+    }
+
+
+def test_recorded_verdicts_predict_if_they_judge_every_item() -> None:
+    sample = random.Random(5).sample(ITEMS, 80)
+    labels = label_set([*drawn(sample, 0.2), *labelled(sample, TRUTH)])
+    by_task = numbered()
+    verdicts = {
+        of_item[0].task or 0: float(of_item[0].value == TRUTH[about.item])
+        for about, of_item in by_task.items()
+    }
+    (model,) = field_quality(DECISION, labels, {}, by_task, verdicts=verdicts).models
+    assert model.predictor == "verdicts"
+    powered = model.estimates[0].estimate.powered
+    alone = model.estimates[0].estimate.labels_alone
+    assert powered.width is not None
+    assert alone.width is not None
+    assert powered.width < 0.5 * alone.width  # this judge is always right
+    del verdicts[7]
+    (model,) = field_quality(DECISION, labels, {}, by_task, verdicts=verdicts).models
+    assert model.predictor == "itself"
+
+
+def test_strata_of_a_draw_are_those_of_the_estimate() -> None:
+    by_task = numbered()
+    of_item = {about.item: of_item for about, of_item in by_task.items()}
+    population = draw_items(of_item, ITEMS, "stratified", {})
+    sample = draw("stratified", population, 100, seed=1)
+    draws = [
+        replace_event(
+            event,
+            design="stratified",
+            probability=one.probability,
+            stratum=one.item.stratum,
+        )
+        for one, event in zip(
+            sample, drawn([one.item.key for one in sample], 0.25), strict=True
+        )
+    ]
+    events = [*draws, *labelled([one.item.key for one in sample], TRUTH)]
+    known = field_quality(DECISION, label_set(events), {}, by_task)
+    assert known.strata == ["exclude", "include"]
+    assert {*known.models[0].estimates[0].estimate.weights} == {"exclude", "include"}
+    # a reply that came after the draw: its strata are others now
+    changed = sample[0].item.key
+    reply = by_task[ItemField(changed, "")][0]
+    by_task[ItemField(changed, "")] = [replace(reply, value="unsure")]
+    assert not field_quality(DECISION, label_set(events), {}, by_task).strata
+
+
+def test_a_label_of_a_reply_counts_with_what_a_scoring_says_of_it() -> None:
+    field = LabelField(name="question m 1", question="?", choices=CHOICES)
+    texts = {
+        ItemField(item, field.name): [
+            ModelLabel(
+                item=item,
+                field=field.name,
+                model="m",
+                replicate=1,
+                value=f"reply about {item}",
+                task=number,
+            )
+        ]
+        for number, item in enumerate(ITEMS, 1)
+    }
+    right = {item: random.Random(item).random() < 0.8 for item in ITEMS}
+    sample = random.Random(6).sample(ITEMS, 60)
+    labels = label_set(
+        [
+            *drawn(sample, 0.15),
+            *(
+                LabelRecorded(
+                    author="ann",
+                    item=item,
+                    field=field.name,
+                    value="correct" if right[item] else "incorrect",
+                )
+                for item in sample
+            ),
+        ]
+    )
+    verdicts = {n: float(right[item]) for n, item in enumerate(ITEMS, 1)}
+    (model,) = field_quality(
+        field, labels, {}, texts, verdicts=verdicts, is_about_replies=True
+    ).models
+    (accuracy,) = model.estimates
+    share = sum(right.values()) / len(ITEMS)
+    assert (accuracy.metric, model.labels) == ("accuracy", 60)
+    assert accuracy.estimate.powered.value == pytest.approx(share, abs=0.01)
+
+
+def test_the_command_takes_verdicts_that_labels_did_not_make(tmp_path: Path) -> None:
+    fast = ("--limit=30", "--boot-b=0", "--no-report")
+    siftlog("run", "screening", "--run-id=s", *fast, cwd=tmp_path)
+    before, sys.stdin = sys.stdin, io.StringIO("i\ne\n" * 12)
+    try:
+        words = ("--plain", "--draw=stratified", "--n=24", "--author=ann")
+        siftlog("label", "s", *words, cwd=tmp_path)
+    finally:
+        sys.stdin = before
+    siftlog("score", "s", "--gold", "labels", "--no-report", cwd=tmp_path)
+    done = siftlog("estimate-quality", "s", "--json", cwd=tmp_path)
+    row = json.loads(done.stdout)
+    assert row["scoring"] == 1
+    assert row["fields"][0]["models"][0]["predicted_by"] == "verdicts"
+    by_labels = siftlog(
+        "estimate-quality", "s", "--scoring=2", cwd=tmp_path, check=False
+    )
+    assert "Scoring 2 of s cannot predict labels" in by_labels.stderr
+    text = siftlog("estimate-quality", "s", cwd=tmp_path).stdout
+    assert "'as truth' trusts the recorded verdicts" in text
+
+
+def test_replies_of_a_run_without_a_truth_are_estimated(tmp_path: Path) -> None:
+    words = ("paper-investigation", "--mode=extract", "--run-id=p", "--boot-b=0")
+    siftlog("run", *words, "--no-report", cwd=tmp_path)
+    before, sys.stdin = sys.stdin, io.StringIO("c\ni\nc\nq\n")
+    try:
+        siftlog("label", "p", "--plain", "--author=ann", cwd=tmp_path)
+    finally:
+        sys.stdin = before
+    row = json.loads(siftlog("estimate-quality", "p", "--json", cwd=tmp_path).stdout)
+    (model,) = row["fields"][0]["models"]
+    (metric,) = model["metrics"]
+    assert (metric["metric"], model["labels"]) == ("accuracy", 3)

@@ -8,12 +8,21 @@ import json
 import os
 import shutil
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+from typing import TypeVar
 
 import pytest
 
 from jobs.stopping.screening_fold import in_order
-from store.labels.events import LabelRecorded, ScreeningPlanned, ScreeningStopped
+from store.labels.events import (
+    ItemDrawn,
+    LabelRecorded,
+    ScreeningPlanned,
+    ScreeningStopped,
+)
 from store.labels.folder import LabelFolder
 from tests.commands import siftlog
 from tests.jobs.stopping.scripted import screen, truth
@@ -25,6 +34,7 @@ PROVE = "SIFTLOG_PROVE" in os.environ
 PROVEN = pytest.mark.skipif(not PROVE, reason="long: it runs in make prove")
 KILLS = 20 if PROVE else 1
 RECORDS, RELEVANT = 80, 12
+T = TypeVar("T")
 WORDS = ("lib.ris", "--question=Does warming help frogs?", "--target-recall=0.5")
 
 
@@ -63,7 +73,7 @@ def standing(out: str) -> list[str]:
     return [line for line in out.splitlines() if "recall >=" in line]
 
 
-def events(cwd: Path, kind: type) -> list[object]:
+def events(cwd: Path, kind: type[T]) -> list[T]:
     logs = LabelFolder(cwd / "runs" / "screen-lib" / "labels")
     logs.poll()
     every = (entry.event for entry in in_order(logs.entries))
@@ -91,7 +101,6 @@ def test_kill_9_loses_no_acknowledged_label_and_the_stop_is_certified(
     assert standing(out)[0] == before  # the bound after a kill is the one before it
     assert "Stop: the target is reached." in out, out
     (plan,) = events(cwd, ScreeningPlanned)
-    assert isinstance(plan, ScreeningPlanned)
     assert (plan.seed, plan.target, plan.order) == (5, 0.5, "tfidf")
     labels = events(cwd, LabelRecorded)
     assert len(labels) == told + answered
@@ -217,3 +226,48 @@ def test_the_page_of_the_docs_goes_as_it_is_written(tmp_path: Path) -> None:
     assert "oracle" in printed
     assert "Stop: the target is reached." in printed
     assert "1/certificate.json is sound" in printed
+
+
+@pytest.mark.timeout(60)  # two commands at once, from their imports on
+@pytest.mark.parametrize(
+    "authors", [("ann", "bo"), pytest.param(("ann", "ann"), marks=PROVEN)]
+)
+def test_two_processes_at_once_overwrite_nothing(
+    cwd: Path, authors: tuple[str, str]
+) -> None:
+    rank(cwd)
+    answer = truth(cwd / "labels.csv").__getitem__
+    asked: list[list[str]] = [[], []]
+    both_ask = Barrier(2, timeout=60)
+
+    def person(number: int) -> tuple[int, str]:
+        def key(record: str) -> str:
+            if not asked[number]:
+                both_ask.wait()  # each has a record on the screen
+            asked[number].append(record)
+            return answer(record)
+
+        words = (*WORDS, "--seed=5", f"--author={authors[number]}")
+        return screen(cwd, *words, answer=key)
+
+    with ThreadPoolExecutor(2) as people:
+        ends = list(people.map(person, range(2)))
+    for _, out in ends:
+        assert "Stop: the target is reached." in out, out
+    assert asked[0][0] != asked[1][0]
+    labels = events(cwd, LabelRecorded)
+    given = Counter(
+        (author, f"library:{record}", {"i": "include", "e": "exclude"}[answer(record)])
+        for author, records in zip(authors, asked, strict=True)
+        for record in records
+    )
+    assert Counter((one.author, one.item, one.value) for one in labels) == given
+    # in ranked order nobody reads what another has on the screen or has read
+    twice = {*asked[0]} & {*asked[1]}
+    assert {f"library:{record}" for record in twice} <= {
+        draw.item for draw in events(cwd, ItemDrawn)
+    }
+    assert len(events(cwd, ScreeningPlanned)) == 1
+    done = siftlog("verify", "screen-lib", cwd=cwd)
+    assert "2 label logs" in done.stdout
+    assert "1/certificate.json is sound" in done.stdout

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -115,6 +115,11 @@ class Labelling(ABC):
     @abstractmethod
     def replies(self, dataset: Dataset, answers: Answers) -> Iterator[ModelLabel]:
         """What the models replied, read in one pass over the answers."""
+
+    def items_of_task(self, dataset: Dataset, key: str) -> Iterable[str]:
+        """The items that a task is about, by the task's key; by default that key."""
+        del dataset
+        return (key,)
 
     def applies(self, dataset: Dataset, key: str, field: LabelField) -> bool:
         """Whether a field is labelled for an item; by default every field is."""

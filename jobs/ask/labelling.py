@@ -8,6 +8,7 @@ from typing import Final
 
 from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
+from jobs.ask.merge import item_of_key
 from jobs.ask.page import place_text
 from jobs.kit.explain import passage_of
 from jobs.kit.fields.results import FieldResult, replicate_result, value_text
@@ -86,6 +87,11 @@ class AskLabelling(Labelling):
         return LabelItem(
             key=key, title=item.fields.get("title", ""), text=item.document.text
         )
+
+    def items_of_task(self, dataset: AskDataset, key: str) -> tuple[str, ...]:
+        """The paper of a chunk, follow-up or check."""
+        del dataset
+        return (item_of_key(key),)
 
     def replies(self, dataset: AskDataset, answers: Answers) -> Iterator[ModelLabel]:
         """The value of each field in each replicate, with its quotes."""

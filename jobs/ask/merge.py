@@ -66,6 +66,14 @@ def place_of(task: Task) -> TaskPlace:
     return TaskPlace(item=match["item"], **numbers)
 
 
+_PARTS = re.compile(r"(/then\d+)?(/check\d+)?(#\d+)?\Z", re.ASCII)
+
+
+def item_of_key(key: str) -> str:
+    """Return the item of a task's key where the stage is not known."""
+    return _PARTS.sub("", key, count=1)
+
+
 Parse: TypeAlias = Callable[[Answer], ParsedReply | ParsedCheck | ParseFailure | None]
 """Parses the reply of an answer; None without a reply."""
 

@@ -236,11 +236,8 @@ async def _label(
 ) -> Mapping[str, SessionProgress]:
     """Run sessions; return their progress at the end, by author."""
     from jobs.kit.labels.desk import open_desk
-    from jobs.kit.labels.label_rows import known_item
 
     async with open_desk(run, folder, selection) as desk:
-        for item in selection.items:
-            known_item(desk.source, desk.source.items, item)
         _check_fields(desk.source, selection.fields)
         await show(desk, author)
         return desk.progress

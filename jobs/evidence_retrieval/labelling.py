@@ -60,6 +60,13 @@ class EvidenceLabelling(Labelling):
         text = "\n".join(f"{n}. {s.text}" for n, s in enumerate(sentences, 1))
         return LabelItem(key=key, title="", text=text)
 
+    def items_of_task(self, dataset: EvidenceDataset, key: str) -> tuple[str, ...]:
+        """The post of a query."""
+        try:
+            return (dataset.query(key)[0].id,)
+        except KeyError:
+            return (key,)
+
     def replies(
         self, dataset: EvidenceDataset, answers: Answers
     ) -> Iterator[ModelLabel]:

@@ -104,6 +104,12 @@ class QuestionLabelling(Labelling):
             text += f"\n\n{dataset.papers.text(pmcid)}"
         return LabelItem(key=key, title=dataset.papers.title(pmcid) or "", text=text)
 
+    def items_of_task(self, dataset: InvestigationDataset, key: str) -> tuple[str, ...]:
+        """The questions of an extraction's paper, or the first of a batch."""
+        if "/" in key:
+            return (key.replace("/b/", "/", 1),)
+        return tuple(f"{key}/{name}" for name in dataset.questions_of(key))
+
     def replies(
         self, dataset: InvestigationDataset, answers: Answers
     ) -> Iterator[ModelLabel]:

@@ -23,6 +23,7 @@ from jobs.property_extraction.predictions import (
     run_predictions,
 )
 from jobs.property_extraction.rows import Prediction, TruthRow
+from jobs.property_extraction.tasks import paper_of
 from jobs.property_extraction.values.comparison import ComparisonKind, Property
 from jobs.property_extraction.values.numbers import is_abstention, read_number
 from runner.errors import DatasetError
@@ -79,6 +80,11 @@ class PropertyLabelling(Labelling):
     def item(self, dataset: PropertyDataset, key: str) -> LabelItem:
         """The text of a paper."""
         return LabelItem(key=key, title="", text=dataset.papers.text(key))
+
+    def items_of_task(self, dataset: PropertyDataset, key: str) -> tuple[str, ...]:
+        """The paper of a piece."""
+        del dataset
+        return (paper_of(key)[0],)
 
     def replies(
         self, dataset: PropertyDataset, answers: Answers

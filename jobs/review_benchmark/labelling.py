@@ -91,6 +91,11 @@ class CandidateLabelling(Labelling):
         text = "\n".join((*_criteria(review), "", paper.abstract))
         return LabelItem(key=key, title=paper.title, text=text)
 
+    def items_of_task(self, dataset: ReviewDataset, key: str) -> Sequence[str]:
+        """The candidates of a review that is searched or concluded about."""
+        review = key if dataset.find(key) else requests.review_of_key(key)
+        return self._candidates.get(review) or (key,)
+
     def replies(self, dataset: ReviewDataset, answers: Answers) -> Iterator[ModelLabel]:
         """Whether each score includes the paper."""
         for family in answers.families():

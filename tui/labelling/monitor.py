@@ -9,7 +9,6 @@ from pathlib import Path
 
 from jobs.cli.label_folders import author_name
 from jobs.kit.labels.desk import LabelSelection, open_desk
-from jobs.kit.labels.label_rows import known_item
 from jobs.kit.labels.session import LabelSession
 from store.clock import Clock
 from store.runs import RunFolder
@@ -43,10 +42,10 @@ def label_screen(
     @asynccontextmanager
     async def opened() -> AsyncIterator[LabelSession]:
         author = author_name(os.environ.get("SIFTLOG_AUTHOR"))
-        async with open_desk(folder, labels, selection) as desk:
-            for item in items:
-                known_item(desk.source, desk.source.items, item)
-            async with desk.session(author, focus) as session:
-                yield session
+        async with (
+            open_desk(folder, labels, selection) as desk,
+            desk.session(author, focus) as session,
+        ):
+            yield session
 
     return LabelScreen(opened, glyphs, focus)

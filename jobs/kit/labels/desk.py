@@ -15,13 +15,14 @@ import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
 from jobs.kit.labels.draw_events import draw_events, recorded_draw
+from jobs.kit.labels.label_rows import known_item
 from jobs.kit.labels.session import LabelSession, SessionProgress
 from jobs.kit.labels.source import LabelSource, label_source
 from runner.labelling import LabelField, LabelItem, ModelLabel
@@ -216,6 +217,13 @@ class _ThreadedSource:
         return self._source.field(name)
 
 
+def _named(source: LabelSource, selection: LabelSelection) -> LabelSelection:
+    items = source.items_named(selection.items)
+    for item in items:
+        known_item(source, source.items, item)
+    return replace(selection, items=items)
+
+
 @asynccontextmanager
 async def open_desk(
     run: RunFolder, folder: Path, selection: LabelSelection
@@ -225,9 +233,10 @@ async def open_desk(
     Args:
         run: the run.
         folder: of label logs.
-        selection: what is asked.
+        selection: what is asked; a task's key stands for the items it is about.
 
     Raises:
+        UsageError: the run has no such item or task.
         DatasetError: an input file is missing or invalid.
         StoreError: the log of the run cannot be read.
     """
@@ -236,6 +245,7 @@ async def open_desk(
         opened = label_source(run)
         source = await loop.run_in_executor(reader, opened.__enter__)
         try:
-            yield LabelDesk(source, folder, selection, reader)
+            named = await loop.run_in_executor(reader, _named, source, selection)
+            yield LabelDesk(source, folder, named, reader)
         finally:
             await loop.run_in_executor(reader, opened.__exit__, None, None, None)

@@ -62,6 +62,22 @@ class LabelSource:
         with calling(self.job, "labelling"):
             return self.labelling.item(self.dataset, key)
 
+    def items_named(self, keys: Iterable[str]) -> tuple[str, ...]:
+        """The items of that key, or that tasks of that key are about, each once.
+
+        A key that is neither stays as it is.
+        """
+        named: dict[str, None] = {}
+        for key in keys:
+            about: tuple[str, ...] = (key,)
+            if key not in self._known:
+                with calling(self.job, "labelling"):
+                    about = tuple(self.labelling.items_of_task(self.dataset, key))
+            named |= dict.fromkeys(
+                [one for one in about if one in self._known] or [key]
+            )
+        return tuple(named)
+
     def field(self, name: str) -> LabelField:
         """A field; raise `KeyError` if there is none of that name."""
         return {one.name: one for one in self.fields}[name]

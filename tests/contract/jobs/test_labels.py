@@ -72,7 +72,10 @@ def labelled(case: JobCase, tmp_path: Path) -> LabelledRun:
     limit = ITEMS.get(case.name, 2)
     words = case.words(tmp_path)
     made = run(tmp_path, *words, "--limit", limit, "--no-report")
+    asked = {task["key"] for task in made.tasks() if task["state"] == "completed"}
     with label_source(RunFolder(made.runs / "r")) as source:
+        # a task that the monitor shows leads to the items that it is about
+        assert {*source.items_named(asked)} <= {*source.items}
         return LabelledRun(
             runs=made.runs,
             labels={

@@ -72,6 +72,18 @@ class SentParameter:
     requests: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSurvey:
+    """What the requests of a run have in common."""
+
+    examples: tuple[RequestExample, ...]
+    """The first request of each form in each stage, by task number. Requests of one
+    form have the same stage, system message, roles of messages and schema."""
+    parameters: tuple[SentParameter, ...]
+    """Of all requests, the most frequent value first. A parameter that a request leaves
+    out has no value; texts, formats of replies and headers are no parameters."""
+
+
 class SentRequests:
     """Reads requests from a log; caches decoded texts."""
 
@@ -88,19 +100,20 @@ class SentRequests:
         request = self._read(seq)
         return None if request is None else (started.request_sha256, request)
 
-    def examples(self) -> list[RequestExample]:
-        """Return the first request of each form in each stage, by task number.
-
-        Requests of one form have the same stage, system message, roles of messages and
-        schema.
-        """
+    def survey(self) -> RequestSurvey:
+        """Read all requests once."""
         first: dict[tuple[str, str], tuple[TaskRow, int, str]] = {}
-        counts: Counter[tuple[str, str]] = Counter()
+        forms: Counter[tuple[str, str]] = Counter()
+        values: dict[tuple[str, str, str], Counter[str]] = {}
         for row, seq, sha256 in self._sent():
-            form = (row.stage, _form(self._facts(seq)))
-            counts[form] += 1
+            facts = self._facts(seq)
+            form = (row.stage, _form(facts))
+            forms[form] += 1
             if form not in first or row.task < first[form][0].task:
                 first[form] = (row, seq, sha256)
+            for name, value in _parameters(facts):
+                key = (row.stage, row.model, name)
+                values.setdefault(key, Counter())[value] += 1
         examples = []
         for form, (row, seq, sha256) in first.items():
             request = self._read(seq)
@@ -112,32 +125,20 @@ class SentRequests:
                         task=row.task,
                         model=row.model,
                         request_sha256=sha256,
-                        requests=counts[form],
+                        requests=forms[form],
                         request=request,
                     )
                 )
-        return sorted(examples, key=lambda example: example.task)
-
-    def parameters(self) -> list[SentParameter]:
-        """Return the parameters of all requests, the most frequent value first.
-
-        A parameter that a request leaves out has no value. Texts, formats of replies
-        and headers are no parameters here.
-        """
-        counts: dict[tuple[str, str, str], Counter[str]] = {}
-        for row, seq, _ in self._sent():
-            facts = self._facts(seq)
-            values = {name: facts.get(name) for name in _PARAMETERS}
-            values |= facts.get("parameters") or {}
-            for name, value in values.items():
-                if value is not None and name != "headers":
-                    key = (row.stage, row.model, name)
-                    counts.setdefault(key, Counter())[json.dumps(value)] += 1
-        return [
-            SentParameter(stage=stage, model=model, name=name, value=value, requests=n)
-            for (stage, model, name), tally in sorted(counts.items())
-            for value, n in tally.most_common()
-        ]
+        return RequestSurvey(
+            examples=tuple(sorted(examples, key=lambda example: example.task)),
+            parameters=tuple(
+                SentParameter(
+                    stage=stage, model=model, name=name, value=value, requests=n
+                )
+                for (stage, model, name), tally in sorted(values.items())
+                for value, n in tally.most_common()
+            ),
+        )
 
     def _sent(self) -> Iterator[tuple[TaskRow, int, str]]:
         """Yield every started attempt: its task, the event and the request's hash."""
@@ -197,6 +198,15 @@ def _form(facts: Mapping[str, Any]) -> str:
     system = [message["parts"] for message in messages if message["role"] == "system"]
     roles = [message["role"] for message in messages]
     return json.dumps([facts.get("kind"), system, roles, facts.get("schema")])
+
+
+def _parameters(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a request, with their values as JSON."""
+    values = {name: facts.get(name) for name in _PARAMETERS}
+    values |= facts.get("parameters") or {}
+    for name, value in values.items():
+        if value is not None and name != "headers":
+            yield name, json.dumps(value)
 
 
 def reply_text(reply: AnyReply) -> str:

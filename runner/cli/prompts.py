@@ -114,7 +114,7 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
                 f"Run {folder.run_id} was imported: its answers were made elsewhere, "
                 "and the log holds no prompts."
             )
-        examples = SentRequests(reader).examples()
+        examples = SentRequests(reader).survey().examples
         sources = list(_sources(reader, first))
     if as_json:
         for example in examples:

@@ -71,7 +71,7 @@ def read_record(
         scorecard: content of `scorecard.json`, as it was recomputed; empty: none.
         labels: of the run, or those that it shares with others.
     """
-    requests = SentRequests(reader)
+    requests = SentRequests(reader).survey()
     return RunRecord(
         started=run_started(reader),
         status=status(reader),
@@ -79,8 +79,8 @@ def read_record(
         course=course(reader),
         interventions=tuple(_interventions(reader)),
         errors=tuple(error_counts(reader)),
-        prompts=tuple(requests.examples()),
-        parameters=tuple(requests.parameters()),
+        prompts=requests.examples,
+        parameters=requests.parameters,
         scoring=scoring,
         scorecard=msgspec.json.decode(scorecard) if scorecard else {},
         labels=labels,

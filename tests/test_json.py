@@ -463,8 +463,8 @@ def test_a_session_prints_what_it_recorded(fresh: Path) -> None:
     done = process("label", "fresh", "--json", cwd=fresh.parents[1])  # without input
     (row,) = checked(done.stdout)
     assert (row["answered"], row["done"]) == (0, 0)
-    assert row["total"] == 2  # one has nothing to ask
-    assert "Is the reply correct?" in done.stderr
+    assert row["total"] == 19  # a letter, or p-value and significance, a question
+    assert "Which option is right?" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from runner.bundle.manifest import (
     LOG,
     NAME,
     Manifest,
+    RedactedManifest,
     scorecard_of,
 )
 from runner.errors import RunnerError
@@ -300,6 +301,8 @@ def unpack(
     """
     expected = {member.name: member for member in manifest.members}
     read = {LOG, scorecard_of(manifest.scoring)}
+    if isinstance(manifest, RedactedManifest):
+        read |= {member.name for member in manifest.members}
     whole = sum(member.size for member in manifest.members)
     done = 0
     for info in archive.infolist():

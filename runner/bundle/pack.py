@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -268,14 +268,22 @@ def make_bundle(
             copy_log(folder.log, log, progress)
             label_logs = copied_labels(folder, drafts, progress)
             members = {**by_member, **label_logs, LOG: log}
-            manifest = _manifest(log, recorded, measured(members, progress))
+            manifest = Manifest(
+                format=FORMAT,
+                **manifest_fields(
+                    log,
+                    recorded.number,
+                    recorded.digest,
+                    measured(members, progress),
+                ),
+            )
             secrets = keys(environ, folder.config)
             _refuse_keys(log, secrets, progress)
             draft = drafts / "draft"
-            sha256 = _packed(draft, manifest, members, _Guarded(secrets, progress))
+            sha256 = packed(draft, manifest, members, secrets, progress)
             for copied in (log, *label_logs.values()):
                 copied.unlink()  # free its disk space for the check
-            _prove(draft, folder.run_id, progress)
+            prove(draft, folder.run_id, progress)
             draft.replace(target)
     except OSError as error:
         raise RunnerError(
@@ -288,23 +296,30 @@ def make_bundle(
     )
 
 
-def _manifest(
-    log: Path, recorded: ScoringRecorded, members: Sequence[BundleMember]
-) -> Manifest:
+def manifest_fields(
+    log: Path, scoring: int, digest: str, members: tuple[BundleMember, ...]
+) -> dict[str, Any]:
+    """Return the fields of a manifest except the format.
+
+    Args:
+        log: as it is bundled.
+        scoring: its number.
+        digest: SHA-256 of its scorecard, in hex.
+        members: all except the manifest.
+    """
     with open_reader(log) as reader:
         first, state = run_started(reader), status(reader)
-        return Manifest(
-            format=FORMAT,
-            run=first.run_id,
-            job=first.job,
-            scoring=recorded.number,
-            digest=recorded.digest,
-            partial=state.tasks.open > 0 or not state.planning_exhausted,
-            events=last_seq(reader),
-            head=head(reader),
-            environment=environment(required(*_packages(first.job))),
-            members=tuple(members),
-        )
+        return {
+            "run": first.run_id,
+            "job": first.job,
+            "scoring": scoring,
+            "digest": digest,
+            "partial": state.tasks.open > 0 or not state.planning_exhausted,
+            "events": last_seq(reader),
+            "head": head(reader),
+            "environment": environment(required(*_packages(first.job))),
+            "members": members,
+        }
 
 
 def _refuse_keys(
@@ -365,10 +380,19 @@ class _Guarded:
             )
 
 
-def _packed(
-    draft: Path, manifest: Manifest, files: Mapping[str, Path], guarded: _Guarded
+def packed(
+    draft: Path,
+    manifest: Manifest,
+    files: Mapping[str, Path],
+    keys: Mapping[str, Secret],
+    progress: Callable[[str], None],
 ) -> str:
-    """Write the archive; return its SHA-256."""
+    """Write the archive; return its SHA-256.
+
+    Raises:
+        RunnerError: a file contains one of the keys, or has just changed.
+    """
+    guarded = _Guarded(keys, progress)
     head = encoded(manifest)
     total_bytes = sum(member.size for member in manifest.members)
 
@@ -385,7 +409,7 @@ def _packed(
     return sha256
 
 
-def _prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
+def prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
     """Refuse to publish a bundle that fails verification.
 
     Raises:

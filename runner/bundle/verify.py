@@ -28,6 +28,7 @@ from runner.bundle.manifest import (
     LOG,
     NAME,
     Manifest,
+    RedactedManifest,
     decoded,
     differences,
     encoded,
@@ -35,6 +36,7 @@ from runner.bundle.manifest import (
     moved,
     scorecard_of,
 )
+from runner.bundle.redacted_verify import RedactionReport, check_redacted
 from runner.errors import RunnerError
 from runner.fingerprint import input_hashes
 from runner.registry import job_of
@@ -191,6 +193,7 @@ class BundleReport:
     log: VerifyReport | None  #: None: not reached
     is_rebuilt: bool  #: the recomputed scorecard is equal, byte for byte
     differs: tuple[str, ...]  #: changed versions, if recomputed
+    redaction: RedactionReport | None = None  #: of a redacted bundle
     faults: tuple[LogFault, ...]
 
     @property
@@ -247,6 +250,7 @@ def check(
         log=run.log,
         is_rebuilt=run.is_rebuilt,
         differs=run.differs,
+        redaction=run.redaction,
         faults=tuple(run.faults),
     )
 
@@ -271,6 +275,7 @@ class _Check:
         self.log: VerifyReport | None = None
         self.is_sealed = self.is_rebuilt = False
         self.differs: tuple[str, ...] = ()
+        self.redaction: RedactionReport | None = None
         self.faults: list[LogFault] = []
 
     def all(self) -> None:
@@ -294,7 +299,11 @@ class _Check:
             if not self.faults:
                 self.faults += self._of_labels(folder / LABELS)
             if self.is_sealed and not self.faults:
-                self.faults += self._of_scorecard(manifest, folder)
+                self.faults += (
+                    self._of_redacted(manifest, folder)
+                    if isinstance(manifest, RedactedManifest)
+                    else self._of_scorecard(manifest, folder)
+                )
             if self.is_sealed and not self.faults:
                 self._use(folder, manifest)
 
@@ -357,6 +366,20 @@ class _Check:
             where = f"{LABELS}/{report.log.name}"
             for problem in report.problems:
                 yield LogFault(what="labels", where=where, message=problem)
+
+    def _of_redacted(
+        self, manifest: RedactedManifest, folder: Path
+    ) -> Iterator[LogFault]:
+        """Check what is there instead of texts; no scorecard can be recomputed."""
+        self.redaction = RedactionReport()
+        self._progress("the recorded values are being checked")
+        if self.log is not None and self.log.blobs:
+            yield LogFault(
+                what="blob",
+                where=LOG,
+                message="holds parts of requests, which a redacted bundle never does",
+            )
+        yield from check_redacted(folder, manifest, self.redaction)
 
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
         """Check the stored scorecard, then the recomputed one."""

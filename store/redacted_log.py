@@ -70,6 +70,15 @@ def _content(reader: LogReader, row: EventRow) -> EventContent:
     return EventContent(row.facts, unpack(encoding, data, length))
 
 
+def stored_event(reader: LogReader, seq: int) -> tuple[EventRow, EventContent] | None:
+    """Return one event with its content; None: the log has no such event."""
+    row = reader.execute(SQL["link_rows"], (seq - 1, seq)).fetchone()
+    if row is None:
+        return None
+    event = EventRow._make(row)
+    return event, _content(reader, event)
+
+
 def write_redacted_log(
     reader: LogReader,
     target: Path,

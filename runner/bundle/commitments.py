@@ -25,12 +25,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from runner.errors import RunnerError, UsageError
 
 SALT_BYTES: Final = 32
-SECRET_SCHEMA: Final = "siftlog.redaction-secret/1"
+SECRET_SCHEMA: Final = "siftlog.redaction-secret/1"  # noqa: S105 - no password
 
 _COMMITMENT: Final = b"siftlog commitment 1\0"
 _SALT: Final = b"siftlog salt 1\0"
@@ -157,7 +157,7 @@ class Secret:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["schema"] != SECRET_SCHEMA:
-                raise ValueError(content["schema"])
+                raise ValueError(content["schema"])  # noqa: TRY301 - one message for all
             key = bytes.fromhex(content["key"])
             secret = cls(run=content["run"], scoring=content["scoring"], key=key)
         except OSError as error:
@@ -177,6 +177,20 @@ class Secret:
 
 Note = Callable[[str, str, bytes, bytes], None]
 """Receives the part of the bundle, place, salt and value of each commitment."""
+
+
+class Commitments(Protocol):
+    """Commits to values; `Committer` in earnest."""
+
+    at: str  #: the part of the bundle that is being redacted
+
+    def place(self, place: str, value: bytes) -> bytes:
+        """Commit to the value of one place."""
+        ...
+
+    def shared(self, sort: str, value: bytes) -> bytes:
+        """Commit to a value that may stand in many places; equal for equal values."""
+        ...
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from runner.bundle import archive
-from runner.bundle.commitments import Committer, Secret
+from runner.bundle.commitments import Commitments, Committer, Secret
 from runner.bundle.manifest import (
     LABELS,
     LOG,
@@ -116,27 +116,29 @@ def make_redacted_bundle(
         try:
             with drafting(target) as drafts:
                 secret = Secret.at(secret_path, folder.run_id, recorded.number)
-                bundle = _packed(run, recorded, drafts, secret, environ, progress)
-                prove(drafts / "draft", folder.run_id, progress)
-                (drafts / "draft").replace(target)
+                manifest, members = _written(run, recorded, secret, drafts, progress)
+                draft = drafts / "draft"
+                secrets = keys(environ, folder.config)
+                sha256 = packed(draft, manifest, members, secrets, progress)
+                prove(draft, folder.run_id, progress)
+                draft.replace(target)
         except OSError as error:
             raise RunnerError(
                 f"{error.filename or target} cannot be bundled or written ("
                 f"{error.strerror}): check the free space, or name another --out."
             ) from error
     size = target.stat().st_size
-    sha256, manifest = bundle
     return Bundle(path=target, manifest=manifest, size=size, sha256=sha256), secret_path
 
 
-def _packed(
+def _written(
     run: Rescorer,
     recorded: ScoringRecorded,
-    drafts: Path,
     secret: Secret,
-    environ: Mapping[str, str],
+    drafts: Path,
     progress: Callable[[str], None],
-) -> tuple[str, RedactedManifest]:
+) -> tuple[RedactedManifest, dict[str, Path]]:
+    """Write all members into a folder; return the manifest too."""
     source = drafts / "source.db"
     copy_log(run.folder.log, source, progress)
     labels = []
@@ -149,23 +151,20 @@ def _packed(
         commit = Committer(secret, context_of(head(reader), recorded))
         hidden = _hidden(run, recorded, content, progress)
         redactor = content.redactor(commit, hidden)
-        members, log_commitments = content.write(redactor, commit, drafts, progress)
-        manifest = RedactedManifest(
-            format=REDACTED_FORMAT,
-            **manifest_fields(
-                members[LOG],
-                recorded.number,
-                hashlib.sha256(
-                    members[scorecard_of(recorded.number)].read_bytes()
-                ).hexdigest(),
-                measured(members, progress),
-            ),
-            commitments=log_commitments,
-            hidden=len(hidden),
-        )
-    secrets = keys(environ, run.folder.config)
-    sha256 = packed(drafts / "draft", manifest, members, secrets, progress)
-    return sha256, manifest
+        members, commitments = content.write(redactor, commit, drafts, progress)
+    scorecard = members[scorecard_of(recorded.number)].read_bytes()
+    manifest = RedactedManifest(
+        format=REDACTED_FORMAT,
+        **manifest_fields(
+            members[LOG],
+            recorded.number,
+            hashlib.sha256(scorecard).hexdigest(),
+            measured(members, progress),
+        ),
+        commitments=commitments,
+        hidden=len(hidden),
+    )
+    return manifest, members
 
 
 class _Blank:
@@ -202,13 +201,26 @@ def _hidden(
     content.walk(content.redactor(_Blank(see)), progress)
     settings = run.placed(ScoringBasis.of(run.job, recorded))
     for path in files(settings, run.job.inputs(settings)).values():
-        before = b""
-        with path.open("rb") as file:
-            for piece in archive.pieces(file):
-                index.scan(before[-PIECE:] + piece)
-                before = piece
+        see(path.name.encode())
+        for text in _texts_of_file(path):
+            see(text)
         progress(f"{path.name} is searched for texts that stay")
     return frozenset(index.shared)
+
+
+def _texts_of_file(path: Path) -> Iterator[bytes]:
+    """Yield JSON whole, for its names are no texts, and other files in chunks."""
+    with path.open("rb") as file:
+        match path.suffix:
+            case ".json":
+                yield file.read()
+            case ".jsonl":
+                yield from file
+            case _:
+                before = b""
+                for piece in archive.pieces(file):
+                    yield before[-PIECE:] + piece
+                    before = piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,12 +269,12 @@ class _Content:
             scorecard=scoring.content,
             card=card,
             verdicts=verdicts,
-            choices=_choices(run, card, scoring.dataset),
+            choices=choices_of(run, card, scoring.dataset),
         )
 
     def redactor(
         self,
-        commit: Any,
+        commit: Commitments,
         hidden: frozenset[str] = frozenset(),
     ) -> Redactor:
         """Return a redactor of the run's log."""
@@ -298,8 +310,8 @@ class _Content:
         """Write the members; return them by name, and the commitments to the whole."""
         commit.at = "bundle"
         commitments = {
-            "log": commit.place("log", head(self.reader).encode()).hex(),
-            "scorecard": commit.place("scorecard", self.scorecard).hex(),
+            "log": commit.place("bundle/log", head(self.reader).encode()).hex(),
+            "scorecard": commit.place("bundle/scorecard", self.scorecard).hex(),
         }
         scores = {
             scorecard_of(self.number): redacted_scorecard(self.scorecard, redactor),
@@ -348,7 +360,7 @@ class _Content:
             yield from verdict_lines(verdicts, redactor, self.choices)
 
 
-def _choices(run: Rescorer, card: Scorecard, dataset: Any) -> frozenset[str]:  # noqa: ANN401 - of any job
+def choices_of(run: Rescorer, card: Scorecard, dataset: Any) -> frozenset[str]:  # noqa: ANN401 - of any job
     """Return the answers that the job declares as choices, not as texts."""
     names: set[str] = set()
     for labels in card.labelled.values():

@@ -1,9 +1,9 @@
 """Decides what each event says in a redacted bundle, and commits to the rest.
 
 Numbers, times and flags stay. Of texts, only those stay that `CLEAR` names: models,
-stages, kinds of errors and reasons, and the choices of labels. All others become tokens,
-`~` and the commitment in hex, also in fields that a later siftlog adds. Hashes of texts
-count as texts: a guess could be checked against a hash without a salt.
+stages, kinds of errors and reasons, and the choices of labels. All others become
+tokens, `~` and the commitment in hex, also in fields that a later siftlog adds. Hashes
+of texts count as texts: a guess could be checked against a hash without a salt.
 
 A text that stays is checked, too: the caller lists those that share `PIECE` bytes with
 anything that was committed to, and they become tokens as well.
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from runner.bundle.commitments import Committer
+from runner.bundle.commitments import Commitments
 from store.events import KINDS
 from store.log.integrity import EventRow
 from store.redacted_log import EventContent
@@ -28,6 +28,9 @@ TOKEN: Final = "~"  # noqa: S105 - no password
 """Begins what takes the place of a text; 64 hexadecimal digits follow."""
 
 COMMITMENT: Final = re.compile(rb"[0-9a-f]{64}")
+
+SHARED_PLACES: Final = frozenset({"key", "part", "name"})
+"""Places of values that may stand in many places."""
 
 LONGEST_REASON: Final = 60
 """Characters of a reason that stays: short names, no sentences about a text."""
@@ -148,7 +151,7 @@ _LEFT_OUT: Final = frozenset({("attempt_answered", "forked"), ("run_started", "f
 class Redactor:
     """Redacts the events of one log."""
 
-    commit: Committer
+    commit: Commitments
     part: Callable[[bytes], bytes]  #: the text behind the hash of a request's part
     choices: Container[str]  #: values of labels that stay
     hidden: Container[str] = frozenset()  #: texts that do not stay after all

@@ -15,12 +15,15 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from runner.bundle.redaction import Redactor
-from runner.scorecard import Scorecard, Verdict
+from runner.scorecard import ItemValues, Scorecard, Verdict
 
 VALUES: Final = "values.json"
 VERDICTS: Final = "verdicts.jsonl"
 
 Key: TypeAlias = tuple[str, ...]
+Kind: TypeAlias = Literal["mean", "ratio"]
+Column: TypeAlias = Sequence[float | None]
+Columns: TypeAlias = tuple[Kind, int | None, Column, Column | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,7 @@ class MetricValues:
 
     model: str
     path: str
-    kind: Literal["mean", "ratio"]
+    kind: Kind
     over: int | None = None
     """Number of the list of items; None: one value a document, which has no name."""
     first: list[float | None]  #: of a mean: the values; of a ratio: the numerators
@@ -81,26 +84,26 @@ def values_of(
     redactor.commit.at = "values"
     lists: dict[tuple[Key, Key, str], int] = {}
     metrics: list[MetricValues] = []
-    for model, comparable in card.comparable.items():
-        reported = {metric.path: metric.value for metric in card.models[model]}
-        for path, make in comparable.items():
-            item_values = make()
-            if path not in reported or item_values.kind not in {"mean", "ratio"}:
+    for model, reported in card.models.items():
+        comparable = card.comparable.get(model, {})
+        for metric in reported:
+            columns: Columns | None = None
+            if metric.path in comparable:
+                columns = _of_items(comparable[metric.path](), lists)
+            elif metric.terms is not None:
+                columns = "ratio", None, *metric.terms
+            if columns is None:
                 continue
-            key = (
-                tuple(item_values.items),
-                tuple(item_values.clusters),
-                item_values.cluster,
-            )
+            kind, over, first, second = columns
             values = MetricValues(
                 model=redactor.clear(model),
-                path=redactor.clear(path),
-                kind="mean" if item_values.kind == "mean" else "ratio",
-                over=lists.setdefault(key, len(lists)),
-                first=[*item_values.first],
-                second=None if item_values.second is None else [*item_values.second],
+                path=redactor.clear(metric.path),
+                kind=kind,
+                over=over,
+                first=[*first],
+                second=None if second is None else [*second],
             )
-            if values.value == reported[path]:
+            if values.value == metric.value:
                 metrics.append(values)
     return RecordedValues(
         choices=sorted(map(redactor.clear, choices)),
@@ -114,6 +117,18 @@ def values_of(
         ],
         metrics=metrics,
     )
+
+
+def _of_items(
+    item_values: ItemValues, lists: dict[tuple[Key, Key, str], int]
+) -> Columns | None:
+    """Return the columns of a metric over items, whose list gets a number."""
+    if item_values.kind not in {"mean", "ratio"}:
+        return None
+    names = tuple(item_values.items), tuple(item_values.clusters), item_values.cluster
+    over = lists.setdefault(names, len(lists))
+    kind: Kind = "mean" if item_values.kind == "mean" else "ratio"
+    return kind, over, item_values.first, item_values.second
 
 
 def verdict_lines(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,7 @@ from runner.bundle.redaction import COMMITMENT
 from store.database import LogReader, open_reader
 from store.labels.folder import label_logs
 from store.read.status import scorings
-from store.read.tasks import every_task
 from store.redacted_log import stored_events
-from store.task import TaskState
 from store.verify import LogFault
 
 
@@ -76,12 +74,13 @@ def check_redacted(
     yield from _of_values(folder, manifest, scorecard, report)
     seen = {*COMMITMENT.findall(content)}
     with open_reader(folder / LOG) as reader:
+        answered: set[int | None] = set()
         yield from _of_headline(reader, manifest, scorecard)
-        yield from _of_verdicts(folder, manifest, reader, report, seen)
-        yield from _of_log(reader, LOG, seen)
+        yield from _of_log(reader, LOG, seen, answered)
+    yield from _of_verdicts(folder, manifest, report, seen, answered)
     for path in label_logs(folder / LABELS):
         with open_reader(path) as reader:
-            yield from _of_log(reader, f"{LABELS}/{path.name}", seen)
+            yield from _of_log(reader, f"{LABELS}/{path.name}", seen, set())
     seen.update(map(str.encode, manifest.commitments.values()))
     report.commitments = len(seen)
 
@@ -145,15 +144,12 @@ def _of_headline(
 def _of_verdicts(
     folder: Path,
     manifest: RedactedManifest,
-    reader: LogReader,
     report: RedactionReport,
     seen: set[bytes],
+    answered: Container[int | None],
 ) -> Iterator[LogFault]:
-    """Check that every verdict is about a completed task."""
+    """Check that every verdict is about a task that was answered."""
     name = member_of(manifest.scoring, VERDICTS)
-    completed = {
-        row.task for row in every_task(reader) if row.state is TaskState.COMPLETED
-    }
     with (folder / name).open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -165,18 +161,20 @@ def _of_verdicts(
                     message=f"cannot be read ({error})",
                 )
                 return
-            if verdict.task not in completed:
+            if verdict.task not in answered:
                 yield LogFault(
                     what="verdicts",
                     where=f"{name}, line {number}",
-                    message=f"is about task {verdict.task}, which was not completed",
+                    message=f"is about task {verdict.task}, which has no answer",
                 )
             seen.update(COMMITMENT.findall(line))
             report.verdicts = number
 
 
-def _of_log(reader: LogReader, name: str, seen: set[bytes]) -> Iterator[LogFault]:
-    """Check that a log holds commitments where texts were."""
+def _of_log(
+    reader: LogReader, name: str, seen: set[bytes], answered: set[int | None]
+) -> Iterator[LogFault]:
+    """Check that a log holds commitments where texts were; note answered tasks."""
     for _, commit in stored_events(reader):
         for row, content in commit:
             if row.kind in {"attempt_answered", "attempt_failed"} and content.payload:
@@ -188,5 +186,7 @@ def _of_log(reader: LogReader, name: str, seen: set[bytes]) -> Iterator[LogFault
                         message="holds a text, which a redacted bundle never does",
                     )
                     return
+            if row.kind == "attempt_answered":
+                answered.add(row.task)
             seen.update(COMMITMENT.findall(content.facts))
             seen.update(COMMITMENT.findall(content.payload or b""))

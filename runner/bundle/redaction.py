@@ -60,7 +60,7 @@ CLEAR: Final[Mapping[str, frozenset[str]]] = {
         "command_applied": "command",
         "scoring_recorded": "job_version code_sha256 inputs.*.setting inputs.*.kept "
         "milestone.job milestone.measure milestone.item milestone.part "
-        "milestone.standings.# milestone.cost_usd.# definitions headline reached.# "
+        "milestone.standings.# milestone.cost_usd.# headline reached.# "
         "code.job code.kit code.metrics code.engine code.dependencies.# "
         "code.dependencies.* payload.models.# payload.models.*.*.*.lost_at",
         "comparison_decided": "stopping.metric a b verdict cluster",

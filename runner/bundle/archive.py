@@ -25,6 +25,7 @@ from runner.bundle.manifest import (
     scorecard_of,
 )
 from runner.errors import RunnerError
+from store.runs import CERTIFICATES
 from store.verify import LogFault
 
 PIECE: Final = 1 << 20
@@ -282,6 +283,9 @@ def manifest_bytes(archive: ZipFile) -> bytes:
     return b"".join(_content(archive, info))
 
 
+_READ_FOLDERS: Final = tuple(f"{name}/" for name in (INPUTS, LABELS, CERTIFICATES))
+
+
 def unpack(
     archive: ZipFile,
     manifest: Manifest,
@@ -313,7 +317,7 @@ def unpack(
         if member is None:
             yield LogFault(what="member", where=name, message="does not belong here")
             continue
-        is_read = name in read or name.startswith((f"{INPUTS}/", f"{LABELS}/"))
+        is_read = name in read or name.startswith(_READ_FOLDERS)
         target = folder / name if is_read else None
         try:
             written = _written(_content(archive, info), target)

@@ -43,7 +43,7 @@ from store.events import RunStarted, ScoringRecorded
 from store.labels.folder import author_of, label_logs
 from store.read.history import bodies
 from store.read.status import run_started, scorings, status
-from store.runs import RunFolder
+from store.runs import RunFolder, certificates_in
 from store.tables import head, last_seq
 
 
@@ -107,23 +107,64 @@ def scoring_files(
     }
 
 
-def copied_labels(
-    folder: RunFolder, drafts: Path, progress: Callable[[str], None]
-) -> Mapping[str, Path]:
-    """Return copies of the label logs in a run's folder, by member.
+def label_logs_of(folder: RunFolder, shared: Path | None) -> Mapping[str, Path]:
+    """Return the label logs of a run, by member.
+
+    Args:
+        folder: the run's folder.
+        shared: folder of further label logs, which several runs share; None: none.
 
     Raises:
+        UsageError: *shared* has no label log.
+        StoreError: a label log cannot be read.
+    """
+    logs = [*label_logs(folder.labels)]
+    if shared is not None:
+        further = label_logs(shared)
+        if not further:
+            raise UsageError(f"{shared} has no label log: name another --labels.")
+        logs += further if shared.resolve() != folder.labels.resolve() else ()
+    members: dict[str, Path] = {}
+    for log in logs:
+        if author_of(log) is None:
+            continue  # its writer died, or is about to record its first event
+        member, number = f"{LABELS}/{log.name}", 1
+        while member in members:  # an author may have a log in both folders
+            number += 1
+            member = f"{LABELS}/{log.stem}-{number}.db"
+        members[member] = log
+    return members
+
+
+def copied_labels(
+    folder: RunFolder,
+    shared: Path | None,
+    drafts: Path,
+    progress: Callable[[str], None],
+) -> Mapping[str, Path]:
+    """Return copies of the label logs of a run, by member.
+
+    Raises:
+        UsageError: *shared* has no label log.
         StoreError: a label log cannot be read or copied.
     """
     copies = {}
-    for log in label_logs(folder.labels):
-        if author_of(log) is None:
-            continue  # its writer died, or is about to record its first event
-        target = drafts / LABELS / log.name
+    for member, log in label_logs_of(folder, shared).items():
+        target = drafts / member
         target.parent.mkdir(exist_ok=True)
         copy_log(log, target, progress)
-        copies[f"{LABELS}/{log.name}"] = target
+        copies[member] = target
     return copies
+
+
+def certificate_files(folder: RunFolder) -> Mapping[str, Path]:
+    """Return the files of the run's certificates, by member."""
+    return {
+        file.relative_to(folder.path).as_posix(): file
+        for certificate in certificates_in(folder.path)
+        for file in certificate.parent.rglob("*")
+        if file.is_file() and not file.is_symlink() and not file.name.startswith(".")
+    }
 
 
 def measured(
@@ -222,6 +263,7 @@ def make_bundle(
     out: Path | None,
     *,
     report: bool,
+    labels: Path | None = None,
     environ: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> Bundle:
@@ -235,6 +277,7 @@ def make_bundle(
         number: number of the scoring; None: the newest.
         out: the file, replaced if it exists; None: in the run's exports.
         report: create the scoring's report first if missing.
+        labels: folder of label logs that several runs share; None: the run's alone.
         environ: variables with keys, which a bundle must not contain.
         progress: receives one-line progress messages.
 
@@ -256,6 +299,7 @@ def make_bundle(
     by_member = {
         **input_members(first, recorded),
         **scoring_files(folder, recorded, report=report),
+        **certificate_files(folder),
     }
     if folder.config.is_file():
         by_member[CONFIG] = folder.config
@@ -266,8 +310,8 @@ def make_bundle(
         with drafting(target) as drafts:
             log = drafts / LOG
             copy_log(folder.log, log, progress)
-            label_logs = copied_labels(folder, drafts, progress)
-            members = {**by_member, **label_logs, LOG: log}
+            label_copies = copied_labels(folder, labels, drafts, progress)
+            members = {**by_member, **label_copies, LOG: log}
             manifest = Manifest(
                 format=FORMAT,
                 **manifest_fields(
@@ -281,7 +325,7 @@ def make_bundle(
             _refuse_keys(log, secrets, progress)
             draft = drafts / "draft"
             sha256 = packed(draft, manifest, members, secrets, progress)
-            for copied in (log, *label_logs.values()):
+            for copied in (log, *label_copies.values()):
                 copied.unlink()  # free its disk space for the check
             prove(draft, folder.run_id, progress)
             draft.replace(target)

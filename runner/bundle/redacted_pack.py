@@ -29,6 +29,7 @@ from runner.bundle.manifest import (
 )
 from runner.bundle.pack import (
     Bundle,
+    copied_labels,
     keys,
     manifest_fields,
     measured,
@@ -49,7 +50,6 @@ from runner.score.repeat import Rescorer, ScoringBasis, rescorer
 from runner.scorecard import Scorecard, Verdict
 from store.database import LogReader, copy_log, open_reader
 from store.events import ScoringRecorded
-from store.labels.folder import author_of, label_logs
 from store.read.status import run_started
 from store.read.tasks import parts
 from store.redacted_log import stored_events, write_redacted_log
@@ -85,6 +85,7 @@ def make_redacted_bundle(
     out: Path | None,
     secret_file: Path | None,
     *,
+    labels: Path | None = None,
     environ: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> tuple[Bundle, Path]:
@@ -96,6 +97,7 @@ def make_redacted_bundle(
         out: the file, replaced if it exists; None: in the run's exports.
         secret_file: of the author's secret, made if it does not exist; None: next to
             the bundle.
+        labels: folder of label logs that several runs share; None: the run's alone.
         environ: variables with keys, which a bundle must not contain.
         progress: receives one-line progress messages.
 
@@ -116,7 +118,9 @@ def make_redacted_bundle(
         try:
             with drafting(target) as drafts:
                 secret = Secret.at(secret_path, folder.run_id, recorded.number)
-                manifest, members = _written(run, recorded, secret, drafts, progress)
+                manifest, members = _written(
+                    run, recorded, secret, drafts, shared=labels, progress=progress
+                )
                 draft = drafts / "draft"
                 secrets = keys(environ, folder.config)
                 sha256 = packed(draft, manifest, members, secrets, progress)
@@ -136,16 +140,14 @@ def _written(
     recorded: ScoringRecorded,
     secret: Secret,
     drafts: Path,
+    *,
+    shared: Path | None,
     progress: Callable[[str], None],
 ) -> tuple[RedactedManifest, dict[str, Path]]:
     """Write all members into a folder; return the manifest too."""
     source = drafts / "source.db"
     copy_log(run.folder.log, source, progress)
-    labels = []
-    for number, path in enumerate(label_logs(run.folder.labels), 1):
-        if author_of(path) is not None:
-            copy_log(path, copied := drafts / f"labels.{number}.db", progress)
-            labels.append(copied)
+    labels = [*copied_labels(run.folder, shared, drafts, progress).values()]
     with open_reader(source) as reader:
         content = _Content.of(run, recorded, reader, labels, drafts)
         commit = Committer(secret, context_of(head(reader), recorded))

@@ -37,6 +37,7 @@ from runner.bundle.manifest import (
     scorecard_of,
 )
 from runner.bundle.redacted_verify import RedactionReport, check_redacted
+from runner.certificates import checked_certificate
 from runner.errors import RunnerError
 from runner.fingerprint import input_hashes
 from runner.registry import job_of
@@ -48,6 +49,7 @@ from store.errors import StoreError
 from store.events import Input
 from store.labels.folder import label_logs, verify_labels
 from store.read.status import run_started, scorings
+from store.runs import CERTIFICATES, certificates_in
 from store.tables import head
 from store.verify import LogFault, VerifyReport, check_schema, verify
 
@@ -91,6 +93,7 @@ class RebuildResult:
 
     changed: tuple[str, ...] = ()  #: settings whose files differ from the scored ones
     error: str = ""  #: why there is no scorecard
+    certificates: tuple[str, ...] = ()  #: what differs in certificates, a line each
 
 
 def rebuild(
@@ -159,7 +162,13 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
             return RebuildResult(changed=changed)
         scoring = replayed(job, reader, settings, inputs, through_seq=recorded.seq)
     (folder / REBUILT).write_bytes(scoring.content)
-    return RebuildResult()
+    problems = (
+        f"{certificate.name}: {problem}"
+        for path in certificates_in(folder)
+        for certificate in (checked_certificate(path, is_bundled=True),)
+        for problem in certificate.problems
+    )
+    return RebuildResult(certificates=tuple(problems))
 
 
 def changed_settings(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ...]:
@@ -409,6 +418,13 @@ class _Check:
             )
         if rebuilt.changed or rebuilt.error:
             return
+        for line in rebuilt.certificates:
+            where, _, problem = line.partition(": ")
+            yield LogFault(
+                what="certificate",
+                where=f"{CERTIFICATES}/{where}",
+                message=problem,
+            )
         again = (folder / REBUILT).read_bytes()
         self.is_rebuilt = again == stored
         if not self.is_rebuilt:

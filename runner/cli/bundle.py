@@ -20,6 +20,12 @@ from runner.cli.console import DONE, print_json, print_note, print_text
     type=click.Path(path_type=Path, dir_okay=False),
     help="Output file; replaced if it exists.  [default: in the run's exports folder]",
 )
+@arguments.option(
+    "--labels",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Pack the label logs of this folder too, which several runs may share.",
+)
 @click.option(
     "--redact",
     is_flag=True,
@@ -38,6 +44,7 @@ def bundle(
     run_name: str,
     scoring: int | None,
     out: Path | None,
+    labels: Path | None,
     redact: bool,
     secret: Path | None,
     no_report: bool,
@@ -67,7 +74,13 @@ def bundle(
     with paced_progress(CLOCK) as progress:
         if redact:
             packed, secret_path = make_redacted_bundle(
-                folder, scoring, out, secret, environ=environ, progress=progress
+                folder,
+                scoring,
+                out,
+                secret,
+                labels=labels,
+                environ=environ,
+                progress=progress,
             )
         else:
             packed = make_bundle(
@@ -75,6 +88,7 @@ def bundle(
                 scoring,
                 out,
                 report=not no_report,
+                labels=labels,
                 environ=environ,
                 progress=progress,
             )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,36 +14,11 @@ from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print
 
 if TYPE_CHECKING:
     from runner.bundle.disclosure import DisclosureReport
+    from runner.bundle.manifest import Manifest
+    from runner.bundle.verify import BundleReport
     from store.labels.folder import LabelLogReport
     from store.log.integrity import LogEnd
-
-
-CERTIFICATES = "siftlog.certificates"
-"""Group of entry points that check certificates: a function of a path, by its kind."""
-
-
-class CheckedCertificate(Protocol):
-    """The check of a certificate."""
-
-    @property
-    def name(self) -> str:
-        """The file, as messages name it."""
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether nothing differs."""
-
-    @property
-    def problems(self) -> Sequence[str]:
-        """What differs, a sentence each."""
-
-    @property
-    def sentence(self) -> str:
-        """What a sound one proves."""
-
-    @property
-    def as_json(self) -> dict[str, Any]:
-        """All of it, for `--json`."""
+    from store.verify import VerifyReport
 
 
 @click.command()
@@ -85,6 +60,7 @@ def verify(
     A CERTIFICATE that siftlog screen wrote (certificate.json, or all in RUN's folder)
     is computed again from label events and library.
     """
+    from runner.certificates import checked_certificate
     from runner.cli.progress import paced_progress
     from runner.errors import UsageError
     from store.clock import SystemClock
@@ -115,7 +91,7 @@ def verify(
     with open_reader(folder.log) as reader, paced_progress(SystemClock()) as progress:
         report = check(reader, progress)
         labels = verify_labels(folder.labels, progress)
-    certificates = [_checked(path) for path in certificates_in(folder.path)]
+    certificates = [checked_certificate(path) for path in certificates_in(folder.path)]
     lost = [end for end in ends if end.has_loss]
     unproven = [end for end in ends if end.acknowledged is None]
     problems = [f"{fault.where}: {fault.message}" for fault in report.faults]
@@ -164,27 +140,11 @@ def verify(
     return DONE
 
 
-def _checked(path: Path) -> CheckedCertificate:
-    """Check a certificate by the function that an installed package offers.
-
-    Raises:
-        UsageError: none does.
-    """
-    from importlib.metadata import entry_points
-
-    from runner.errors import UsageError
-
-    for point in entry_points(group=CERTIFICATES, name="screening"):
-        check: Callable[[Path], CheckedCertificate] = point.load()
-        return check(path)
-    raise UsageError(
-        f"{path} cannot be checked without siftlog's jobs: install siftlog again."
-    )
-
-
 def _verify_certificate(path: Path, *, as_json: bool) -> int:
     """Compute the certificate at *path* again; exit 6 if anything differs."""
-    checked = _checked(path)
+    from runner.certificates import checked_certificate
+
+    checked = checked_certificate(path)
     if as_json:
         print_json("siftlog.certificate-verify/1", checked.as_json)
     for problem in checked.problems:
@@ -222,7 +182,7 @@ def _verify_bundle(
 ) -> int:
     """Check the bundle at *path*; exit 6 if anything in it differs."""
     from runner.bundle.disclosure import check_disclosure, read_disclosure
-    from runner.bundle.manifest import Manifest, RedactedManifest
+    from runner.bundle.manifest import RedactedManifest
     from runner.bundle.verify import check
     from runner.cli.progress import paced_progress
     from runner.cli.run_steps import CLOCK
@@ -275,25 +235,33 @@ def _verify_bundle(
     if not verification.is_sound or problems or manifest is None or log is None:
         return CHECK_FAILED
     if not as_json:
-        outcome = (
-            f"scorecard.json of scoring {manifest.scoring} came out the same again, "
-            "without a network"
-            if redaction is None
-            else f"redacted, with {redaction.commitments:,} commitments; "
-            f"{redaction.recomputed:,} of {redaction.metrics:,} metrics of scoring "
-            f"{manifest.scoring} came out the same from {redaction.verdicts:,} "
-            "verdicts' recorded values"
-        )
-        print_text(
-            f"{path.name} is sound: {len(manifest.members) + 1:,} members, "
-            f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
-            f"{outcome}"
-        )
-        if manifest.partial:
-            print_text("partial: the run was unfinished")
+        _print_sound(path, verification, manifest, log)
         for proof in proofs:
             _print_proof(proof)
     return DONE
+
+
+def _print_sound(
+    path: Path, verification: BundleReport, manifest: Manifest, log: VerifyReport
+) -> None:
+    """Print what a sound bundle holds, and what came out the same."""
+    redaction = verification.redaction
+    outcome = (
+        f"scorecard.json of scoring {manifest.scoring} came out the same again, "
+        "without a network"
+        if redaction is None
+        else f"redacted, with {redaction.commitments:,} commitments and "
+        f"{redaction.verdicts:,} verdicts; {redaction.recomputed:,} of "
+        f"{redaction.metrics:,} metrics of scoring {manifest.scoring} came out the "
+        "same from recorded values"
+    )
+    print_text(
+        f"{path.name} is sound: {len(manifest.members) + 1:,} members, "
+        f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
+        f"{outcome}"
+    )
+    if manifest.partial:
+        print_text("partial: the run was unfinished")
 
 
 def _print_proof(proof: DisclosureReport) -> None:

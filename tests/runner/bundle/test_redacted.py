@@ -404,8 +404,7 @@ def _forgery(
         [
             one
             for one in others
-            if (one.at, one.value) != (opening.at, opening.value)
-            and one.place != opening.place
+            if one.value != opening.value and one.place != opening.place
         ]
     )
     value = bytearray(opening.value)

@@ -115,7 +115,12 @@ class Discloser:
     _opened: list[Opening] = field(default_factory=list)
 
     def disclosure(
-        self, items: Iterable[str], what: Collection[str], *, whole: bool
+        self,
+        items: Iterable[str],
+        what: Collection[str],
+        *,
+        whole: bool,
+        tasks: Collection[int] = (),
     ) -> Disclosure:
         """Open what is chosen of some items.
 
@@ -123,14 +128,18 @@ class Discloser:
             items: keys.
             what: of `WHAT`; empty: all of them.
             whole: open the scorecard and the last hash of the original log too.
+            tasks: numbers of further tasks.
 
         Raises:
-            UsageError: the run has no such item, or is not the bundle's.
+            UsageError: the run has no such item or task, or is not the bundle's.
         """
         openings: dict[tuple[str, str, bytes], Opening] = {}
         chosen = [*self._whole()] if whole else []
-        tasks = [task for item in items for task in self._tasks(item)]
-        chosen += self._of_tasks(tasks, frozenset(what or WHAT))
+        rows = {row.task: row for item in items for row in self._tasks(item)}
+        rows |= {row.task: row for row in tasks_numbered(self.reader, [*tasks])}
+        if missing := sorted({*tasks} - rows.keys()):
+            raise UsageError(f"Run {self.manifest.run} has no task {missing[0]}.")
+        chosen += self._of_tasks([*rows.values()], frozenset(what or WHAT))
         for opening in chosen:
             openings.setdefault((opening.at, opening.place, opening.value), opening)
         return Disclosure(
@@ -420,6 +429,7 @@ def disclose_items(
     what: Collection[str],
     *,
     whole: bool,
+    tasks: Collection[int] = (),
     bundle: Path | None,
     secret: Path | None,
     out: Path | None,
@@ -432,6 +442,7 @@ def disclose_items(
         items: keys.
         what: of `WHAT`; empty: all of them.
         whole: open what is of the bundle as a whole, too.
+        tasks: numbers of further tasks.
         bundle: None: the newest in the run's exports.
         secret: None: next to the bundle.
         out: None: next to the bundle.
@@ -459,7 +470,7 @@ def disclose_items(
             )
         with rescorer(folder) as run, open_reader(folder.log) as reader:
             discloser = Discloser(run, reader, manifest, opener)
-            disclosure = discloser.disclosure(items, what, whole=whole)
+            disclosure = discloser.disclosure(items, what, whole=whole, tasks=tasks)
         written.append(disclosure)
         problems.extend(check_disclosure(disclosure, unpacked, manifest).problems)
 

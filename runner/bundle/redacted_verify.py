@@ -49,7 +49,7 @@ class _Verdict(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     is_unparsed: bool
 
 
-def check_redacted(
+def checked(
     folder: Path, manifest: RedactedManifest, report: RedactionReport
 ) -> Iterator[LogFault]:
     """Yield what is wrong with an unpacked bundle, whose log is sound.
@@ -59,6 +59,19 @@ def check_redacted(
         manifest: of the bundle.
         report: is filled in.
     """
+    try:
+        yield from _faults(folder, manifest, report)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        yield LogFault(
+            what="scorecard",
+            where=scorecard_of(manifest.scoring),
+            message=f"is not written as siftlog writes it ({error!r})",
+        )
+
+
+def _faults(
+    folder: Path, manifest: RedactedManifest, report: RedactionReport
+) -> Iterator[LogFault]:
     yield from _of_names(manifest)
     card_name = scorecard_of(manifest.scoring)
     content = (folder / card_name).read_bytes()

@@ -36,7 +36,7 @@ from runner.bundle.manifest import (
     moved,
     scorecard_of,
 )
-from runner.bundle.redacted_verify import RedactionReport, check_redacted
+from runner.bundle.redacted_verify import RedactionReport, checked
 from runner.certificates import checked_certificate
 from runner.errors import RunnerError
 from runner.fingerprint import input_hashes
@@ -388,7 +388,7 @@ class _Check:
                 where=LOG,
                 message="holds parts of requests, which a redacted bundle never does",
             )
-        yield from check_redacted(folder, manifest, self.redaction)
+        yield from checked(folder, manifest, self.redaction)
 
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
         """Check the stored scorecard, then the recomputed one."""

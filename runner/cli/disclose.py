@@ -32,6 +32,14 @@ from runner.cli.console import DONE, print_json, print_text
     "hold; prompt: all of the request.  [default: everything]",
 )
 @click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Open the task of this number, which a reader of the bundle can name.",
+)
+@click.option(
     "--whole",
     is_flag=True,
     help="Open the scorecard as it was, and the last hash of the original log.",
@@ -49,6 +57,7 @@ def disclose(
     bundle: Path | None,
     secret: Path | None,
     what: tuple[str, ...],
+    tasks: tuple[int, ...],
     whole: bool,
     out: Path | None,
     runs_dir: Path,
@@ -66,8 +75,8 @@ def disclose(
     from runner.errors import UsageError
     from store.runs import resolve
 
-    if not items and not whole:
-        raise UsageError("Nothing is chosen: name an ITEM, or add --whole.")
+    if not items and not tasks and not whole:
+        raise UsageError("Nothing is chosen: name an ITEM, or add --task or --whole.")
     folder = resolve(runs_dir, run_name)
     console.relax_collector()
     with paced_progress(CLOCK) as progress:
@@ -76,6 +85,7 @@ def disclose(
             items,
             frozenset(what),
             whole=whole,
+            tasks=tasks,
             bundle=bundle,
             secret=secret,
             out=out,

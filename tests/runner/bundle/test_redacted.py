@@ -25,8 +25,8 @@ import zstandard
 from runner.bundle.commitments import Opening, Secret
 from runner.bundle.disclosure import (
     WHAT,
-    Disclosure,
     Discloser,
+    Disclosure,
     check_disclosure,
     disclose_items,
     read_disclosure,
@@ -35,6 +35,7 @@ from runner.bundle.manifest import NAME, RedactedManifest, decoded, encoded
 from runner.bundle.pieces import PIECE
 from runner.bundle.recorded import RecordedValues
 from runner.bundle.redacted_pack import make_redacted_bundle
+from runner.bundle.redacted_verify import RedactionReport, checked
 from runner.bundle.verify import check
 from runner.errors import RunnerError, UsageError
 from runner.score.repeat import rescorer
@@ -346,9 +347,7 @@ def test_the_same_secret_gives_the_same_bytes_and_another_one_no_commitment(
     assert not before & after
 
 
-def test_a_secret_is_never_replaced_and_serves_one_scoring(
-    redacted: Redacted, tmp_path: Path
-) -> None:
+def test_a_secret_is_never_replaced_and_serves_one_scoring(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     first = Secret.at(path, "r", 1)
     assert Secret.at(path, "r", 1) == first
@@ -456,6 +455,19 @@ def test_an_item_opens_nothing_of_others(
     assert key in text
     assert not any(other in text for other in others)
     assert Secret.read(redacted.secret).key.hex() not in text
+
+
+def test_a_reader_asks_for_a_task_by_its_number(
+    redacted: Redacted, discloser: Discloser
+) -> None:
+    disclosure = discloser.disclosure([], (), whole=False, tasks=[3])
+    (task,) = check_disclosure(disclosure, redacted.unpacked, redacted.manifest).tasks
+    assert (task.task, task.item, task.replies) == (3, redacted.keys[2], 1)
+    assert task.parts == task.of_parts == 3
+    with pytest.raises(UsageError, match="has no task 99"):
+        discloser.disclosure([], (), whole=False, tasks=[99])
+    with pytest.raises(UsageError, match="has no item 'unheard of'"):
+        discloser.disclosure(["unheard of"], (), whole=False)
 
 
 def test_the_original_scorecard_and_the_end_of_the_log_can_be_opened(
@@ -585,6 +597,23 @@ def test_verdicts_about_no_task_and_texts_in_the_log_are_refused(
     change = log_changed(tmp_path, "UPDATE body SET data = x'7b7d' WHERE seq > 9")
     changed = forged(redacted.path, tmp_path / "y.zip", change)
     assert not check(changed, ignore_progress).is_sound
+
+
+@pytest.mark.parametrize("card", [b"[]", b"{}", b'{"models": 1}', b"\xff", b"{"])
+def test_a_scorecard_that_is_none_is_a_fault(
+    redacted: Redacted, tmp_path: Path, card: bytes
+) -> None:
+    members = contents(redacted.path)
+    manifest = decoded(members[NAME])
+    assert isinstance(manifest, RedactedManifest)
+    digest = hashlib.sha256(card).hexdigest()
+    folder = tmp_path / "unpacked"
+    for name, content in members.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    (folder / SCORES / "scorecard.json").write_bytes(card)
+    faults = [*checked(folder, replace(manifest, digest=digest), RedactionReport())]
+    assert [fault.what for fault in faults] == ["scorecard"]
 
 
 def test_no_ordinary_bundle_is_disclosed(redacted: Redacted, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from runner.bundle.commitments import Committer, Secret, commitment_of
 from runner.bundle.pieces import PIECE, PieceIndex, texts_in
-from runner.bundle.redaction import _MAPPINGS, CLEAR, Redactor
+from runner.bundle.redaction import _MAPPINGS, Redactor
 from store.encoding import event_of, facts_of
 from store.events import KINDS, Entry, kind_of
 from store.log.integrity import EventRow

@@ -102,7 +102,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Secret:
+class RedactionSecret:
     """The author's secret of one redacted bundle; it opens every value."""
 
     run: str
@@ -180,7 +180,7 @@ Note = Callable[[str, str, bytes, bytes], None]
 
 
 class Commitments(Protocol):
-    """Commits to values; `Committer` in earnest."""
+    """Commits to values; `SaltedCommitter` in earnest."""
 
     at: str  #: the part of the bundle that is being redacted
 
@@ -194,10 +194,10 @@ class Commitments(Protocol):
 
 
 @dataclass(slots=True)
-class Committer:
+class SaltedCommitter:
     """Commits to the values of one bundle."""
 
-    secret: Secret
+    secret: RedactionSecret
     context: bytes  #: hash of what is bundled
     note: Note | None = None  #: None: nobody listens
     at: str = ""  #: the part of the bundle that is being redacted

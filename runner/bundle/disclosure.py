@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from runner.bundle.commitments import Committer, Opening, Secret
+from runner.bundle.commitments import Opening, RedactionSecret, SaltedCommitter
 from runner.bundle.manifest import (
     LABELS,
     LOG,
@@ -111,7 +111,7 @@ class Discloser:
     run: Rescorer
     reader: LogReader  #: of the run's log, which may have continued since
     manifest: RedactedManifest
-    secret: Secret
+    secret: RedactionSecret
     _opened: list[Opening] = field(default_factory=list)
 
     def disclosure(
@@ -174,7 +174,7 @@ class Discloser:
             self._opened.append(Opening(at=at, place=place, salt=salt, value=value))
 
         return Redactor(
-            commit=Committer(self.secret, context_of(link.hex(), recorded), note),
+            commit=SaltedCommitter(self.secret, context_of(link.hex(), recorded), note),
             part=part_texts(self.reader),
             choices=frozenset(),
         )
@@ -454,7 +454,7 @@ def disclose_items(
     """
     path = bundle or _newest(folder)
     name = path.name.removesuffix(".zip").removesuffix(".siftlog")
-    opener = Secret.read(secret or path.with_name(f"{name}.secret.json"))
+    opener = RedactionSecret.read(secret or path.with_name(f"{name}.secret.json"))
     target = out or path.with_name(f"{name}.disclosure.json")
     written: list[Disclosure] = []
     problems: list[str] = []

@@ -8,7 +8,7 @@ metric once more. Items and documents are tokens.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -72,7 +72,7 @@ def _quotient(
 class RecordedValues:
     """The content of `values.json`."""
 
-    choices: list[str]  #: answers that verdicts and labels show
+    choices: dict[str, str]  #: answers that stay, by the numbers that verdicts have
     lists: list[ItemList]
     metrics: list[MetricValues]
 
@@ -106,7 +106,10 @@ def values_of(
             if values.value == metric.value:
                 metrics.append(values)
     return RecordedValues(
-        choices=sorted(map(redactor.clear, choices)),
+        choices={
+            str(number): redactor.clear(choice)
+            for number, choice in enumerate(sorted(choices))
+        },
         lists=[
             ItemList(
                 items=[*map(redactor.item, items)],
@@ -132,14 +135,16 @@ def _of_items(
 
 
 def verdict_lines(
-    verdicts: Iterable[Verdict], redactor: Redactor, choices: Container[str]
+    verdicts: Iterable[Verdict], redactor: Redactor, choices: frozenset[str]
 ) -> Iterator[bytes]:
     """Yield a line for each verdict.
 
     It is a list: task, answer, expected answer, whether it is correct, stated
     probability, whether the quotes are in the text, and whether the reply could not be
-    parsed. Answers are tokens unless they are choices of the job.
+    parsed. Answers are numbers of the job's choices, or else tokens. Names of choices
+    in a row would be what the schema in a prompt has.
     """
+    numbers = {choice: number for number, choice in enumerate(sorted(choices))}
     for number, verdict in enumerate(verdicts, 1):
         redactor.commit.at = f"verdict/{number}"
         label = verdict.label or ""
@@ -147,8 +152,8 @@ def verdict_lines(
         yield msgspec.json.encode(
             [
                 verdict.task,
-                _answer(redactor, "answer", answer, choices),
-                _answer(redactor, "expected", verdict.expected, choices),
+                _answer(redactor, "answer", answer, numbers),
+                _answer(redactor, "expected", verdict.expected, numbers),
                 verdict.correct,
                 verdict.confidence,
                 verdict.is_grounded,
@@ -158,12 +163,12 @@ def verdict_lines(
 
 
 def _answer(
-    redactor: Redactor, name: str, text: str, choices: Container[str]
-) -> str | None:
+    redactor: Redactor, name: str, text: str, numbers: Mapping[str, int]
+) -> int | str | None:
     if not text:
         return None
-    if text in choices:
-        return redactor.clear(text)
+    if text in numbers:
+        return numbers[text]
     return redactor.placed(name, text)
 
 

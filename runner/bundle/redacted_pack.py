@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from runner.bundle import archive
-from runner.bundle.commitments import Commitments, Committer, Secret
+from runner.bundle.commitments import Commitments, RedactionSecret, SaltedCommitter
 from runner.bundle.manifest import (
     LABELS,
     LOG,
@@ -117,7 +117,7 @@ def make_redacted_bundle(
         secret_path = secret_file or target.with_name(f"{stem}.secret.json")
         try:
             with drafting(target) as drafts:
-                secret = Secret.at(secret_path, folder.run_id, recorded.number)
+                secret = RedactionSecret.at(secret_path, folder.run_id, recorded.number)
                 manifest, members = _written(
                     run, recorded, secret, drafts, shared=labels, progress=progress
                 )
@@ -138,7 +138,7 @@ def make_redacted_bundle(
 def _written(
     run: Rescorer,
     recorded: ScoringRecorded,
-    secret: Secret,
+    secret: RedactionSecret,
     drafts: Path,
     *,
     shared: Path | None,
@@ -150,7 +150,7 @@ def _written(
     labels = [*copied_labels(run.folder, shared, drafts, progress).values()]
     with open_reader(source) as reader:
         content = _Content.of(run, recorded, reader, labels, drafts)
-        commit = Committer(secret, context_of(head(reader), recorded))
+        commit = SaltedCommitter(secret, context_of(head(reader), recorded))
         hidden = _hidden(run, recorded, content, progress)
         redactor = content.redactor(commit, hidden)
         members, commitments = content.write(redactor, commit, drafts, progress)
@@ -170,7 +170,7 @@ def _written(
 
 
 class _Blank:
-    """Stands in for a `Committer` while texts are looked at."""
+    """Stands in for a `SaltedCommitter` while texts are looked at."""
 
     def __init__(self, see: Callable[[bytes], None] = lambda _: None) -> None:
         self._see = see
@@ -293,8 +293,8 @@ class _Content:
             with open_reader(log) as reader:
                 redactor.part = part_texts(reader)
                 for seq, commit in stored_events(reader):
-                    for row, said in commit:
-                        redactor.event(row, said)
+                    for row, content in commit:
+                        redactor.event(row, content)
                     progress(f"{seq:,} events searched for texts")
         redactor.log = ""
         redacted_scorecard(self.scorecard, redactor)
@@ -305,7 +305,7 @@ class _Content:
     def write(
         self,
         redactor: Redactor,
-        commit: Committer,
+        commit: SaltedCommitter,
         drafts: Path,
         progress: Callable[[str], None],
     ) -> tuple[dict[str, Path], dict[str, str]]:

@@ -41,8 +41,8 @@ class _Verdict(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """A line of `verdicts.jsonl`."""
 
     task: int
-    answer: str | None
-    expected: str | None
+    answer: int | str | None
+    expected: int | str | None
     correct: bool | None
     confidence: float | None
     is_grounded: bool | None

@@ -80,7 +80,7 @@ def disclose(
     folder = resolve(runs_dir, run_name)
     console.relax_collector()
     with paced_progress(CLOCK) as progress:
-        made = disclose_items(
+        written = disclose_items(
             folder,
             items,
             frozenset(what),
@@ -96,16 +96,16 @@ def disclose(
             "siftlog.disclosure-file/1",
             {
                 "run": folder.run_id,
-                "bundle": str(made.bundle),
-                "file": str(made.file),
-                "openings": made.openings,
+                "bundle": str(written.bundle),
+                "file": str(written.file),
+                "openings": written.openings,
                 "items": list(items),
             },
         )
         return DONE
-    print_text(str(made.file))
+    print_text(str(written.file))
     print_text(
-        f"opens {made.openings:,} values; check with: siftlog verify {made.bundle} "
-        f"--disclosure {made.file}"
+        f"opens {written.openings:,} values; check with: siftlog verify "
+        f"{written.bundle} --disclosure {written.file}"
     )
     return DONE

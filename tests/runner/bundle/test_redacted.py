@@ -22,7 +22,7 @@ import msgspec
 import pytest
 import zstandard
 
-from runner.bundle.commitments import Opening, Secret
+from runner.bundle.commitments import Opening, RedactionSecret
 from runner.bundle.disclosure import (
     WHAT,
     Discloser,
@@ -260,9 +260,14 @@ def test_no_piece_of_any_text_is_in_a_redacted_bundle(redacted: Redacted) -> Non
     assert not _hits(redacted.path, pieces)
 
 
-def test_an_ordinary_bundle_is_full_of_them(redacted: Redacted, tmp_path: Path) -> None:
-    bundle = made(redacted.folder, tmp_path / "whole.zip")
-    names = {name for name, _ in _hits(bundle.path, _pieces(redacted.texts))}
+@pytest.fixture(scope="module")
+def ordinary(redacted: Redacted) -> Path:
+    """The bundle of the same scoring with all texts."""
+    return made(redacted.folder, redacted.unpacked.with_name("whole.zip")).path
+
+
+def test_an_ordinary_bundle_is_full_of_them(redacted: Redacted, ordinary: Path) -> None:
+    names = {name for name, _ in _hits(ordinary, _pieces(redacted.texts))}
     assert {"inputs/papers/papers.jsonl", f"{SCORES}/scorecard.json", "log.db"} <= names
     assert any(name.startswith("labels/") for name in names)
 
@@ -301,8 +306,10 @@ def test_the_scorecard_is_the_same_but_for_texts(redacted: Redacted) -> None:
 def test_labels_and_verdicts_show_choices_alone(redacted: Redacted) -> None:
     lines = (redacted.unpacked / SCORES / "verdicts.jsonl").read_text().splitlines()
     answers = {json.loads(line)[1] for line in lines}
-    assert {"include", "exclude"} < answers
-    assert {a for a in answers if a[:1] != "~"} == {"include", "exclude"}
+    assert {0, 1} < answers
+    values = json.loads((redacted.unpacked / SCORES / "values.json").read_bytes())
+    assert values["choices"] == {"0": "exclude", "1": "include"}
+    assert {a for a in answers if str(a)[:1] != "~"} == {0, 1}
     with closing(sqlite3.connect(redacted.unpacked / "labels/1.db")) as log:
         values = [
             json.loads(facts)["value"]
@@ -349,20 +356,22 @@ def test_the_same_secret_gives_the_same_bytes_and_another_one_no_commitment(
 
 def test_a_secret_is_never_replaced_and_serves_one_scoring(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
-    first = Secret.at(path, "r", 1)
-    assert Secret.at(path, "r", 1) == first
+    first = RedactionSecret.at(path, "r", 1)
+    assert RedactionSecret.at(path, "r", 1) == first
     assert first.key.hex() not in repr(first)
     with pytest.raises(UsageError, match="is the secret of scoring 1 of r"):
-        Secret.at(path, "r", 2)
+        RedactionSecret.at(path, "r", 2)
     path.write_text("{}")
     with pytest.raises(UsageError, match="is no secret of a redacted bundle"):
-        Secret.at(path, "r", 1)
+        RedactionSecret.at(path, "r", 1)
 
 
 @pytest.fixture(scope="module")
 def discloser(redacted: Redacted) -> Iterator[Discloser]:
     with rescorer(redacted.folder) as run, open_reader(redacted.folder.log) as reader:
-        yield Discloser(run, reader, redacted.manifest, Secret.read(redacted.secret))
+        yield Discloser(
+            run, reader, redacted.manifest, RedactionSecret.read(redacted.secret)
+        )
 
 
 def _faults(redacted: Redacted, disclosure: Disclosure) -> list[str]:
@@ -454,7 +463,7 @@ def test_an_item_opens_nothing_of_others(
     text = disclosure.as_json()
     assert key in text
     assert not any(other in text for other in others)
-    assert Secret.read(redacted.secret).key.hex() not in text
+    assert RedactionSecret.read(redacted.secret).key.hex() not in text
 
 
 def test_a_reader_asks_for_a_task_by_its_number(
@@ -529,7 +538,7 @@ def test_a_disclosure_is_of_one_bundle(
 
 def test_the_wrong_secret_opens_nothing(redacted: Redacted, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
-    Secret.at(other, "r", 1)
+    RedactionSecret.at(other, "r", 1)
     with pytest.raises(RunnerError, match="the secret, or the run, is not the one"):
         disclose_items(
             redacted.folder,
@@ -616,15 +625,16 @@ def test_a_scorecard_that_is_none_is_a_fault(
     assert [fault.what for fault in faults] == ["scorecard"]
 
 
-def test_no_ordinary_bundle_is_disclosed(redacted: Redacted, tmp_path: Path) -> None:
-    bundle = made(redacted.folder, tmp_path / "whole.zip")
+def test_no_ordinary_bundle_is_disclosed(
+    redacted: Redacted, ordinary: Path, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="is not redacted: it holds every text"):
         disclose_items(
             redacted.folder,
             [redacted.keys[0]],
             (),
             whole=False,
-            bundle=bundle.path,
+            bundle=ordinary,
             secret=redacted.secret,
             out=tmp_path / "d.json",
             progress=ignore_progress,

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from runner.bundle.commitments import Committer, Secret, commitment_of
+from runner.bundle.commitments import RedactionSecret, SaltedCommitter, commitment_of
 from runner.bundle.pieces import PIECE, PieceIndex, texts_in
 from runner.bundle.redaction import _MAPPINGS, Redactor
 from store.encoding import event_of, facts_of
@@ -32,9 +32,9 @@ each_kind = pytest.mark.parametrize("entry", BY_KIND.values(), ids=[*BY_KIND])
 
 
 def _redactor(note: Any = None) -> Redactor:
-    secret = Secret(run="r", scoring=1, key=bytes(32))
+    secret = RedactionSecret(run="r", scoring=1, key=bytes(32))
     return Redactor(
-        commit=Committer(secret, bytes(32), note),
+        commit=SaltedCommitter(secret, bytes(32), note),
         part=lambda sha256: sha256,
         choices=frozenset({"yes"}),
     )
@@ -148,9 +148,9 @@ def test_a_commitment_depends_on_every_part() -> None:
 def test_a_salt_depends_on_secret_content_and_place() -> None:
     def first(key: bytes, context: bytes, place: str) -> bytes:
         salts: list[bytes] = []
-        secret = Secret(run="r", scoring=1, key=key)
+        secret = RedactionSecret(run="r", scoring=1, key=key)
         note = lambda _at, _place, salt, _value: salts.append(salt)  # noqa: E731
-        Committer(secret, context, note).place(place, b"x")
+        SaltedCommitter(secret, context, note).place(place, b"x")
         return salts[0]
 
     variants = {

@@ -61,6 +61,7 @@ __all__ = [
     "printable",
     "query",
     "read",
+    "redacted_log",
     "removal",
     "results",
     "runs",

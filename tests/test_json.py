@@ -115,6 +115,7 @@ CASES = (
     Case("export fresh scores --format csv", "export"),
     Case("export resumed --otlp http://127.0.0.1:4318 --dry-run", "trace-export"),
     Case("bundle fresh --no-report --out packed", "bundle"),
+    Case("disclose redacted --whole", "disclosure-file"),
     Case("verify done.bundle", "bundle-verify", 6),  # of an older code
     Case("verify broken.bundle", "bundle-verify", 6),
     Case("verify flipped", "verify", 6),
@@ -286,6 +287,13 @@ def _screened(folder: Path) -> None:
     siftlog("run", "screening", *words, cwd=folder)
 
 
+def _redacted(folder: Path) -> None:
+    """A run with a redacted bundle."""
+    words = ("--run-id=redacted", "--limit=12", "--boot-b=20", "--no-report")
+    siftlog("run", "screening", *words, cwd=folder)
+    siftlog("bundle", "redacted", "--redact", cwd=folder)
+
+
 MADE: Mapping[str, Callable[[Path], None]] = {
     "group.toml": _group,
     "broken.bundle": _broken,
@@ -295,6 +303,7 @@ MADE: Mapping[str, Callable[[Path], None]] = {
     "people": _people,
     "certificate.json": lambda folder: (folder / "certificate.json").touch(),
     "screened": _screened,
+    "redacted": _redacted,
 }
 """Files that are not recorded, and what makes them."""
 

@@ -185,4 +185,16 @@ def with_intervals(
             mean=measured.mean,
             std=measured.std,
             target=measurement.target,
+            terms=_terms(measured.statistic),
         )
+
+
+def _terms(
+    statistic: Statistic | ResampledStatistic | None,
+) -> tuple[Sequence[float], Sequence[float]] | None:
+    """The columns of a ratio."""
+    if not isinstance(statistic, Ratio):
+        return None
+    columns = statistic.numerators, statistic.denominators
+    above, below = (np.asarray(column, dtype=np.float64).tolist() for column in columns)
+    return above, below

@@ -34,6 +34,7 @@ from jobs.stopping.library import open_library
 from jobs.stopping.reading_order import order_hash
 from jobs.stopping.screening_fold import ScreeningFold
 from jobs.stopping.status_text import floored
+from runner.bundle.manifest import moved
 from runner.errors import RunnerError
 from runner.registry import job_of
 from runner.score.scoring import settings_in
@@ -104,17 +105,25 @@ class CertificateReport:
         }
 
 
-def check_certificate(path: Path) -> CertificateReport:
-    """Compute a certificate again, and name what differs."""
+def check_certificate(path: Path, *, is_bundled: bool = False) -> CertificateReport:
+    """Compute a certificate again, and name what differs.
+
+    Args:
+        path: of `certificate.json`.
+        is_bundled: it is in the folder of an unpacked bundle, whose inputs are the only
+            files that may be read.
+    """
     report = CertificateReport(path=path)
     try:
-        report.problems += _problems(path, report)
+        report.problems += _problems(path, report, is_bundled=is_bundled)
     except (StoreError, RunnerError, OSError, ValueError) as error:
         report.problems.append(str(error))
     return report
 
 
-def _problems(path: Path, report: CertificateReport) -> Iterator[str]:
+def _problems(
+    path: Path, report: CertificateReport, *, is_bundled: bool
+) -> Iterator[str]:
     content = path.read_bytes()
     document = _read(content)
     if isinstance(document, str):
@@ -129,8 +138,11 @@ def _problems(path: Path, report: CertificateReport) -> Iterator[str]:
     yield from changed
     if changed:
         return
-    run = _run_of(folder, document)
-    library, missing = _library(folder, run, document)
+    run = _run_of(folder, document, is_bundled=is_bundled)
+    if run is None and is_bundled:
+        yield f"{path.name} is of another run"
+        return
+    library, missing = _library(folder, run, document, is_bundled=is_bundled)
     yield from missing
     if library is None:
         return
@@ -201,16 +213,25 @@ def _changed_logs(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
             yield f"{LABELS}/{name} differs from the copy that {NAME} names"
 
 
-def _run_of(folder: Path, document: Mapping[str, Any]) -> RunFolder | None:
+def _run_of(
+    folder: Path, document: Mapping[str, Any], *, is_bundled: bool
+) -> RunFolder | None:
     """The run in whose folder a certificate is; None: it stands alone."""
     if folder.parent.name != CERTIFICATES:
         return None
     run = RunFolder(folder.absolute().parent.parent)
+    if is_bundled:  # unpacked under another name
+        with open_reader(run.log) as reader:
+            return run if run_started(reader).run_id == document["run"] else None
     return run if run.run_id == document["run"] and run.log.is_file() else None
 
 
 def _library(
-    folder: Path, run: RunFolder | None, document: Mapping[str, Any]
+    folder: Path,
+    run: RunFolder | None,
+    document: Mapping[str, Any],
+    *,
+    is_bundled: bool,
 ) -> tuple[Library | None, list[str]]:
     """The library of a certificate, next to it or where its run has it."""
     listed = document.get("library")
@@ -222,6 +243,10 @@ def _library(
             settings = settings_in(job_of(run_started(reader)), reader, {})
         if not isinstance(settings, ScreeningSettings):
             return None, [f"run {run.run_id} is no run of screening"]
+        if is_bundled:
+            settings = ScreeningSettings.model_validate(
+                moved(settings, run.path).model_dump()
+            )
         here = [
             path
             if path.is_file() or not (folder / path.name).is_file()

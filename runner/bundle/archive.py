@@ -21,9 +21,11 @@ from runner.bundle.manifest import (
     LOG,
     NAME,
     Manifest,
+    RedactedManifest,
     scorecard_of,
 )
 from runner.errors import RunnerError
+from store.runs import CERTIFICATES
 from store.verify import LogFault
 
 PIECE: Final = 1 << 20
@@ -281,6 +283,9 @@ def manifest_bytes(archive: ZipFile) -> bytes:
     return b"".join(_content(archive, info))
 
 
+_READ_FOLDERS: Final = tuple(f"{name}/" for name in (INPUTS, LABELS, CERTIFICATES))
+
+
 def unpack(
     archive: ZipFile,
     manifest: Manifest,
@@ -300,6 +305,8 @@ def unpack(
     """
     expected = {member.name: member for member in manifest.members}
     read = {LOG, scorecard_of(manifest.scoring)}
+    if isinstance(manifest, RedactedManifest):
+        read |= {member.name for member in manifest.members}
     whole = sum(member.size for member in manifest.members)
     done = 0
     for info in archive.infolist():
@@ -310,7 +317,7 @@ def unpack(
         if member is None:
             yield LogFault(what="member", where=name, message="does not belong here")
             continue
-        is_read = name in read or name.startswith((f"{INPUTS}/", f"{LABELS}/"))
+        is_read = name in read or name.startswith(_READ_FOLDERS)
         target = folder / name if is_read else None
         try:
             written = _written(_content(archive, info), target)

@@ -98,7 +98,10 @@ LABELS: Final = "labels"
 SCORECARD: Final = "scorecard.json"
 
 FORMAT: Final = 1
-"""Version of the format; later versions are not read."""
+"""Version of the format of bundles."""
+
+REDACTED_FORMAT: Final = 2
+"""Version of the format of redacted bundles; later versions are not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +129,24 @@ class Manifest:
     members: tuple[BundleMember, ...]  #: all members except this file, by name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedactedManifest(Manifest):
+    """Description of a redacted bundle; `digest` and `head` are of its members."""
+
+    commitments: Mapping[str, str]
+    """Hex, to the hash of the original log's last commit, `log`, and to the original
+    scorecard, `scorecard`."""
+    hidden: int  #: texts of the scorecard and of names that are left out
+
+
+def member_of(scoring: int, name: str) -> str:
+    """Return the member name of a scoring's file."""
+    return f"{SCORES}/{scoring}/{name}"
+
+
 def scorecard_of(scoring: int) -> str:
     """Return the member name of a scoring's scorecard."""
-    return f"{SCORES}/{scoring}/{SCORECARD}"
+    return member_of(scoring, SCORECARD)
 
 
 def encoded(manifest: Manifest) -> bytes:
@@ -148,8 +166,10 @@ def decoded(content: bytes) -> Manifest | int:
         ValueError: it is invalid.
     """
     version = msgspec.json.decode(content, type=_Versioned).format
-    if version > FORMAT:
+    if version > REDACTED_FORMAT:
         return version
+    if version == REDACTED_FORMAT:
+        return msgspec.json.decode(content, type=RedactedManifest)
     return msgspec.json.decode(content, type=Manifest)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -43,7 +43,7 @@ from store.events import RunStarted, ScoringRecorded
 from store.labels.folder import author_of, label_logs
 from store.read.history import bodies
 from store.read.status import run_started, scorings, status
-from store.runs import RunFolder
+from store.runs import RunFolder, certificates_in
 from store.tables import head, last_seq
 
 
@@ -107,23 +107,64 @@ def scoring_files(
     }
 
 
-def copied_labels(
-    folder: RunFolder, drafts: Path, progress: Callable[[str], None]
-) -> Mapping[str, Path]:
-    """Return copies of the label logs in a run's folder, by member.
+def label_logs_of(folder: RunFolder, shared: Path | None) -> Mapping[str, Path]:
+    """Return the label logs of a run, by member.
+
+    Args:
+        folder: the run's folder.
+        shared: folder of further label logs, which several runs share; None: none.
 
     Raises:
+        UsageError: *shared* has no label log.
+        StoreError: a label log cannot be read.
+    """
+    logs = [*label_logs(folder.labels)]
+    if shared is not None:
+        further = label_logs(shared)
+        if not further:
+            raise UsageError(f"{shared} has no label log: name another --labels.")
+        logs += further if shared.resolve() != folder.labels.resolve() else ()
+    members: dict[str, Path] = {}
+    for log in logs:
+        if author_of(log) is None:
+            continue  # its writer died, or is about to record its first event
+        member, number = f"{LABELS}/{log.name}", 1
+        while member in members:  # an author may have a log in both folders
+            number += 1
+            member = f"{LABELS}/{log.stem}-{number}.db"
+        members[member] = log
+    return members
+
+
+def copied_labels(
+    folder: RunFolder,
+    shared: Path | None,
+    drafts: Path,
+    progress: Callable[[str], None],
+) -> Mapping[str, Path]:
+    """Return copies of the label logs of a run, by member.
+
+    Raises:
+        UsageError: *shared* has no label log.
         StoreError: a label log cannot be read or copied.
     """
     copies = {}
-    for log in label_logs(folder.labels):
-        if author_of(log) is None:
-            continue  # its writer died, or is about to record its first event
-        target = drafts / LABELS / log.name
+    for member, log in label_logs_of(folder, shared).items():
+        target = drafts / member
         target.parent.mkdir(exist_ok=True)
         copy_log(log, target, progress)
-        copies[f"{LABELS}/{log.name}"] = target
+        copies[member] = target
     return copies
+
+
+def certificate_files(folder: RunFolder) -> Mapping[str, Path]:
+    """Return the files of the run's certificates, by member."""
+    return {
+        file.relative_to(folder.path).as_posix(): file
+        for certificate in certificates_in(folder.path)
+        for file in certificate.parent.rglob("*")
+        if file.is_file() and not file.is_symlink() and not file.name.startswith(".")
+    }
 
 
 def measured(
@@ -222,6 +263,7 @@ def make_bundle(
     out: Path | None,
     *,
     report: bool,
+    labels: Path | None = None,
     environ: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> Bundle:
@@ -235,6 +277,7 @@ def make_bundle(
         number: number of the scoring; None: the newest.
         out: the file, replaced if it exists; None: in the run's exports.
         report: create the scoring's report first if missing.
+        labels: folder of label logs that several runs share; None: the run's alone.
         environ: variables with keys, which a bundle must not contain.
         progress: receives one-line progress messages.
 
@@ -256,6 +299,7 @@ def make_bundle(
     by_member = {
         **input_members(first, recorded),
         **scoring_files(folder, recorded, report=report),
+        **certificate_files(folder),
     }
     if folder.config.is_file():
         by_member[CONFIG] = folder.config
@@ -266,16 +310,24 @@ def make_bundle(
         with drafting(target) as drafts:
             log = drafts / LOG
             copy_log(folder.log, log, progress)
-            label_logs = copied_labels(folder, drafts, progress)
-            members = {**by_member, **label_logs, LOG: log}
-            manifest = _manifest(log, recorded, measured(members, progress))
+            label_copies = copied_labels(folder, labels, drafts, progress)
+            members = {**by_member, **label_copies, LOG: log}
+            manifest = Manifest(
+                format=FORMAT,
+                **manifest_fields(
+                    log,
+                    recorded.number,
+                    recorded.digest,
+                    measured(members, progress),
+                ),
+            )
             secrets = keys(environ, folder.config)
             _refuse_keys(log, secrets, progress)
             draft = drafts / "draft"
-            sha256 = _packed(draft, manifest, members, _Guarded(secrets, progress))
-            for copied in (log, *label_logs.values()):
+            sha256 = packed(draft, manifest, members, secrets, progress)
+            for copied in (log, *label_copies.values()):
                 copied.unlink()  # free its disk space for the check
-            _prove(draft, folder.run_id, progress)
+            prove(draft, folder.run_id, progress)
             draft.replace(target)
     except OSError as error:
         raise RunnerError(
@@ -288,23 +340,30 @@ def make_bundle(
     )
 
 
-def _manifest(
-    log: Path, recorded: ScoringRecorded, members: Sequence[BundleMember]
-) -> Manifest:
+def manifest_fields(
+    log: Path, scoring: int, digest: str, members: tuple[BundleMember, ...]
+) -> dict[str, Any]:
+    """Return the fields of a manifest except the format.
+
+    Args:
+        log: as it is bundled.
+        scoring: its number.
+        digest: SHA-256 of its scorecard, in hex.
+        members: all except the manifest.
+    """
     with open_reader(log) as reader:
         first, state = run_started(reader), status(reader)
-        return Manifest(
-            format=FORMAT,
-            run=first.run_id,
-            job=first.job,
-            scoring=recorded.number,
-            digest=recorded.digest,
-            partial=state.tasks.open > 0 or not state.planning_exhausted,
-            events=last_seq(reader),
-            head=head(reader),
-            environment=environment(required(*_packages(first.job))),
-            members=tuple(members),
-        )
+        return {
+            "run": first.run_id,
+            "job": first.job,
+            "scoring": scoring,
+            "digest": digest,
+            "partial": state.tasks.open > 0 or not state.planning_exhausted,
+            "events": last_seq(reader),
+            "head": head(reader),
+            "environment": environment(required(*_packages(first.job))),
+            "members": members,
+        }
 
 
 def _refuse_keys(
@@ -365,10 +424,19 @@ class _Guarded:
             )
 
 
-def _packed(
-    draft: Path, manifest: Manifest, files: Mapping[str, Path], guarded: _Guarded
+def packed(
+    draft: Path,
+    manifest: Manifest,
+    files: Mapping[str, Path],
+    keys: Mapping[str, Secret],
+    progress: Callable[[str], None],
 ) -> str:
-    """Write the archive; return its SHA-256."""
+    """Write the archive; return its SHA-256.
+
+    Raises:
+        RunnerError: a file contains one of the keys, or has just changed.
+    """
+    guarded = _Guarded(keys, progress)
     head = encoded(manifest)
     total_bytes = sum(member.size for member in manifest.members)
 
@@ -385,7 +453,7 @@ def _packed(
     return sha256
 
 
-def _prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
+def prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
     """Refuse to publish a bundle that fails verification.
 
     Raises:

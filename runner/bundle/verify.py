@@ -28,6 +28,7 @@ from runner.bundle.manifest import (
     LOG,
     NAME,
     Manifest,
+    RedactedManifest,
     decoded,
     differences,
     encoded,
@@ -35,6 +36,8 @@ from runner.bundle.manifest import (
     moved,
     scorecard_of,
 )
+from runner.bundle.redacted_verify import RedactionReport, checked
+from runner.certificates import checked_certificate
 from runner.errors import RunnerError
 from runner.fingerprint import input_hashes
 from runner.registry import job_of
@@ -46,6 +49,7 @@ from store.errors import StoreError
 from store.events import Input
 from store.labels.folder import label_logs, verify_labels
 from store.read.status import run_started, scorings
+from store.runs import CERTIFICATES, certificates_in
 from store.tables import head
 from store.verify import LogFault, VerifyReport, check_schema, verify
 
@@ -89,6 +93,7 @@ class RebuildResult:
 
     changed: tuple[str, ...] = ()  #: settings whose files differ from the scored ones
     error: str = ""  #: why there is no scorecard
+    certificates: tuple[str, ...] = ()  #: what differs in certificates, a line each
 
 
 def rebuild(
@@ -157,7 +162,13 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
             return RebuildResult(changed=changed)
         scoring = replayed(job, reader, settings, inputs, through_seq=recorded.seq)
     (folder / REBUILT).write_bytes(scoring.content)
-    return RebuildResult()
+    problems = (
+        f"{certificate.name}: {problem}"
+        for path in certificates_in(folder)
+        for certificate in (checked_certificate(path, is_bundled=True),)
+        for problem in certificate.problems
+    )
+    return RebuildResult(certificates=tuple(problems))
 
 
 def changed_settings(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ...]:
@@ -191,6 +202,7 @@ class BundleReport:
     log: VerifyReport | None  #: None: not reached
     is_rebuilt: bool  #: the recomputed scorecard is equal, byte for byte
     differs: tuple[str, ...]  #: changed versions, if recomputed
+    redaction: RedactionReport | None = None  #: of a redacted bundle
     faults: tuple[LogFault, ...]
 
     @property
@@ -247,6 +259,7 @@ def check(
         log=run.log,
         is_rebuilt=run.is_rebuilt,
         differs=run.differs,
+        redaction=run.redaction,
         faults=tuple(run.faults),
     )
 
@@ -271,6 +284,7 @@ class _Check:
         self.log: VerifyReport | None = None
         self.is_sealed = self.is_rebuilt = False
         self.differs: tuple[str, ...] = ()
+        self.redaction: RedactionReport | None = None
         self.faults: list[LogFault] = []
 
     def all(self) -> None:
@@ -294,7 +308,11 @@ class _Check:
             if not self.faults:
                 self.faults += self._of_labels(folder / LABELS)
             if self.is_sealed and not self.faults:
-                self.faults += self._of_scorecard(manifest, folder)
+                self.faults += (
+                    self._of_redacted(manifest, folder)
+                    if isinstance(manifest, RedactedManifest)
+                    else self._of_scorecard(manifest, folder)
+                )
             if self.is_sealed and not self.faults:
                 self._use(folder, manifest)
 
@@ -358,6 +376,20 @@ class _Check:
             for problem in report.problems:
                 yield LogFault(what="labels", where=where, message=problem)
 
+    def _of_redacted(
+        self, manifest: RedactedManifest, folder: Path
+    ) -> Iterator[LogFault]:
+        """Check what is there instead of texts; no scorecard can be recomputed."""
+        self.redaction = RedactionReport()
+        self._progress("the recorded values are being checked")
+        if self.log is not None and self.log.blobs:
+            yield LogFault(
+                what="blob",
+                where=LOG,
+                message="holds parts of requests, which a redacted bundle never does",
+            )
+        yield from checked(folder, manifest, self.redaction)
+
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
         """Check the stored scorecard, then the recomputed one."""
         then = manifest.environment
@@ -386,6 +418,13 @@ class _Check:
             )
         if rebuilt.changed or rebuilt.error:
             return
+        for line in rebuilt.certificates:
+            where, _, problem = line.partition(": ")
+            yield LogFault(
+                what="certificate",
+                where=f"{CERTIFICATES}/{where}",
+                message=problem,
+            )
         again = (folder / REBUILT).read_bytes()
         self.is_rebuilt = again == stored
         if not self.is_rebuilt:

@@ -20,6 +20,23 @@ from runner.cli.console import DONE, print_json, print_note, print_text
     type=click.Path(path_type=Path, dir_okay=False),
     help="Output file; replaced if it exists.  [default: in the run's exports folder]",
 )
+@arguments.option(
+    "--labels",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Pack the label logs of this folder too, which several runs may share.",
+)
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Put commitments in place of texts, prompts and replies.",
+)
+@click.option(
+    "--secret",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File of the secret of a redacted bundle, made if missing; keep it to "
+    "yourself.  [default: next to the bundle]",
+)
 @arguments.no_report
 @arguments.runs_dir
 @arguments.as_json
@@ -27,6 +44,9 @@ def bundle(
     run_name: str,
     scoring: int | None,
     out: Path | None,
+    labels: Path | None,
+    redact: bool,
+    secret: Path | None,
     no_report: bool,
     runs_dir: Path,
     as_json: bool,
@@ -38,22 +58,40 @@ def bundle(
     paths and the name of this machine, but no keys. siftlog verify FILE checks it; so
     does this command before it writes the file.
     """
-    from runner.bundle import pack
+    from runner.bundle.pack import make_bundle
+    from runner.bundle.redacted_pack import make_redacted_bundle
     from runner.cli.progress import paced_progress
     from runner.cli.run_steps import CLOCK
+    from runner.errors import UsageError
     from store.runs import resolve
 
+    if secret is not None and not redact:
+        raise UsageError("--secret is of a redacted bundle: add --redact.")
     folder = resolve(runs_dir, run_name)
     console.relax_collector()
+    environ = arguments.environment()
+    secret_path = None
     with paced_progress(CLOCK) as progress:
-        packed = pack.make_bundle(
-            folder,
-            scoring,
-            out,
-            report=not no_report,
-            environ=arguments.environment(),
-            progress=progress,
-        )
+        if redact:
+            packed, secret_path = make_redacted_bundle(
+                folder,
+                scoring,
+                out,
+                secret,
+                labels=labels,
+                environ=environ,
+                progress=progress,
+            )
+        else:
+            packed = make_bundle(
+                folder,
+                scoring,
+                out,
+                report=not no_report,
+                labels=labels,
+                environ=environ,
+                progress=progress,
+            )
     manifest = packed.manifest
     if manifest.partial:
         print_note(
@@ -73,9 +111,12 @@ def bundle(
                 "head": manifest.head,
                 "digest": manifest.digest,
                 "partial": manifest.partial,
+                "secret": None if secret_path is None else str(secret_path),
             },
         )
         return DONE
     print_text(str(packed.path))
     print_text(f"{packed.size:,} bytes, SHA-256 {packed.sha256}")
+    if secret_path is not None:
+        print_text(f"redacted; {secret_path} opens it, so do not share that file")
     return DONE

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple, NotRequired, TypedDict
 
+from runner.bundle.disclosure import DisclosureReport
+from runner.bundle.redacted_verify import RedactionReport
 from runner.cli.doctor import DoctorCheck
 from runner.cli.json_runs import (
     AtJson,
@@ -167,6 +169,17 @@ class BundleJson(TypedDict):
     head: str  #: hash of the last commit
     digest: str  #: of the scoring
     partial: bool
+    secret: str | None  #: path of the secret of a redacted bundle
+
+
+class DisclosureFileJson(TypedDict):
+    """A disclosure that was written."""
+
+    run: str
+    bundle: str  #: path of the redacted bundle
+    file: str
+    openings: int
+    items: list[str]
 
 
 class MergedLogJson(TypedDict):
@@ -262,6 +275,8 @@ class BundleVerifyJson(TypedDict):
     rebuilt: bool  #: scorecard.json came out the same again
     differs: list[str]
     faults: list[LogFault]
+    redacted: RedactionReport | None  #: null: it has all texts, or was not reached
+    disclosure: DisclosureReport | None
 
 
 class CacheGroupJson(TypedDict):
@@ -462,6 +477,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.trace-export/1": JsonForm(("export",), (TraceExportJson,)),
     "siftlog.sql-row/1": JsonForm(("sql",), (SqlRowJson,)),
     "siftlog.bundle/1": JsonForm(("bundle",), (BundleJson,)),
+    "siftlog.disclosure-file/1": JsonForm(("disclose",), (DisclosureFileJson,)),
     "siftlog.merge/1": JsonForm(("merge",), (MergeJson,)),
     "siftlog.verify/1": JsonForm(("verify",), (VerifyJson,)),
     "siftlog.regression/1": JsonForm(("regress",), (RegressionJson,)),

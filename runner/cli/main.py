@@ -103,6 +103,9 @@ COMMANDS = {
     "bundle": CommandEntry(
         "runner.cli.bundle", "bundle", "Pack a scoring and its inputs into one file."
     ),
+    "disclose": CommandEntry(
+        "runner.cli.disclose", "disclose", "Prove items of a redacted bundle to others."
+    ),
     "merge": CommandEntry(
         "runner.cli.merge", "merge", "Merge the logs of a split run."
     ),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,36 +13,12 @@ from runner.cli import arguments, console
 from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print_text
 
 if TYPE_CHECKING:
+    from runner.bundle.disclosure import DisclosureReport
+    from runner.bundle.manifest import Manifest
+    from runner.bundle.verify import BundleReport
     from store.labels.folder import LabelLogReport
     from store.log.integrity import LogEnd
-
-
-CERTIFICATES = "siftlog.certificates"
-"""Group of entry points that check certificates: a function of a path, by its kind."""
-
-
-class CheckedCertificate(Protocol):
-    """The check of a certificate."""
-
-    @property
-    def name(self) -> str:
-        """The file, as messages name it."""
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether nothing differs."""
-
-    @property
-    def problems(self) -> Sequence[str]:
-        """What differs, a sentence each."""
-
-    @property
-    def sentence(self) -> str:
-        """What a sound one proves."""
-
-    @property
-    def as_json(self) -> dict[str, Any]:
-        """All of it, for `--json`."""
+    from store.verify import VerifyReport
 
 
 @click.command()
@@ -58,7 +34,18 @@ class CheckedCertificate(Protocol):
     metavar="SECONDS",
     help="With a bundle: stop after this time; 0: never.",
 )
-def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) -> int:
+@click.option(
+    "--disclosure",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With a redacted bundle: check what this file of siftlog disclose opens.",
+)
+def verify(
+    run_name: str,
+    runs_dir: Path,
+    as_json: bool,
+    time_limit_s: float,
+    disclosure: Path | None,
+) -> int:
     """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong.
 
     Label logs in RUN/labels are checked in the same way.
@@ -67,12 +54,15 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     that records them, the end is reported as unproven.
 
     For a BUNDLE made by siftlog bundle, checks every member and repeats the scoring
-    without a network. Writes temporary files only.
+    without a network. Writes temporary files only. A redacted bundle has no texts to
+    score: metrics are computed from the recorded values of items.
 
     A CERTIFICATE that siftlog screen wrote (certificate.json, or all in RUN's folder)
     is computed again from label events and library.
     """
+    from runner.certificates import checked_certificate
     from runner.cli.progress import paced_progress
+    from runner.errors import UsageError
     from store.clock import SystemClock
     from store.database import open_reader
     from store.errors import EventsLost
@@ -82,7 +72,11 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
 
     file = Path(run_name)
     if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():
-        return _verify_file(file, as_json=as_json, time_limit_s=time_limit_s)
+        return _verify_file(
+            file, as_json=as_json, time_limit_s=time_limit_s, disclosure=disclosure
+        )
+    if disclosure is not None:
+        raise UsageError("--disclosure is of a redacted bundle: name its file.")
     try:
         folder = resolve(runs_dir, run_name)
         ends = folder.ends()
@@ -97,7 +91,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     with open_reader(folder.log) as reader, paced_progress(SystemClock()) as progress:
         report = check(reader, progress)
         labels = verify_labels(folder.labels, progress)
-    certificates = [_checked(path) for path in certificates_in(folder.path)]
+    certificates = [checked_certificate(path) for path in certificates_in(folder.path)]
     lost = [end for end in ends if end.has_loss]
     unproven = [end for end in ends if end.acknowledged is None]
     problems = [f"{fault.where}: {fault.message}" for fault in report.faults]
@@ -146,27 +140,11 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     return DONE
 
 
-def _checked(path: Path) -> CheckedCertificate:
-    """Check a certificate by the function that an installed package offers.
-
-    Raises:
-        UsageError: none does.
-    """
-    from importlib.metadata import entry_points
-
-    from runner.errors import UsageError
-
-    for point in entry_points(group=CERTIFICATES, name="screening"):
-        check: Callable[[Path], CheckedCertificate] = point.load()
-        return check(path)
-    raise UsageError(
-        f"{path} cannot be checked without siftlog's jobs: install siftlog again."
-    )
-
-
 def _verify_certificate(path: Path, *, as_json: bool) -> int:
     """Compute the certificate at *path* again; exit 6 if anything differs."""
-    checked = _checked(path)
+    from runner.certificates import checked_certificate
+
+    checked = checked_certificate(path)
     if as_json:
         print_json("siftlog.certificate-verify/1", checked.as_json)
     for problem in checked.problems:
@@ -188,24 +166,47 @@ def _ends(ends: Sequence[LogEnd], labels: Sequence[LabelLogReport]) -> Iterator[
         yield f"{count} with {events:,} events checked too."
 
 
-def _verify_file(path: Path, *, as_json: bool, time_limit_s: float) -> int:
+def _verify_file(
+    path: Path, *, as_json: bool, time_limit_s: float, disclosure: Path | None
+) -> int:
     """Check a certificate or a bundle."""
     if path.suffix == ".json":
         return _verify_certificate(path, as_json=as_json)
-    return _verify_bundle(path, as_json=as_json, time_limit_s=time_limit_s)
+    return _verify_bundle(
+        path, as_json=as_json, time_limit_s=time_limit_s, disclosure=disclosure
+    )
 
 
-def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
+def _verify_bundle(
+    path: Path, *, as_json: bool, time_limit_s: float, disclosure: Path | None
+) -> int:
     """Check the bundle at *path*; exit 6 if anything in it differs."""
+    from runner.bundle.disclosure import check_disclosure, read_disclosure
+    from runner.bundle.manifest import RedactedManifest
     from runner.bundle.verify import check
     from runner.cli.progress import paced_progress
     from runner.cli.run_steps import CLOCK
+    from runner.errors import UsageError
 
     console.relax_collector()
     until = CLOCK.monotonic() + (time_limit_s or float("inf"))
+    claimed = None if disclosure is None else read_disclosure(disclosure)
+    proofs: list[DisclosureReport] = []
+
+    def use(folder: Path, manifest: Manifest) -> None:
+        if claimed is None:
+            return
+        if not isinstance(manifest, RedactedManifest):
+            raise UsageError(f"{path} is not redacted: leave out --disclosure.")
+        proofs.append(check_disclosure(claimed, folder, manifest))
+
     with paced_progress(CLOCK) as progress:
-        verification = check(path, progress, is_late=lambda: CLOCK.monotonic() >= until)
+        verification = check(
+            path, progress, is_late=lambda: CLOCK.monotonic() >= until, use=use
+        )
     manifest, log = verification.manifest, verification.log
+    redaction = verification.redaction
+    problems = [problem for proof in proofs for problem in proof.problems]
     if as_json:
         print_json(
             "siftlog.bundle-verify/1",
@@ -213,7 +214,7 @@ def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
                 "bundle": str(path),
                 "run": manifest.run if manifest else None,
                 "scoring": manifest.scoring if manifest else None,
-                "sound": verification.is_sound,
+                "sound": verification.is_sound and not problems,
                 "members": len(manifest.members) + 1 if manifest else None,
                 "events": log.events if log else None,
                 "commits": log.commits if log else None,
@@ -223,19 +224,57 @@ def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
                 "rebuilt": verification.is_rebuilt,
                 "differs": list(verification.differs),
                 "faults": [asdict(fault) for fault in verification.faults],
+                "redacted": None if redaction is None else asdict(redaction),
+                "disclosure": asdict(proofs[0]) if proofs else None,
             },
         )
     for fault in verification.faults:
         print_note(f"siftlog: {path.name}: {fault.where}: {fault.message}")
-    if not verification.is_sound or manifest is None or log is None:
+    for problem in problems:
+        print_note(f"siftlog: {disclosure}: {problem}")
+    if not verification.is_sound or problems or manifest is None or log is None:
         return CHECK_FAILED
     if not as_json:
-        print_text(
-            f"{path.name} is sound: {len(manifest.members) + 1:,} members, "
-            f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
-            f"scorecard.json of scoring {manifest.scoring} came out the same again, "
-            f"without a network"
-        )
-        if manifest.partial:
-            print_text("partial: the run was unfinished")
+        _print_sound(path, verification, manifest, log)
+        for proof in proofs:
+            _print_proof(proof)
     return DONE
+
+
+def _print_sound(
+    path: Path, verification: BundleReport, manifest: Manifest, log: VerifyReport
+) -> None:
+    """Print what a sound bundle holds, and what came out the same."""
+    redaction = verification.redaction
+    outcome = (
+        f"scorecard.json of scoring {manifest.scoring} came out the same again, "
+        "without a network"
+        if redaction is None
+        else f"redacted, with {redaction.commitments:,} commitments and "
+        f"{redaction.verdicts:,} verdicts; {redaction.recomputed:,} of "
+        f"{redaction.metrics:,} metrics of scoring {manifest.scoring} came out the "
+        "same from recorded values"
+    )
+    print_text(
+        f"{path.name} is sound: {len(manifest.members) + 1:,} members, "
+        f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
+        f"{outcome}"
+    )
+    if manifest.partial:
+        print_text("partial: the run was unfinished")
+
+
+def _print_proof(proof: DisclosureReport) -> None:
+    """Print what a disclosure proves, a line for each task."""
+    print_text(f"{proof.openings:,} values are those that the bundle commits to:")
+    for place in proof.whole:
+        print_text(f"  {place}")
+    for task in proof.tasks:
+        counts = [f"{task.parts} of {task.of_parts} parts of the prompt"]
+        counts += [f"{task.replies} replies"] if task.replies else []
+        counts += [f"{task.verdicts} verdicts"] if task.verdicts else []
+        item = "of an item that is not opened" if task.item is None else task.item
+        print_text(
+            f"  task {task.task}, {task.stage}, {task.model}, {item}: "
+            + ", ".join(counts)
+        )

@@ -75,6 +75,8 @@ SELECT run_id, epoch, config_sha256, created_us FROM run;
 UPDATE run SET epoch = epoch + 1, owner = ? RETURNING epoch;
 -- name: insert_writer
 INSERT INTO writer(epoch, writer, opened_us) VALUES (?, ?, ?);
+-- name: all_writers
+SELECT epoch, writer, opened_us FROM writer ORDER BY epoch;
 -- name: set_heartbeat
 INSERT OR REPLACE INTO heartbeat(id, at_us, epoch, pid, host) VALUES (1, ?, ?, ?, ?);
 

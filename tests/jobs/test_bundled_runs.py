@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
+from runner.bundle.pieces import PIECE, texts_in
+from store.database import open_reader
+from store.read.tasks import parts
+from store.redacted_log import stored_events
 from tests.processes import siftlog
 
 PROVE = "SIFTLOG_PROVE" in os.environ
@@ -31,6 +37,38 @@ def _is_sound(cwd: Path, run: str) -> None:
     if PROVE:
         said = json.loads(siftlog("verify", made["file"], "--json", cwd=cwd).stdout)
         assert (said["sound"], said["rebuilt"]) == (True, True)
+        hidden = json.loads(
+            siftlog("bundle", run, "--redact", "--json", cwd=cwd).stdout
+        )
+        said = json.loads(siftlog("verify", hidden["file"], "--json", cwd=cwd).stdout)
+        assert said["sound"]
+        assert said["redacted"]["recomputed"] > 0
+        assert not _shared_pieces(cwd / "runs" / run / "log.db", cwd / hidden["file"])
+
+
+def _shared_pieces(log: Path, bundle: Path) -> set[bytes]:
+    """Pieces of requests' texts and of replies that stand in a redacted bundle."""
+    texts: set[bytes] = set()
+    with open_reader(log) as reader:
+        for _, commit in stored_events(reader):
+            for row, content in commit:
+                if row.kind == "attempt_answered":
+                    texts.update(texts_in(content.payload or b""))
+                elif row.kind == "attempt_started":
+                    hashes = re.findall(rb"[0-9a-f]{64}", content.payload or b"")
+                    keys = [bytes.fromhex(sha256.decode()) for sha256 in hashes]
+                    texts.update(parts(reader, keys).values())
+    pieces = {
+        text[at : at + PIECE] for text in texts for at in range(len(text) - PIECE + 1)
+    }
+    assert pieces
+    with ZipFile(bundle) as opened:
+        members = [opened.read(name) for name in opened.namelist()]
+    return {
+        content[at : at + PIECE]
+        for content in members
+        for at in range(len(content) - PIECE + 1)
+    } & pieces
 
 
 @pytest.mark.parametrize("job", JOBS)

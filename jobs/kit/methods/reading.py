@@ -16,9 +16,9 @@ from jobs.kit.methods.record import RunRecord, read_record, scoring_numbered
 from jobs.kit.methods.references import QuotedValues
 from jobs.kit.methods.text import Choice
 from jobs.kit.report.headline import main_paths
-from runner.bundle.manifest import LABELS, LOG, Manifest
+from runner.bundle.manifest import LABELS, LOG, Manifest, RedactedManifest
 from runner.bundle.verify import REBUILT, BundleReport, check
-from runner.errors import RunnerError
+from runner.errors import RunnerError, UsageError
 from runner.fingerprint import code_hash
 from runner.prompts import USUAL_PROFILE, written
 from runner.registry import job_of
@@ -167,6 +167,11 @@ def basis_of_bundle(
     """Verify a bundle and call *use* with its values; not if the bundle has faults."""
 
     def read(folder: Path, manifest: Manifest) -> None:
+        if isinstance(manifest, RedactedManifest):
+            raise UsageError(
+                f"{path} is redacted, so its scorecard was not computed again: name a "
+                "run, or a bundle with its texts."
+            )
         log = folder / LOG
         with open_reader(log) as reader:
             recorded = scoring_numbered(reader, manifest.scoring)

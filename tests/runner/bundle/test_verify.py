@@ -183,7 +183,7 @@ def test_a_bundle_of_a_later_siftlog_asks_for_an_upgrade(
     bundled: Bundled, tmp_path: Path
 ) -> None:
     members = contents(bundled.path)
-    members[NAME] = encoded(replace(manifest_of(members), format=2))
+    members[NAME] = encoded(replace(manifest_of(members), format=3))
     with pytest.raises(RunnerError, match="upgrade siftlog"):
         check(packed(tmp_path / "x.zip", members), ignore_progress)
 

@@ -1,0 +1,205 @@
+"""Checks what a redacted bundle holds beside its log: numbers, and no texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runner.bundle.manifest import (
+    LABELS,
+    LOG,
+    RedactedManifest,
+    member_of,
+    scorecard_of,
+)
+from runner.bundle.recorded import VALUES, VERDICTS, decoded_values, different
+from runner.bundle.redaction import COMMITMENT
+from store.database import LogReader, open_reader
+from store.labels.folder import label_logs
+from store.read.status import scorings
+from store.redacted_log import stored_events
+from store.verify import LogFault
+
+
+@dataclass(slots=True, kw_only=True)
+class RedactionReport:
+    """What a check of a redacted bundle could recompute."""
+
+    commitments: int = 0  #: different ones, in the whole bundle
+    verdicts: int = 0
+    metrics: int = 0  #: in the scorecard
+    recomputed: int = 0  #: of them, from the values of items
+
+
+class _Verdict(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """A line of `verdicts.jsonl`."""
+
+    task: int
+    answer: int | str | None
+    expected: int | str | None
+    correct: bool | None
+    confidence: float | None
+    is_grounded: bool | None
+    is_unparsed: bool
+
+
+def checked(
+    folder: Path, manifest: RedactedManifest, report: RedactionReport
+) -> Iterator[LogFault]:
+    """Yield what is wrong with an unpacked bundle, whose log is sound.
+
+    Args:
+        folder: with all members.
+        manifest: of the bundle.
+        report: is filled in.
+    """
+    try:
+        yield from _faults(folder, manifest, report)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        yield LogFault(
+            what="scorecard",
+            where=scorecard_of(manifest.scoring),
+            message=f"is not written as siftlog writes it ({error!r})",
+        )
+
+
+def _faults(
+    folder: Path, manifest: RedactedManifest, report: RedactionReport
+) -> Iterator[LogFault]:
+    yield from _of_names(manifest)
+    card_name = scorecard_of(manifest.scoring)
+    content = (folder / card_name).read_bytes()
+    if hashlib.sha256(content).hexdigest() != manifest.digest:
+        yield LogFault(
+            what="scorecard",
+            where=card_name,
+            message=f"is not what scoring {manifest.scoring} recorded",
+        )
+        return
+    scorecard = json.loads(content)
+    report.metrics = sum(len(of["metrics"]) for of in scorecard["models"].values())
+    yield from _of_values(folder, manifest, scorecard, report)
+    seen = {*COMMITMENT.findall(content)}
+    with open_reader(folder / LOG) as reader:
+        answered: set[int | None] = set()
+        yield from _of_headline(reader, manifest, scorecard)
+        yield from _of_log(reader, LOG, seen, answered)
+    yield from _of_verdicts(folder, manifest, report, seen, answered)
+    for path in label_logs(folder / LABELS):
+        with open_reader(path) as reader:
+            yield from _of_log(reader, f"{LABELS}/{path.name}", seen, set())
+    seen.update(map(str.encode, manifest.commitments.values()))
+    report.commitments = len(seen)
+
+
+def _of_names(manifest: RedactedManifest) -> Iterator[LogFault]:
+    """Check that there are no files besides those of a redacted bundle."""
+    expected = {
+        LOG,
+        scorecard_of(manifest.scoring),
+        member_of(manifest.scoring, VALUES),
+        member_of(manifest.scoring, VERDICTS),
+    }
+    names = {member.name for member in manifest.members}
+    for name in sorted(names ^ expected):
+        if name in expected:
+            yield LogFault(what="member", where=name, message="is missing")
+        elif not name.startswith(f"{LABELS}/"):
+            yield LogFault(
+                what="member", where=name, message="does not belong in this bundle"
+            )
+
+
+def _of_values(
+    folder: Path,
+    manifest: RedactedManifest,
+    scorecard: Mapping[str, Any],
+    report: RedactionReport,
+) -> Iterator[LogFault]:
+    """Compute metrics again from the values of items."""
+    name = member_of(manifest.scoring, VALUES)
+    try:
+        values = decoded_values((folder / name).read_bytes())
+    except ValueError as error:
+        yield LogFault(what="values", where=name, message=f"cannot be read ({error})")
+        return
+    report.recomputed = len({(of.model, of.path) for of in values.metrics})
+    for model, path in different(values, scorecard):
+        yield LogFault(
+            what="values",
+            where=f"{name}, {path} of {model}",
+            message="gives another number than the scorecard",
+        )
+
+
+def _of_headline(
+    reader: LogReader, manifest: RedactedManifest, scorecard: Mapping[str, Any]
+) -> Iterator[LogFault]:
+    """Compare the headline that the log recorded with the scorecard."""
+    recorded = {scoring.number: scoring for scoring in scorings(reader)}
+    scoring = recorded[manifest.scoring]
+    for model, value in scoring.reached.items():
+        metrics = scorecard["models"].get(model, {}).get("metrics", {})
+        if metrics.get(scoring.headline, {}).get("value") != value:
+            yield LogFault(
+                what="scorecard",
+                where=f"{scoring.headline} of {model}",
+                message=f"is not what scoring {manifest.scoring} recorded",
+            )
+
+
+def _of_verdicts(
+    folder: Path,
+    manifest: RedactedManifest,
+    report: RedactionReport,
+    seen: set[bytes],
+    answered: Container[int | None],
+) -> Iterator[LogFault]:
+    """Check that every verdict is about a task that was answered."""
+    name = member_of(manifest.scoring, VERDICTS)
+    with (folder / name).open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                verdict = msgspec.json.decode(line, type=_Verdict)
+            except ValueError as error:
+                yield LogFault(
+                    what="verdicts",
+                    where=f"{name}, line {number}",
+                    message=f"cannot be read ({error})",
+                )
+                return
+            if verdict.task not in answered:
+                yield LogFault(
+                    what="verdicts",
+                    where=f"{name}, line {number}",
+                    message=f"is about task {verdict.task}, which has no answer",
+                )
+            seen.update(COMMITMENT.findall(line))
+            report.verdicts = number
+
+
+def _of_log(
+    reader: LogReader, name: str, seen: set[bytes], answered: set[int | None]
+) -> Iterator[LogFault]:
+    """Check that a log holds commitments where texts were; note answered tasks."""
+    for _, commit in stored_events(reader):
+        for row, content in commit:
+            if row.kind in {"attempt_answered", "attempt_failed"} and content.payload:
+                fields = msgspec.json.decode(content.payload)
+                if not isinstance(fields, dict) or fields.keys() != {"commitment"}:
+                    yield LogFault(
+                        what="event",
+                        where=f"{name}, event {row.seq}",
+                        message="holds a text, which a redacted bundle never does",
+                    )
+                    return
+            if row.kind == "attempt_answered":
+                answered.add(row.task)
+            seen.update(COMMITMENT.findall(content.facts))
+            seen.update(COMMITMENT.findall(content.payload or b""))

@@ -1,0 +1,67 @@
+"""Checks certificates by the function that an installed package offers.
+
+The package registers it as an entry point of the group `siftlog.certificates`, under
+the kind of the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from runner.errors import UsageError
+from runner.installed import entry_points
+
+GROUP: Final = "siftlog.certificates"
+
+
+class CheckedCertificate(Protocol):
+    """The check of a certificate."""
+
+    @property
+    def name(self) -> str:
+        """The file, as messages name it."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing differs."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What differs, a sentence each."""
+
+    @property
+    def sentence(self) -> str:
+        """What a sound one proves."""
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All of it, for `--json`."""
+
+
+class CheckCertificate(Protocol):
+    """The function of an entry point."""
+
+    def __call__(self, path: Path, *, is_bundled: bool) -> CheckedCertificate:
+        """Compute a certificate again."""
+        ...
+
+
+def checked_certificate(path: Path, *, is_bundled: bool = False) -> CheckedCertificate:
+    """Check a certificate.
+
+    Args:
+        path: of `certificate.json`.
+        is_bundled: it is in the folder of an unpacked bundle, whose inputs are the only
+            files that may be read.
+
+    Raises:
+        UsageError: no installed package checks it.
+    """
+    for point in entry_points(group=GROUP, name="screening"):
+        check: CheckCertificate = point.load()
+        return check(path, is_bundled=is_bundled)
+    raise UsageError(
+        f"{path} cannot be checked without siftlog's jobs: install siftlog again."
+    )

@@ -1,0 +1,141 @@
+"""A bundle has the stop certificates of its run, and label logs that runs share."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from runner.bundle.pack import certificate_files, label_logs_of, make_bundle
+from runner.bundle.verify import check
+from runner.errors import UsageError
+from store.errors import ignore_progress
+from store.labels.folder import read_labels
+from store.labels.writer import LabelWriter
+from store.runs import RunFolder
+from tests.processes import SIFTLOG
+from tests.runner.bundle.forging import Members, contents, forged
+from tests.store.memory_log import FakeClock
+
+CERTIFICATE = "certificates/1/certificate.json"
+
+
+@dataclass(frozen=True)
+class Screened:
+    """A library that was screened to a stop, with labels in a shared folder."""
+
+    folder: RunFolder
+    shared: Path
+    bundle: Path
+
+
+async def _label(folder: Path, author: str) -> None:
+    async with await LabelWriter.open(
+        folder, author=author, clock=FakeClock(), owner="x:1", siftlog_version="0"
+    ) as writer:
+        await writer.record("an item", "include")
+
+
+@pytest.fixture(scope="module")
+def screened(tmp_path_factory: pytest.TempPathFactory) -> Screened:
+    cwd = tmp_path_factory.mktemp("screened")
+    words = ("--plain", "--author=ann", "--target-recall=0.8", "--seed=5")
+    subprocess.run(
+        [SIFTLOG, "screen", "sample", *words, "--labels=team"],
+        cwd=cwd,
+        input="i\n" * 150,
+        text=True,
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
+    folder = RunFolder(cwd / "runs/screen-library")
+    asyncio.run(_label(folder.labels, "ann"))
+    bundle = make_bundle(
+        folder,
+        None,
+        cwd / "shared.zip",
+        report=False,
+        labels=cwd / "team",
+        environ={},
+        progress=ignore_progress,
+    )
+    return Screened(folder=folder, shared=cwd / "team", bundle=bundle.path)
+
+
+def test_labels_of_both_folders_and_the_certificate_are_packed(
+    screened: Screened, tmp_path: Path
+) -> None:
+    with ZipFile(screened.bundle) as opened:
+        names = opened.namelist()
+        opened.extractall(tmp_path)
+    assert {"labels/ann.db", "labels/ann-2.db", CERTIFICATE} <= {*names}
+    assert {name for name in names if name.startswith("certificates/")} == {
+        *certificate_files(screened.folder)
+    }
+    packed = {entry.item for entry in read_labels(tmp_path / "labels").by_field}
+    assert "an item" in packed
+    assert len(packed) > 100
+
+
+def test_without_its_folder_shared_labels_are_not_packed(screened: Screened) -> None:
+    assert [*label_logs_of(screened.folder, None)] == ["labels/ann.db"]
+    with pytest.raises(UsageError, match="has no label log: name another --labels"):
+        label_logs_of(screened.folder, screened.folder.scores)
+
+
+def test_a_bundle_is_verified_with_nothing_else_at_hand(
+    screened: Screened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    elsewhere = screened.folder.path.with_name("elsewhere")
+    screened.folder.path.rename(elsewhere)
+    try:
+        assert check(screened.bundle, ignore_progress).is_sound
+    finally:
+        elsewhere.rename(screened.folder.path)
+
+
+def _changed_certificate(members: Members) -> None:
+    document = json.loads(members[CERTIFICATE])
+    document["recall_at_least"] = 0.99
+    members[CERTIFICATE] = json.dumps(document, indent=1).encode() + b"\n"
+
+
+def _of_another_run(members: Members) -> None:
+    members[CERTIFICATE] = members[CERTIFICATE].replace(b"screen-library", b"other")
+
+
+def _without_its_labels(members: Members) -> None:
+    del members["certificates/1/labels/ann.db"]
+
+
+def _changed_label(members: Members) -> None:
+    name = "certificates/1/labels/ann.db"
+    members[name] = members[name].replace(b'"include"', b'"exclude"', 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_changed_certificate, "recall_at_least is 0.99, and the events give"),
+        (_of_another_run, "is of another run"),
+        (_without_its_labels, "which certificate.json names, is missing"),
+        (_changed_label, "differs from the copy that certificate.json names"),
+    ],
+)
+def test_a_changed_certificate_is_found(
+    screened: Screened, tmp_path: Path, change: Callable[[Members], None], message: str
+) -> None:
+    path = forged(screened.bundle, tmp_path / "x.zip", change)
+    assert contents(path) != contents(screened.bundle)
+    faults = check(path, ignore_progress).faults
+    assert [fault.what for fault in faults] == ["certificate"] * len(faults)
+    assert message in " ".join(fault.message for fault in faults)
+    assert faults[0].where == "certificates/1/certificate.json"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from runner.reconcile.attempts import Call
     from runner.reconcile.report import Reconciliation
-    from store.document import Block, TableBlock
+    from store.document import Block, Column, TableBlock
 
 LISTED: Final = 20
 """Differences on the page; JSON has all of them."""
@@ -93,7 +93,11 @@ def _page(report: Reconciliation) -> Iterator[Block]:
         ("residual", None, _dollars(report.residual_pico)),
         ("billed", None, _dollars(report.billed_pico)),
     ]
-    columns = [Words("part of the bill", 22), Numbers("n"), Numbers("USD")]
+    columns: list[Column] = [
+        Words("part of the bill", 22),
+        Numbers("n"),
+        Numbers("USD"),
+    ]
     yield TableBlock(columns, rows, indent=0)
     if report.differences:
         yield Heading("Differences")
@@ -109,13 +113,14 @@ def _page(report: Reconciliation) -> Iterator[Block]:
 def _table(report: Reconciliation) -> TableBlock:
     from store.document import Numbers, TableBlock, Words
 
+    columns: list[Column] = [
+        Numbers("row"),
+        Words("cause", 22),
+        Numbers("USD"),
+        Words("call", 34, keeps_end=True),
+    ]
     return TableBlock(
-        [
-            Numbers("row"),
-            Words("cause", 22),
-            Numbers("USD"),
-            Words("call", 34, keeps_end=True),
-        ],
+        columns,
         [
             (
                 difference.row,

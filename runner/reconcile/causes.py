@@ -107,14 +107,22 @@ def charge_of(
 
 def _served(
     price: Price, usage: Usage, line: UsageLine, tolerance_pico: int
-) -> tuple[str | None, int]:
-    """Return tier and cost of a call without a reply: the tier that gives the bill."""
-    tiers = [line.tier, *(name for name, _ in price.tiers)]
-    costs = {tier: cost_pico(price, usage, tier) for tier in tiers}
-    for tier, cost in costs.items():
+) -> tuple[str | None, int | None]:
+    """Return tier and cost of a call whose reply the log does not have.
+
+    A tier that the line does not state is the one that gives the bill. The cost is not
+    known if the line does not state all parts of the prompt, and the parts that it
+    states do not give the bill.
+    """
+    tiers = [None, *(name for name, _ in price.tiers)] if line.tier is None else []
+    for tier in (line.tier, *tiers):
+        cost = cost_pico(price, usage, tier)
         if abs(cost - (line.billed_pico or 0)) <= tolerance_pico:
             return tier, cost
-    return line.tier, costs[line.tier]
+    is_whole = None not in {line.tokens_cached, line.tokens_cache_write} and (
+        not usage.tokens_cache_write or line.tokens_cache_write_1h is not None
+    )
+    return line.tier, cost_pico(price, usage, line.tier) if is_whole else None
 
 
 def stated(line: UsageLine, usage: Usage) -> Usage:

@@ -15,15 +15,19 @@ from __future__ import annotations
 import enum
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from runner.reconcile.attempts import Call, Outcome
+from runner.reconcile.causes import stated
 from runner.reconcile.usage_file import US, UsageLine
 
 SKEW_US: Final = 5 * US
 """Largest difference of two clocks, with the time that a request is under way."""
+
+RESOLUTION_US: Final = 10_000
+"""Of times in usage files, many of which have milliseconds."""
 
 LONGEST_US: Final = 3_600 * US
 """Largest duration of a call whose end is not known, in a batch one day."""
@@ -37,11 +41,20 @@ MOST_MOVES: Final = 200
 class _Fit(enum.IntEnum):
     """How well the tokens of a line and a call agree; smaller is better."""
 
-    SAME = 0  #: prompt and output are the same
-    PROMPT = 1  #: the prompt is the same; no more is known of the call
-    POSSIBLE = 2  #: nothing is known of the call, and the cost is within its bound
-    PARTLY = 3  #: prompt or output is the same
-    FREE = 4  #: the call was refused, so it should have no line
+    SAME = 0  #: all that the line states is the same
+    NEAR = 1  #: prompt and output are the same, but not their parts
+    PROMPT = 2  #: the prompt is the same; no more is known of the call
+    POSSIBLE = 3  #: nothing is known of the call, and the cost is within its bound
+    PARTLY = 4  #: prompt or output is the same
+    FREE = 5  #: the call was refused, so it should have no line
+
+
+class _Candidate(NamedTuple):
+    """A call that a line may belong to."""
+
+    level: int  #: of the fit; those that did not last then come after all others
+    away_us: int
+    call: int  #: index
 
 
 @dataclass(slots=True)
@@ -67,11 +80,16 @@ def match(
         bodies: yields positions of calls with the ids in their replies.
     """
     found = Matches()
-    rest = _by_id(found, lines, ((i, call.request_id) for i, call in enumerate(calls)))
+    repeats: dict[tuple[str, ...], list[UsageLine]] = {}
+    for line in lines:
+        repeats.setdefault(_key(line), []).append(line)
+    firsts = [same[0] for same in repeats.values()]
+    ids = ((i, call.request_id) for i, call in enumerate(calls))
+    rest = _by_id(found, firsts, ids)
     if any(line.ids for line in rest):
         left = [i for i in range(len(calls)) if i not in found.lines]
-        ids = bodies([calls[i] for i in left])
-        rest = _by_id(found, rest, ((left[at], name) for at, name in ids))
+        in_bodies = bodies([calls[i] for i in left])
+        rest = _by_id(found, rest, ((left[at], name) for at, name in in_bodies))
     rest = _by_tokens(found, calls, rest)
     found.strangers = _repeats(found, calls, rest)
     for same in (found.strangers, *found.lines.values()):
@@ -105,20 +123,20 @@ def _by_id(
 class _Candidates:
     """Calls by time, and what is known of their tokens."""
 
-    def __init__(self, calls: Sequence[Call], free: Iterable[int]) -> None:
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        free: Iterable[int],
+        prompts: Mapping[str, int] | None = None,
+    ) -> None:
         self._calls = calls
+        self._prompts = prompts or {}
         self._indices = sorted(free, key=lambda i: calls[i].started_us)
         self._starts = [calls[i].started_us for i in self._indices]
         self._longest = max(
             (self._end(calls[i]) - calls[i].started_us for i in self._indices),
             default=0,
         )
-        #: the same request has the same prompt tokens whenever it is sent
-        self._prompts = {
-            call.request_sha256: call.usage.tokens_in
-            for call in calls
-            if call.usage is not None
-        }
 
     @staticmethod
     def _end(call: Call) -> int:
@@ -126,39 +144,43 @@ class _Candidates:
             return call.ended_us
         return call.started_us + (DAY_US if call.is_batched else LONGEST_US)
 
-    def of(self, line: UsageLine) -> list[tuple[_Fit, int, int]]:
-        """Return the possible calls of a line: fit, distance in time, index."""
+    def of(self, line: UsageLine) -> list[_Candidate]:
+        """Return the possible calls of a line, the most likely first."""
         if line.start_us is None:
             return []
         first = bisect_left(self._starts, line.start_us - self._longest - SKEW_US)
         last = bisect_right(self._starts, line.start_us + SKEW_US)
-        possible: list[tuple[_Fit, int, int]] = []
+        possible: list[_Candidate] = []
         for i in self._indices[first:last]:
             call = self._calls[i]
-            late = line.start_us - self._end(call)
-            early = call.started_us - line.start_us
+            if not is_same_model(call, line.model):
+                continue
+            late_us = line.start_us - self._end(call)
+            early_us = call.started_us - line.start_us
+            away_us = max(0, early_us, late_us)
             fit = self._fit(call, line)
-            if max(early, late) <= SKEW_US and fit is not None:
-                possible.append((fit, max(0, early, late), i))
+            if away_us <= SKEW_US and fit is not None:
+                level = fit + (len(_Fit) if away_us > RESOLUTION_US else 0)
+                possible.append(_Candidate(level, away_us, i))
         return sorted(possible)
 
     def _fit(self, call: Call, line: UsageLine) -> _Fit | None:
-        if not is_same_model(call, line.model):
+        usage = call.usage
+        if usage is not None:
+            if stated(line, usage) == usage:
+                return _Fit.SAME
+            prompt_is_same = line.tokens_in == usage.tokens_in
+            output_is_same = line.tokens_out == usage.tokens_out
+            if prompt_is_same and output_is_same:
+                return _Fit.NEAR
+            return _Fit.PARTLY if prompt_is_same or output_is_same else None
+        prompt = self._prompts.get(call.request_sha256)
+        if prompt is not None and line.tokens_in and line.tokens_in != prompt:
             return None
         if call.outcome is Outcome.FAILED:
             return _Fit.FREE
-        usage = call.usage
-        if usage is not None:
-            same = (
-                line.tokens_in == usage.tokens_in,
-                line.tokens_out == usage.tokens_out,
-            )
-            if all(same):
-                return _Fit.SAME
-            return _Fit.PARTLY if any(same) else None
-        prompt = self._prompts.get(call.request_sha256)
-        if prompt is not None and line.tokens_in is not None:
-            return _Fit.PROMPT if prompt == line.tokens_in else None
+        if prompt is not None and line.tokens_in:
+            return _Fit.PROMPT
         is_within = call.possible_pico == 0 or (
             line.billed_pico is not None and line.billed_pico <= call.possible_pico
         )
@@ -201,7 +223,13 @@ def _by_tokens(
     for counts, group in grouped.items():
         rest += _assign(found, group, _Candidates(calls, same[counts]))
     free = (i for i in range(len(calls)) if i not in found.lines)
-    return _assign(found, rest, _Candidates(calls, free))
+    # the same request has the same prompt tokens whenever it is sent
+    prompts = {
+        call.request_sha256: call.usage.tokens_in
+        for call in calls
+        if call.usage is not None
+    }
+    return _assign(found, rest, _Candidates(calls, free, prompts))
 
 
 _Counts: TypeAlias = tuple[int | None, int | None]
@@ -231,9 +259,9 @@ def _assign(
     line_of: dict[int, int] = {}
     call_of: dict[int, int] = {}
 
-    def place(number: int, worst: _Fit, seen: set[int]) -> bool:
-        for fit, _, i in possible[number]:
-            if fit > worst or i in seen or len(seen) > MOST_MOVES:
+    def place(number: int, worst: int, seen: set[int]) -> bool:
+        for level, _, i in possible[number]:
+            if level > worst or i in seen or len(seen) > MOST_MOVES:
                 continue
             seen.add(i)
             if i not in line_of or place(line_of[i], worst, seen):
@@ -245,7 +273,7 @@ def _assign(
         (number for number in range(len(lines)) if possible[number]),
         key=lambda number: possible[number][0],
     )
-    for worst in _Fit:
+    for worst in range(2 * len(_Fit)):
         for number in nearest:
             if number not in call_of:
                 place(number, worst, set())
@@ -264,7 +292,7 @@ def _repeats(
         same = charged.get((line.tokens_in, line.tokens_out), ())
         possible = _Candidates(calls, same).of(line)
         if possible:
-            found.lines[possible[0][2]].append(line)
+            found.lines[possible[0].call].append(line)
         else:
             strangers.append(line)
     return strangers

@@ -279,7 +279,7 @@ def read_usage(path: Path) -> UsageFile:
             line_form = next((form for form in FORMS if _fits(form, record)), None)
             if line_form is None and _is_empty_span(record):
                 continue
-            if line_form is None or form not in {None, line_form}:
+            if line_form is None or form is not None:
                 raise _unknown(path, row, form)
             form = line_form
         cells = _Cells(path, row, form, record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from runner.options import RunOptions
@@ -36,7 +36,17 @@ def reconcile(
     Raises:
         CorruptLog: an event is damaged.
     """
-    calls = sent_calls(reader)
+    bodies = partial(body_ids, reader)
+    return compare(sent_calls(reader), usage, CallPrices(options), bodies)
+
+
+def compare(
+    calls: Sequence[Call],
+    usage: UsageFile,
+    prices: CallPrices,
+    bodies: Callable[[Sequence[Call]], Iterator[tuple[int, str]]],
+) -> Reconciliation:
+    """Compare a usage file with calls; `bodies` is that of `match`."""
     lines = _of_run(calls, usage.lines)
     report = Reconciliation(
         form=usage.form,
@@ -46,12 +56,12 @@ def reconcile(
         logged_pico=sum(call.cost_pico or 0 for call in calls),
         possible_pico=sum(call.possible_pico for call in calls),
     )
-    prices, tolerance_pico = CallPrices(options), usage.tolerance_pico
+    tolerance_pico = usage.tolerance_pico
     if usage.is_sum:
         compare_sums(report, calls, lines, usage, prices)
         return report
     report.billed_pico = sum(line.billed_pico or 0 for line in lines)
-    matches = match(calls, lines, partial(body_ids, reader))
+    matches = match(calls, lines, bodies)
     charges: list[Charge] = []
     for i, call in enumerate(calls):
         charged = [

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
+from runner.messages import Usage
 from runner.reconcile.attempts import Call, Outcome
 from runner.reconcile.causes import stated
 from runner.reconcile.usage_file import US, UsageLine
@@ -165,15 +166,8 @@ class _Candidates:
         return sorted(possible)
 
     def _fit(self, call: Call, line: UsageLine) -> _Fit | None:
-        usage = call.usage
-        if usage is not None:
-            if stated(line, usage) == usage:
-                return _Fit.SAME
-            prompt_is_same = line.tokens_in == usage.tokens_in
-            output_is_same = line.tokens_out == usage.tokens_out
-            if prompt_is_same and output_is_same:
-                return _Fit.NEAR
-            return _Fit.PARTLY if prompt_is_same or output_is_same else None
+        if call.usage is not None:
+            return _answered_fit(call.usage, line)
         prompt = self._prompts.get(call.request_sha256)
         if prompt is not None and line.tokens_in and line.tokens_in != prompt:
             return None
@@ -185,6 +179,15 @@ class _Candidates:
             line.billed_pico is not None and line.billed_pico <= call.possible_pico
         )
         return _Fit.POSSIBLE if is_within else None
+
+
+def _answered_fit(usage: Usage, line: UsageLine) -> _Fit | None:
+    if stated(line, usage) == usage:
+        return _Fit.SAME
+    same = (line.tokens_in == usage.tokens_in, line.tokens_out == usage.tokens_out)
+    if all(same):
+        return _Fit.NEAR
+    return _Fit.PARTLY if any(same) else None
 
 
 def is_same_model(call: Call, name: str | None) -> bool:

@@ -107,7 +107,8 @@ class BilledRun(RandomRun):
                 self.folder / "invoice",
                 form,
                 charged,
-                ledger.lines,
+                # the log of a killed process may not have the refusal
+                () if self.kills else ledger.lines,
                 misbiller,
             )
             if not self.invoice.rows:

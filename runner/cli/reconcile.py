@@ -11,7 +11,7 @@ from runner.cli import arguments
 from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from runner.reconcile.attempts import Call
     from runner.reconcile.report import Reconciliation
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LISTED: Final = 20
 """Differences on the page; JSON has all of them."""
+
+FEWEST_DECIMALS: Final = 4
 
 
 @click.command()
@@ -72,11 +74,18 @@ def reconcile(run_name: str, usage: Path, runs_dir: Path, as_json: bool) -> int:
     return CHECK_FAILED if report.differs else DONE
 
 
-def _dollars(pico: int) -> str:
-    """Format an amount exactly, with at least four decimals."""
-    sign = "-" if pico < 0 else ""
-    whole, part = divmod(abs(pico), 10**12)
-    return f"{sign}{whole:,}.{f'{part:012d}'.rstrip('0').ljust(4, '0')}"
+def _dollars(amounts: Sequence[int]) -> list[str]:
+    """Format pico-dollars exactly, with the same number of decimals."""
+    from runner.reconcile.usage_file import PICO_DECIMALS
+    from store.task import PICO_PER_USD
+
+    parts = [divmod(abs(pico), PICO_PER_USD) for pico in amounts]
+    fractions = [f"{part:0{PICO_DECIMALS}d}".rstrip("0") for _, part in parts]
+    decimals = max(FEWEST_DECIMALS, *map(len, fractions))
+    return [
+        f"{'-' * (pico < 0)}{whole:,}.{fraction.ljust(decimals, '0')}"
+        for pico, (whole, _), fraction in zip(amounts, parts, fractions, strict=True)
+    ]
 
 
 def _page(report: Reconciliation) -> Iterator[Block]:
@@ -85,29 +94,32 @@ def _page(report: Reconciliation) -> Iterator[Block]:
     yield Fact("form", f"{report.form}, {plural(report.lines, 'line')}")
     yield Fact("calls", f"{report.calls:,}")
     yield ""
-    settled = len(report.settlements)
-    rows: list[tuple[str, int | None, str]] = [
-        ("logged", None, _dollars(report.logged_pico)),
-        ("settled", settled or None, _dollars(report.settled_pico)),
-        *((cause.value, n, _dollars(pico)) for cause, n, pico in report.causes()),
-        ("residual", None, _dollars(report.residual_pico)),
-        ("billed", None, _dollars(report.billed_pico)),
+    parts: list[tuple[str, int | None, int]] = [
+        ("logged", None, report.logged_pico),
+        ("settled", len(report.settlements) or None, report.settled_pico),
+        *((cause.value, n, pico) for cause, n, pico in report.causes()),
+        ("residual", None, report.residual_pico),
+        ("billed", None, report.billed_pico),
     ]
+    amounts = _dollars([pico for *_, pico in parts])
     columns: list[Column] = [
         Words("part of the bill", 22),
         Numbers("n"),
         Numbers("USD"),
     ]
-    yield TableBlock(columns, rows, indent=0)
+    yield TableBlock(
+        columns,
+        [(name, n, usd) for (name, n, _), usd in zip(parts, amounts, strict=True)],
+        indent=0,
+    )
     if report.differences:
         yield Heading("Differences")
         yield _table(report)
     if report.possible_pico:
+        possible, settled = _dollars([report.possible_pico, report.settled_pico])
         yield ""
-        yield (
-            f"The log expects up to ${_dollars(report.possible_pico)} beyond its cost; "
-            f"${_dollars(report.settled_pico)} of it was billed."
-        )
+        yield f"Up to ${possible} was expected beyond the logged cost;"
+        yield f"${settled} of it was billed."
 
 
 def _table(report: Reconciliation) -> TableBlock:
@@ -119,24 +131,18 @@ def _table(report: Reconciliation) -> TableBlock:
         Numbers("USD"),
         Words("call", 34, keeps_end=True),
     ]
+    listed = report.differences[:LISTED]
+    amounts = _dollars([difference.amount_pico for difference in listed])
     return TableBlock(
         columns,
         [
-            (
-                difference.row,
-                difference.cause.value,
-                _dollars(difference.amount_pico),
-                _name(difference.call),
-            )
-            for difference in report.differences[:LISTED]
+            (difference.row, difference.cause.value, usd, _name(difference.call))
+            for difference, usd in zip(listed, amounts, strict=True)
         ],
         indent=0,
         total=len(report.differences),
         rest="see --json",
-        details=[
-            f"    {difference.detail}" if difference.detail else ""
-            for difference in report.differences[:LISTED]
-        ],
+        details=[f"     {difference.detail}" for difference in listed],
     )
 
 

@@ -13,7 +13,7 @@ unexplained.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, NamedTuple
@@ -49,7 +49,18 @@ class Amount(NamedTuple):
 
     cause: Cause
     pico: int  #: billed beyond what was expected; negative: less
-    detail: str = ""  #: for people, without a full stop
+    detail: str = ""  #: for people, without a full stop; empty: that of the cause
+
+
+DETAILS: Final[Mapping[Cause, str]] = {
+    Cause.DOUBLE: "a further line of the same call",
+    Cause.FAILED: "the call was refused with an error status",
+    Cause.NOT_CHARGED: "the file has no line of the call",
+    Cause.NO_CALL: "no call has this id, or this time, model and tokens",
+    Cause.ROUNDING: "beyond the decimals of the file",
+    Cause.UNEXPLAINED: "no cause gives this amount",
+}
+"""Details of causes that are the same in every case."""
 
 
 TIER_FACTORS: Final = (Fraction(1, 2), Fraction(2), Fraction(7, 4), Fraction(5, 2))
@@ -304,11 +315,11 @@ def other_prices(charges: Sequence[Charge]) -> str:
     if found is None:
         return ""
     words = (
-        f"{name} ${_per_mtok(new)} instead of ${_per_mtok(old)}"
-        for name, new, old in zip(_CLASSES, found, listed, strict=True)
-        if new != old
+        f"{name} ${_per_mtok(new)}, not ${_per_mtok(old)}"
+        for at, (name, new, old) in enumerate(zip(_CLASSES, found, listed, strict=True))
+        if new != old and any(row[at] for row in rows)
     )
-    return f"{', '.join(words)} a million tokens"
+    return f"{'; '.join(words)} a million tokens"
 
 
 _CLASSES: Final = ("prompt", "cached", "written", "written for an hour", "output")

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from runner.reconcile.attempts import Call
-from runner.reconcile.causes import Amount, Cause
+from runner.reconcile.causes import DETAILS, Amount, Cause
 from runner.reconcile.usage_file import UsageLine
 
 
@@ -62,7 +62,7 @@ class Reconciliation:
             Difference(
                 cause=amount.cause,
                 amount_pico=amount.pico,
-                detail=amount.detail,
+                detail=amount.detail or DETAILS.get(amount.cause, ""),
                 row=None if line is None else line.row,
                 call=call,
             )

@@ -172,14 +172,9 @@ class Misbiller:
         if tokens.cached:
             fresh = replace(tokens, fresh=tokens.fresh + tokens.cached, cached=0)
             yield "cache read", self._counted(line, fresh, states=states)
-        if tokens.written:
-            plain = replace(
-                tokens,
-                fresh=tokens.fresh + tokens.written,
-                written_5m=0,
-                written_1h=0,
-            )
-            yield "cache write", self._counted(line, plain, states=states)
+        if not tokens.cached:
+            written = replace(tokens, fresh=0, written_5m=tokens.prompt, written_1h=0)
+            yield "cache write", self._counted(line, written, states=states)
         if line.is_batch:
             cost = self._prices.cost(tokens)
             yield "batch", replace(line, cost=cost, tier=None, is_batch=False)
@@ -295,7 +290,8 @@ def _plain(line: Charged) -> dict[str, Any]:
     }
 
 
-def _litellm(line: Charged) -> dict[str, Any]:
+def litellm_record(line: Charged) -> dict[str, Any]:
+    """A row of LiteLLM's spend logs."""
     tokens = line.tokens
     return {
         "request_id": line.id,
@@ -334,4 +330,8 @@ def _openrouter(line: Charged) -> dict[str, Any]:
     }
 
 
-_RECORDS: Final = {"plain": _plain, "litellm": _litellm, "openrouter": _openrouter}
+_RECORDS: Final = {
+    "plain": _plain,
+    "litellm": litellm_record,
+    "openrouter": _openrouter,
+}

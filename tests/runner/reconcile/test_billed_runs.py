@@ -1,4 +1,4 @@
-"""A run is reconciled with the endpoint's invoice: residual 0, all named, no false name."""
+"""Runs against the endpoint's invoice: residual 0, all named, no false name."""
 
 from __future__ import annotations
 

@@ -19,15 +19,23 @@ from runner.reconcile.report import Reconciliation
 from runner.reconcile.usage_file import US, UsageFile, UsageLine
 
 MODEL = "openai/sim"
-IN, CACHED, OUT = 2_000_000, 500_000, 8_000_000
+IN, CACHED, WRITTEN, OUT = 2_000_000, 500_000, 2_500_000, 8_000_000
 """Pico-dollars a token."""
-PRICES = CallPrices(options_from({"model": [MODEL], "price": (2.0, 8.0, 0.5)}))
+TABLE = {
+    "usd_per_mtok_in": 2.0,
+    "usd_per_mtok_out": 8.0,
+    "usd_per_mtok_cached": 0.5,
+    "usd_per_mtok_cache_write": 2.5,
+}
+PRICES = CallPrices(options_from({"model": [MODEL], "models": {MODEL: TABLE}}))
 START = 1_767_355_200 * US
 
 
 def _cost(usage: Usage) -> int:
-    fresh = usage.tokens_in - usage.tokens_cached
-    return fresh * IN + usage.tokens_cached * CACHED + usage.tokens_out * OUT
+    written = usage.tokens_cache_write
+    fresh = usage.tokens_in - usage.tokens_cached - written
+    cost = fresh * IN + usage.tokens_cached * CACHED + usage.tokens_out * OUT
+    return cost + written * WRITTEN
 
 
 def _call(n: int, **changes: Any) -> Call:
@@ -202,7 +210,7 @@ MISBILLED = {
         _billed(3, replace(USAGE, tokens_in=2_000)), tokens_in=2_000
     ),
     "output tokens": replace(_billed(3, replace(USAGE, tokens_out=99)), tokens_out=99),
-    "price table": _line(3, billed_pico=_cost(USAGE) + 150_000 * 918),
+    "price table": _line(3, billed_pico=_cost(USAGE) + 150_000 * 912),
     "unexplained": _line(3, billed_pico=_cost(USAGE) + 12_345_677),
 }
 
@@ -216,6 +224,15 @@ def test_each_cause_is_named_with_its_amount(cause: str) -> None:
     assert _named(report) == [(cause, expected, 3)]
     assert report.residual_pico == (expected if cause == "unexplained" else 0)
     assert report.differs
+
+
+@pytest.mark.parametrize("stated", [0, None])
+def test_written_tokens_at_another_price_are_named(stated: int | None) -> None:
+    written = replace(USAGE, tokens_cache_write=200)
+    call = _call(3, usage=written, cost_pico=_cost(written))
+    line = _line(3, billed_pico=_cost(USAGE), tokens_cache_write=stated)
+    report = _compared([call], [line])
+    assert _named(report) == [("cache write", 200 * (IN - WRITTEN), 3)]
 
 
 def test_two_causes_in_stated_tokens_are_told_apart() -> None:

@@ -13,7 +13,7 @@ from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from runner.reconcile.attempts import Call
+    from runner.reconcile.attempts import SentCall
     from runner.reconcile.report import Reconciliation
     from store.document import Block, Column, TableBlock
 
@@ -146,14 +146,14 @@ def _table(report: Reconciliation) -> TableBlock:
     )
 
 
-def _name(call: Call | None) -> str | None:
+def _name(call: SentCall | None) -> str | None:
     return None if call is None else f"task {call.task}.{call.attempt} {call.key}"
 
 
 def _values(run: str, report: Reconciliation) -> dict[str, Any]:
     from store.task import usd
 
-    def of_call(call: Call | None) -> dict[str, Any] | None:
+    def of_call(call: SentCall | None) -> dict[str, Any] | None:
         if call is None:
             return None
         return {

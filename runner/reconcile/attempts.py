@@ -38,7 +38,7 @@ _BILLED: Final = frozenset(
 _KINDS: Final = ("attempt_started", "attempt_answered", "attempt_failed")
 
 
-class Outcome(enum.StrEnum):
+class CallOutcome(enum.StrEnum):
     """What the log knows of a call."""
 
     ANSWERED = "answered"  #: with usage
@@ -49,7 +49,7 @@ class Outcome(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class SentCall:
     """One attempt that was sent."""
 
     task: int
@@ -57,7 +57,7 @@ class Call:
     seq: int  #: of the event that ended it; of its start, if its end is not known
     key: str  #: the task's item
     model: str  #: as requested
-    outcome: Outcome
+    outcome: CallOutcome
     request_sha256: str
     started_us: int
     ended_us: int | None  #: None: not known
@@ -70,7 +70,7 @@ class Call:
     request_id: str | None = None
 
 
-def sent_calls(reader: sqlite3.Connection) -> list[Call]:
+def sent_calls(reader: sqlite3.Connection) -> list[SentCall]:
     """Return the calls of a run, in the order of their starts."""
     open_starts: dict[tuple[int, int], list[_Start]] = {}
     ends: list[tuple[_Start, _End | None]] = []
@@ -118,7 +118,7 @@ class _End:
 
 def _calls(
     reader: sqlite3.Connection, ends: list[tuple[_Start, _End | None]]
-) -> Iterator[Call]:
+) -> Iterator[SentCall]:
     for first in range(0, len(ends), PAGE):
         page = ends[first : first + PAGE]
         numbers = sorted({start.event.task for start, _ in page})
@@ -129,15 +129,15 @@ def _calls(
                 yield _call(start, end, task.key, task.model)
 
 
-def _call(start: _Start, end: _End | None, key: str, model: str) -> Call:
+def _call(start: _Start, end: _End | None, key: str, model: str) -> SentCall:
     event = start.event
-    call = Call(
+    call = SentCall(
         task=event.task,
         attempt=event.attempt,
         seq=start.seq,
         key=key,
         model=model,
-        outcome=Outcome.UNKNOWN,
+        outcome=CallOutcome.UNKNOWN,
         request_sha256=event.request_sha256,
         started_us=start.at_us,
         ended_us=None,
@@ -153,7 +153,7 @@ def _call(start: _Start, end: _End | None, key: str, model: str) -> Call:
         is_lost = possible or (event.worst_usd is None and end.event.error in _BILLED)
         return replace(
             call,
-            outcome=Outcome.LOST if is_lost else Outcome.FAILED,
+            outcome=CallOutcome.LOST if is_lost else CallOutcome.FAILED,
             cost_pico=None if is_lost else 0,
             possible_pico=possible,
         )
@@ -162,7 +162,7 @@ def _call(start: _Start, end: _End | None, key: str, model: str) -> Call:
     usage = _usage(answer)
     return replace(
         call,
-        outcome=Outcome.NO_USAGE if usage is None else Outcome.ANSWERED,
+        outcome=CallOutcome.NO_USAGE if usage is None else CallOutcome.ANSWERED,
         usage=usage,
         cost_pico=None if answer.cost_usd is None else pico(answer.cost_usd),
         possible_pico=pico(answer.possible_usd or 0.0),
@@ -186,7 +186,7 @@ def _usage(answer: AttemptAnswered) -> Usage | None:
 
 
 def body_ids(
-    reader: sqlite3.Connection, calls: Sequence[Call]
+    reader: sqlite3.Connection, calls: Sequence[SentCall]
 ) -> Iterator[tuple[int, str]]:
     """Yield the positions of calls with the id in the body of their reply.
 
@@ -196,7 +196,7 @@ def body_ids(
     answered = {
         call.seq: at
         for at, call in enumerate(calls)
-        if call.outcome in {Outcome.ANSWERED, Outcome.NO_USAGE}
+        if call.outcome in {CallOutcome.ANSWERED, CallOutcome.NO_USAGE}
     }
     seqs = list(answered)
     for first in range(0, len(seqs), BODIES):

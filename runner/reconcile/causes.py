@@ -20,12 +20,12 @@ from typing import Final, NamedTuple
 
 from runner.messages import Usage
 from runner.money.prices import Price, cost_pico, price_at
-from runner.reconcile.attempts import Call, CallPrices
+from runner.reconcile.attempts import CallPrices, SentCall
 from runner.reconcile.usage_file import COUNTS, UsageLine
 from store.task import pico
 
 
-class Cause(enum.StrEnum):
+class BillCause(enum.StrEnum):
     """Why an amount is another one than expected."""
 
     REASONING = "reasoning"  #: reasoning tokens are charged twice, or not at all
@@ -47,18 +47,18 @@ class Cause(enum.StrEnum):
 class Amount(NamedTuple):
     """A part of a difference."""
 
-    cause: Cause
+    cause: BillCause
     pico: int  #: billed beyond what was expected; negative: less
     detail: str = ""  #: for people, without a full stop; empty: that of the cause
 
 
-DETAILS: Final[Mapping[Cause, str]] = {
-    Cause.DOUBLE: "a further line of the same call",
-    Cause.FAILED: "the call was refused with an error status",
-    Cause.NOT_CHARGED: "the file has no line of the call",
-    Cause.NO_CALL: "no call has this id, or this time, model and tokens",
-    Cause.ROUNDING: "beyond the decimals of the file",
-    Cause.UNEXPLAINED: "no cause gives this amount",
+DETAILS: Final[Mapping[BillCause, str]] = {
+    BillCause.DOUBLE: "a further line of the same call",
+    BillCause.FAILED: "the call was refused with an error status",
+    BillCause.NOT_CHARGED: "the file has no line of the call",
+    BillCause.NO_CALL: "no call has this id, or this time, model and tokens",
+    BillCause.ROUNDING: "beyond the decimals of the file",
+    BillCause.UNEXPLAINED: "no cause gives this amount",
 }
 """Details of causes that are the same in every case."""
 
@@ -75,7 +75,7 @@ NO_TOKENS: Final = Usage(tokens_in=0, tokens_out=0)
 class Charge:
     """A line that was billed for a call, with what is known of both."""
 
-    call: Call
+    call: SentCall
     line: UsageLine
     usage: Usage | None  #: of the reply; if it has none, that of the line
     price: Price | None
@@ -92,7 +92,7 @@ class Charge:
 
 
 def charge_of(
-    call: Call, line: UsageLine, prices: CallPrices, tolerance_pico: int
+    call: SentCall, line: UsageLine, prices: CallPrices, tolerance_pico: int
 ) -> Charge:
     """Return what a line should have billed for a call.
 
@@ -170,20 +170,20 @@ def _token_amounts(
     now, cost = usage, charge.expected_pico or 0
     amounts: list[Amount] = []
     for names, cause in (
-        (("tokens_out", "tokens_reasoning"), Cause.OUTPUT),
-        (("tokens_cached",), Cause.CACHE_READ),
-        (("tokens_cache_write", "tokens_cache_write_1h"), Cause.CACHE_WRITE),
-        (("tokens_in",), Cause.PROMPT),
+        (("tokens_out", "tokens_reasoning"), BillCause.OUTPUT),
+        (("tokens_cached",), BillCause.CACHE_READ),
+        (("tokens_cache_write", "tokens_cache_write_1h"), BillCause.CACHE_WRITE),
+        (("tokens_in",), BillCause.PROMPT),
     ):
         changes = {name: getattr(billed, name) for name in names}
         if all(getattr(now, name) == value for name, value in changes.items()):
             continue
         extra = billed.tokens_out - usage.tokens_out
         is_reasoning = billed.tokens_reasoning != usage.tokens_reasoning
-        if cause is Cause.OUTPUT and (
+        if cause is BillCause.OUTPUT and (
             is_reasoning or (extra and abs(extra) == usage.tokens_reasoning)
         ):
-            cause = Cause.REASONING  # noqa: PLW2901 - the particular case
+            cause = BillCause.REASONING  # noqa: PLW2901 - the particular case
         now = replace(now, **changes)
         changed = cost_pico(price, now, charge.tier)
         name = names[0]
@@ -197,7 +197,9 @@ def _token_amounts(
     return amounts, now
 
 
-def _hypotheses(charge: Charge, prices: CallPrices) -> Iterator[tuple[Cause, int, str]]:
+def _hypotheses(
+    charge: Charge, prices: CallPrices
+) -> Iterator[tuple[BillCause, int, str]]:
     """Yield causes with the amount that each of them bills."""
     usage, price, tier = charge.usage, charge.price, charge.tier
     if usage is None or price is None:
@@ -207,27 +209,29 @@ def _hypotheses(charge: Charge, prices: CallPrices) -> Iterator[tuple[Cause, int
     is_batched = charge.call.is_batched
     other = prices.of(charge.call.model, is_batched=not is_batched)
     if is_batched and other is not None:
-        yield Cause.BATCH, cost_pico(other, usage), "without the discount"
+        yield BillCause.BATCH, cost_pico(other, usage), "without the discount"
     for name in (None, *(name for name, _ in price.tiers)):
         cost = cost_pico(price, usage, name)
-        yield Cause.TIER, cost, f"at the price of tier {name or 'standard'}"
+        yield BillCause.TIER, cost, f"at the price of tier {name or 'standard'}"
     if not is_batched and other is not None:
-        yield Cause.BATCH, cost_pico(other, usage), "at the price of batches"
+        yield BillCause.BATCH, cost_pico(other, usage), "at the price of batches"
     step = price_at(price, usage.tokens_in, None)
     plain = cost_pico(replace(step, longer=(), tiers=()), usage)
     for factor in TIER_FACTORS:
         whole = plain * factor
         if whole.denominator == 1:
             detail = f"at {float(factor):g} times the standard price"
-            yield Cause.TIER, whole.numerator, detail
+            yield BillCause.TIER, whole.numerator, detail
 
 
-def costs_by_cause(charges: Sequence[Charge], prices: CallPrices) -> dict[Cause, int]:
+def costs_by_cause(
+    charges: Sequence[Charge], prices: CallPrices
+) -> dict[BillCause, int]:
     """Return what all calls cost if each cause held for each call that it can."""
-    causes: dict[Cause, int] = {}
+    causes: dict[BillCause, int] = {}
     expected = sum(charge.expected_pico or 0 for charge in charges)
     for charge in charges:
-        first: dict[Cause, int] = {}
+        first: dict[BillCause, int] = {}
         for cause, cost, _ in _hypotheses(charge, prices):
             if cost != charge.expected_pico:
                 first.setdefault(cause, cost - (charge.expected_pico or 0))
@@ -236,39 +240,39 @@ def costs_by_cause(charges: Sequence[Charge], prices: CallPrices) -> dict[Cause,
     return causes
 
 
-def _miscounts(usage: Usage) -> Iterator[tuple[Cause, Usage, str]]:
+def _miscounts(usage: Usage) -> Iterator[tuple[BillCause, Usage, str]]:
     """Yield the usage as it is billed if tokens are counted as others."""
     reasoning = usage.tokens_reasoning
     if reasoning:
         out = usage.tokens_out
         yield (
-            Cause.REASONING,
+            BillCause.REASONING,
             replace(usage, tokens_out=out + reasoning, tokens_reasoning=2 * reasoning),
             f"{reasoning:,} tokens charged twice",
         )
         yield (
-            Cause.REASONING,
+            BillCause.REASONING,
             replace(usage, tokens_out=out - reasoning, tokens_reasoning=0),
             f"{reasoning:,} tokens not charged",
         )
     cached, written = usage.tokens_cached, usage.tokens_cache_write
     if cached:
         detail = f"{cached:,} cached tokens at the full price"
-        yield Cause.CACHE_READ, replace(usage, tokens_cached=0), detail
+        yield BillCause.CACHE_READ, replace(usage, tokens_cached=0), detail
     if written:
         for hour, detail in ((written, "for an hour"), (0, "for five minutes")):
             yield (
-                Cause.CACHE_WRITE,
+                BillCause.CACHE_WRITE,
                 replace(usage, tokens_cache_write_1h=hour),
                 f"{written:,} tokens as if written {detail}",
             )
         yield (
-            Cause.CACHE_WRITE,
+            BillCause.CACHE_WRITE,
             replace(usage, tokens_cache_write=0, tokens_cache_write_1h=0),
             f"{written:,} written tokens at the price of plain ones",
         )
         yield (
-            Cause.CACHE_READ,
+            BillCause.CACHE_READ,
             replace(
                 usage,
                 tokens_cached=cached + written,
@@ -280,7 +284,7 @@ def _miscounts(usage: Usage) -> Iterator[tuple[Cause, Usage, str]]:
     fresh = usage.tokens_in - cached - written
     if fresh > 0 or cached:
         yield (
-            Cause.CACHE_WRITE,
+            BillCause.CACHE_WRITE,
             replace(
                 usage, tokens_cached=0, tokens_cache_write=fresh + cached + written
             ),
@@ -307,16 +311,18 @@ def other_prices(charges: Sequence[Charge]) -> str:
         return ""
     listed = _token_prices(step)
     billed = [charge.billed_pico for charge in charges]
-    found = (
+    fitted = (
         _one_price(rows, billed, listed)
         or _one_factor(rows, billed, listed)
         or _all_prices(rows, billed, listed)
     )
-    if found is None:
+    if fitted is None:
         return ""
     words = (
         f"{name} ${_per_mtok(new)}, not ${_per_mtok(old)}"
-        for at, (name, new, old) in enumerate(zip(_CLASSES, found, listed, strict=True))
+        for at, (name, new, old) in enumerate(
+            zip(_CLASSES, fitted, listed, strict=True)
+        )
         if new != old and any(row[at] for row in rows)
     )
     return f"{'; '.join(words)} a million tokens"
@@ -326,7 +332,7 @@ _CLASSES: Final = ("prompt", "cached", "written", "written for an hour", "output
 
 
 def _per_mtok(pico_per_token: int) -> str:
-    return f"{pico_per_token / 1e6:g}"
+    return f"{pico_per_token / 1e6:.6f}".rstrip("0").rstrip(".")
 
 
 def _token_counts(usage: Usage) -> tuple[int, ...]:

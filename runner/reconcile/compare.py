@@ -8,10 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from runner.options import RunOptions
-from runner.reconcile.attempts import Call, CallPrices, Outcome, body_ids, sent_calls
+from runner.reconcile.attempts import (
+    CallOutcome,
+    CallPrices,
+    SentCall,
+    body_ids,
+    sent_calls,
+)
 from runner.reconcile.causes import (
     Amount,
-    Cause,
+    BillCause,
     Charge,
     charge_of,
     explain,
@@ -41,10 +47,10 @@ def reconcile(
 
 
 def compare(
-    calls: Sequence[Call],
+    calls: Sequence[SentCall],
     usage: UsageFile,
     prices: CallPrices,
-    bodies: Callable[[Sequence[Call]], Iterator[tuple[int, str]]],
+    bodies: Callable[[Sequence[SentCall]], Iterator[tuple[int, str]]],
 ) -> Reconciliation:
     """Compare a usage file with calls; `bodies` is that of `match`."""
     lines = _of_run(calls, usage.lines)
@@ -76,18 +82,18 @@ def compare(
         elif call.cost_pico is None:
             report.settle(call, 0, None)
         elif call.cost_pico:
-            report.add(Amount(Cause.NOT_CHARGED, -call.cost_pico), call, None)
+            report.add(Amount(BillCause.NOT_CHARGED, -call.cost_pico), call, None)
         for charge in charged[1:]:
-            report.add(Amount(Cause.DOUBLE, charge.billed_pico), call, charge.line)
+            report.add(Amount(BillCause.DOUBLE, charge.billed_pico), call, charge.line)
     _compare(report, charges, prices, tolerance_pico)
     for line in matches.strangers:
         if line.billed_pico:
-            report.add(Amount(Cause.NO_CALL, line.billed_pico), None, line)
+            report.add(Amount(BillCause.NO_CALL, line.billed_pico), None, line)
     report.differences.sort(key=lambda difference: difference.row or 0)
     return report
 
 
-def _of_run(calls: Sequence[Call], lines: Sequence[UsageLine]) -> list[UsageLine]:
+def _of_run(calls: Sequence[SentCall], lines: Sequence[UsageLine]) -> list[UsageLine]:
     """Return the lines of the time of the run."""
     if not calls:
         return []
@@ -119,8 +125,8 @@ def _compare(
         if call.cost_pico is None:
             report.settle(call, expected, charge.line)
         excess = charge.billed_pico - expected
-        if call.outcome is Outcome.FAILED:
-            amounts = [Amount(Cause.FAILED, excess)]
+        if call.outcome is CallOutcome.FAILED:
+            amounts = [Amount(BillCause.FAILED, excess)]
         else:
             amounts = explain(charge, prices, tolerance_pico)
         for amount in amounts:
@@ -132,7 +138,7 @@ def _compare(
             unexplained.append(charge)
     _compare_prices(report, unexplained)
     if rounding:
-        report.add(Amount(Cause.ROUNDING, rounding), None, None)
+        report.add(Amount(BillCause.ROUNDING, rounding), None, None)
 
 
 def _compare_prices(report: Reconciliation, charges: Sequence[Charge]) -> None:
@@ -142,7 +148,7 @@ def _compare_prices(report: Reconciliation, charges: Sequence[Charge]) -> None:
         groups[charge.call.model, charge.step].append(charge)
     for group in groups.values():
         detail = other_prices(group)
-        cause = Cause.PRICES if detail else Cause.UNEXPLAINED
+        cause = BillCause.PRICES if detail else BillCause.UNEXPLAINED
         for charge in group:
             excess = charge.billed_pico - (charge.expected_pico or 0)
             report.add(Amount(cause, excess, detail), charge.call, charge.line)

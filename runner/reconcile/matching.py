@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from runner.messages import Usage
-from runner.reconcile.attempts import Call, Outcome
+from runner.reconcile.attempts import CallOutcome, SentCall
 from runner.reconcile.causes import stated
 from runner.reconcile.usage_file import US, UsageLine
 
@@ -69,9 +69,9 @@ class Matches:
 
 
 def match(
-    calls: Sequence[Call],
+    calls: Sequence[SentCall],
     lines: Iterable[UsageLine],
-    bodies: Callable[[Sequence[Call]], Iterator[tuple[int, str]]],
+    bodies: Callable[[Sequence[SentCall]], Iterator[tuple[int, str]]],
 ) -> Matches:
     """Match lines with calls.
 
@@ -80,22 +80,22 @@ def match(
         lines: of single calls.
         bodies: yields positions of calls with the ids in their replies.
     """
-    found = Matches()
+    matches = Matches()
     repeats: dict[tuple[str, ...], list[UsageLine]] = {}
     for line in lines:
         repeats.setdefault(_key(line), []).append(line)
     firsts = [same[0] for same in repeats.values()]
     ids = ((i, call.request_id) for i, call in enumerate(calls))
-    rest = _by_id(found, firsts, ids)
+    rest = _by_id(matches, firsts, ids)
     if any(line.ids for line in rest):
-        left = [i for i in range(len(calls)) if i not in found.lines]
+        left = [i for i in range(len(calls)) if i not in matches.lines]
         in_bodies = bodies([calls[i] for i in left])
-        rest = _by_id(found, rest, ((left[at], name) for at, name in in_bodies))
-    rest = _by_tokens(found, calls, rest)
-    found.strangers = _repeats(found, calls, rest)
-    for same in (found.strangers, *found.lines.values()):
+        rest = _by_id(matches, rest, ((left[at], name) for at, name in in_bodies))
+    rest = _by_tokens(matches, calls, rest)
+    matches.strangers = _repeats(matches, calls, rest)
+    for same in (matches.strangers, *matches.lines.values()):
         same += [again for line in tuple(same) for again in repeats[_key(line)][1:]]
-    return found
+    return matches
 
 
 def _key(line: UsageLine) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def _key(line: UsageLine) -> tuple[str, ...]:
 
 
 def _by_id(
-    found: Matches, lines: Iterable[UsageLine], ids: Iterable[tuple[int, str | None]]
+    matches: Matches, lines: Iterable[UsageLine], ids: Iterable[tuple[int, str | None]]
 ) -> list[UsageLine]:
     """Match by id; return the other lines. An id of several calls is none."""
     by_id: dict[str, list[int]] = defaultdict(list)
@@ -115,7 +115,7 @@ def _by_id(
     for line in lines:
         named = {i for name in line.ids for i in by_id.get(name, ())}
         if len(named) == 1:
-            found.lines.setdefault(named.pop(), []).append(line)
+            matches.lines.setdefault(named.pop(), []).append(line)
         else:
             rest.append(line)
     return rest
@@ -126,7 +126,7 @@ class _Candidates:
 
     def __init__(
         self,
-        calls: Sequence[Call],
+        calls: Sequence[SentCall],
         free: Iterable[int],
         prompts: Mapping[str, int] | None = None,
     ) -> None:
@@ -140,7 +140,7 @@ class _Candidates:
         )
 
     @staticmethod
-    def _end(call: Call) -> int:
+    def _end(call: SentCall) -> int:
         if call.ended_us is not None:
             return call.ended_us
         return call.started_us + (DAY_US if call.is_batched else LONGEST_US)
@@ -165,13 +165,13 @@ class _Candidates:
                 possible.append(_Candidate(level, away_us, i))
         return sorted(possible)
 
-    def _fit(self, call: Call, line: UsageLine) -> _Fit | None:
+    def _fit(self, call: SentCall, line: UsageLine) -> _Fit | None:
         if call.usage is not None:
             return _answered_fit(call.usage, line)
         prompt = self._prompts.get(call.request_sha256)
         if prompt is not None and line.tokens_in and line.tokens_in != prompt:
             return None
-        if call.outcome is Outcome.FAILED:
+        if call.outcome is CallOutcome.FAILED:
             return _Fit.FREE
         if prompt is not None and line.tokens_in:
             return _Fit.PROMPT
@@ -190,7 +190,7 @@ def _answered_fit(usage: Usage, line: UsageLine) -> _Fit | None:
     return _Fit.PARTLY if any(same) else None
 
 
-def is_same_model(call: Call, name: str | None) -> bool:
+def is_same_model(call: SentCall, name: str | None) -> bool:
     """Return whether a line names the call's model, dated or not, or none."""
     if name is None:
         return True
@@ -207,14 +207,14 @@ def _bare(name: str) -> str:
 
 
 def _by_tokens(
-    found: Matches, calls: Sequence[Call], lines: Sequence[UsageLine]
+    matches: Matches, calls: Sequence[SentCall], lines: Sequence[UsageLine]
 ) -> list[UsageLine]:
     """Match by time, model and tokens; return the other lines.
 
     Lines with the tokens of a call come first, each against the few calls that have
     them, so that the other lines meet only the calls that remain.
     """
-    same = _by_counts(calls, (i for i in range(len(calls)) if i not in found.lines))
+    same = _by_counts(calls, (i for i in range(len(calls)) if i not in matches.lines))
     rest: list[UsageLine] = []
     grouped: dict[_Counts, list[UsageLine]] = defaultdict(list)
     for line in lines:
@@ -224,22 +224,22 @@ def _by_tokens(
         else:
             rest.append(line)
     for counts, group in grouped.items():
-        rest += _assign(found, group, _Candidates(calls, same[counts]))
-    free = (i for i in range(len(calls)) if i not in found.lines)
+        rest += _assign(matches, group, _Candidates(calls, same[counts]))
+    free = (i for i in range(len(calls)) if i not in matches.lines)
     # the same request has the same prompt tokens whenever it is sent
     prompts = {
         call.request_sha256: call.usage.tokens_in
         for call in calls
         if call.usage is not None
     }
-    return _assign(found, rest, _Candidates(calls, free, prompts))
+    return _assign(matches, rest, _Candidates(calls, free, prompts))
 
 
 _Counts: TypeAlias = tuple[int | None, int | None]
 
 
 def _by_counts(
-    calls: Sequence[Call], indices: Iterable[int]
+    calls: Sequence[SentCall], indices: Iterable[int]
 ) -> dict[_Counts, list[int]]:
     """Return the indices of calls by their prompt and output tokens."""
     by_counts: dict[_Counts, list[int]] = defaultdict(list)
@@ -251,7 +251,7 @@ def _by_counts(
 
 
 def _assign(
-    found: Matches, lines: Sequence[UsageLine], free: _Candidates
+    matches: Matches, lines: Sequence[UsageLine], free: _Candidates
 ) -> list[UsageLine]:
     """Match as many lines as possible, the best fits first; return the other ones.
 
@@ -281,21 +281,21 @@ def _assign(
             if number not in call_of:
                 place(number, worst, set())
     for number, i in call_of.items():
-        found.lines.setdefault(i, []).append(lines[number])
+        matches.lines.setdefault(i, []).append(lines[number])
     return [line for number, line in enumerate(lines) if number not in call_of]
 
 
 def _repeats(
-    found: Matches, calls: Sequence[Call], lines: Sequence[UsageLine]
+    matches: Matches, calls: Sequence[SentCall], lines: Sequence[UsageLine]
 ) -> list[UsageLine]:
     """Match lines that repeat the line of a call; return the other ones."""
-    charged = _by_counts(calls, found.lines)
+    charged = _by_counts(calls, matches.lines)
     strangers: list[UsageLine] = []
     for line in lines:
         same = charged.get((line.tokens_in, line.tokens_out), ())
         possible = _Candidates(calls, same).of(line)
         if possible:
-            found.lines[possible[0].call].append(line)
+            matches.lines[possible[0].call].append(line)
         else:
             strangers.append(line)
     return strangers

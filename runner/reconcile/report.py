@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from runner.reconcile.attempts import Call
-from runner.reconcile.causes import DETAILS, Amount, Cause
+from runner.reconcile.attempts import SentCall
+from runner.reconcile.causes import DETAILS, Amount, BillCause
 from runner.reconcile.usage_file import UsageLine
 
 
@@ -23,7 +23,7 @@ from runner.reconcile.usage_file import UsageLine
 class Settlement:
     """What a call cost whose cost the log does not know."""
 
-    call: Call
+    call: SentCall
     billed_pico: int  #: 0: it has no line, so it was not billed
     row: int | None  #: of the file
 
@@ -32,11 +32,11 @@ class Settlement:
 class Difference:
     """A part of the bill that differs from the log."""
 
-    cause: Cause
+    cause: BillCause
     amount_pico: int  #: billed beyond what was expected; negative: less
     detail: str
     row: int | None = None  #: of the file; None: it has no line
-    call: Call | None = None  #: None: the line belongs to none, or is a sum
+    call: SentCall | None = None  #: None: the line belongs to none, or is a sum
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,7 +56,9 @@ class Reconciliation:
     differences: list[Difference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  #: limits of the comparison
 
-    def add(self, amount: Amount, call: Call | None, line: UsageLine | None) -> None:
+    def add(
+        self, amount: Amount, call: SentCall | None, line: UsageLine | None
+    ) -> None:
         """Add a difference."""
         self.differences.append(
             Difference(
@@ -68,7 +70,7 @@ class Reconciliation:
             )
         )
 
-    def settle(self, call: Call, billed_pico: int, line: UsageLine | None) -> None:
+    def settle(self, call: SentCall, billed_pico: int, line: UsageLine | None) -> None:
         """Add what a call cost whose cost the log does not know."""
         row = None if line is None else line.row
         settled = Settlement(call=call, billed_pico=billed_pico, row=row)
@@ -86,7 +88,7 @@ class Reconciliation:
         return sum(
             difference.amount_pico
             for difference in self.differences
-            if difference.cause is not Cause.UNEXPLAINED
+            if difference.cause is not BillCause.UNEXPLAINED
         )
 
     @property
@@ -99,12 +101,13 @@ class Reconciliation:
     def differs(self) -> bool:
         """Whether the bill is another one than expected, beyond rounding."""
         return bool(self.residual_pico) or any(
-            difference.cause is not Cause.ROUNDING for difference in self.differences
+            difference.cause is not BillCause.ROUNDING
+            for difference in self.differences
         )
 
-    def causes(self) -> Iterator[tuple[Cause, int, int]]:
+    def causes(self) -> Iterator[tuple[BillCause, int, int]]:
         """Yield each cause but the residual's: how often, and the sum."""
-        for cause in Cause:
+        for cause in BillCause:
             amounts = [d.amount_pico for d in self.differences if d.cause is cause]
-            if amounts and cause is not Cause.UNEXPLAINED:
+            if amounts and cause is not BillCause.UNEXPLAINED:
                 yield cause, len(amounts), sum(amounts)

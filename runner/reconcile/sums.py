@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from runner.errors import DatasetError
 from runner.money.prices import cost_pico
-from runner.reconcile.attempts import Call, CallPrices
+from runner.reconcile.attempts import CallPrices, SentCall
 from runner.reconcile.causes import (
     NO_TOKENS,
     Amount,
-    Cause,
+    BillCause,
     Charge,
     costs_by_cause,
     stated,
@@ -30,7 +30,7 @@ from runner.reconcile.usage_file import COUNTS, UsageFile, UsageLine
 
 def compare_sums(
     report: Reconciliation,
-    calls: Sequence[Call],
+    calls: Sequence[SentCall],
     lines: Sequence[UsageLine],
     usage: UsageFile,
     prices: CallPrices,
@@ -52,14 +52,14 @@ def compare_sums(
         groups = [list(calls)] if calls else []
     rest = list(lines)
     for group in groups:
-        own = [line for line in rest if is_same_model(group[0], line.model)]
-        rest = [line for line in rest if line not in own]
-        _Sum(group, own, prices, usage.tolerance_pico).compare(report)
+        of_group = [line for line in rest if is_same_model(group[0], line.model)]
+        rest = [line for line in rest if line not in of_group]
+        _Sum(group, of_group, prices, usage.tolerance_pico).compare(report)
     for line in rest:
         billed = line.billed_pico or 0
         report.billed_pico += billed
         detail = f"model {line.model} is not in the run"
-        report.add(Amount(Cause.NO_CALL, billed, detail), None, line)
+        report.add(Amount(BillCause.NO_CALL, billed, detail), None, line)
 
 
 class _Sum:
@@ -67,7 +67,7 @@ class _Sum:
 
     def __init__(
         self,
-        calls: Sequence[Call],
+        calls: Sequence[SentCall],
         lines: Sequence[UsageLine],
         prices: CallPrices,
         tolerance_pico: int,
@@ -115,7 +115,7 @@ class _Sum:
             report.settle(call, 0, None)
         if is_same:
             if excess:
-                report.add(Amount(Cause.ROUNDING, excess), None, None)
+                report.add(Amount(BillCause.ROUNDING, excess), None, None)
             return
         report.add(self._amount(excess, counts, more_calls), None, None)
 
@@ -139,23 +139,23 @@ class _Sum:
     ) -> Amount:
         """Return the cause of a difference between the sums."""
         if more_calls:
-            cause = Cause.NO_CALL if more_calls > 0 else Cause.NOT_CHARGED
+            cause = BillCause.NO_CALL if more_calls > 0 else BillCause.NOT_CHARGED
             words = "more" if more_calls > 0 else "fewer"
             return Amount(cause, excess, f"{abs(more_calls):,} calls {words} in sum")
         different = {name: count for name, count in counts.items() if count}
         for name, cause in (
-            ("tokens_in", Cause.PROMPT),
-            ("tokens_reasoning", Cause.REASONING),
-            ("tokens_out", Cause.OUTPUT),
-            ("tokens_cached", Cause.CACHE_READ),
-            ("tokens_cache_write", Cause.CACHE_WRITE),
-            ("tokens_cache_write_1h", Cause.CACHE_WRITE),
+            ("tokens_in", BillCause.PROMPT),
+            ("tokens_reasoning", BillCause.REASONING),
+            ("tokens_out", BillCause.OUTPUT),
+            ("tokens_cached", BillCause.CACHE_READ),
+            ("tokens_cache_write", BillCause.CACHE_WRITE),
+            ("tokens_cache_write_1h", BillCause.CACHE_WRITE),
         ):
             if name not in different:
                 continue
             reasoning = sum(c.usage.tokens_reasoning for c in self._known if c.usage)
             is_reasoning = name == "tokens_out" and different[name] == reasoning
-            cause = Cause.REASONING if is_reasoning else cause  # noqa: PLW2901
+            cause = BillCause.REASONING if is_reasoning else cause  # noqa: PLW2901
             detail = f"{different[name]:+,} {name.removeprefix('tokens_')} tokens"
             return Amount(cause, excess, detail)
         for cause, cost in costs_by_cause(self._charges(), self._prices).items():
@@ -165,9 +165,9 @@ class _Sum:
             batched = sum(call.is_batched for call in self._known)
             stated = [line.is_batch or line.tier == "batch" for line in self._lines]
             is_batch = any(stated) != bool(batched)
-            cause = Cause.BATCH if is_batch else Cause.TIER
+            cause = BillCause.BATCH if is_batch else BillCause.TIER
             return Amount(cause, excess, "the same tokens in another tier")
-        return Amount(Cause.UNEXPLAINED, excess, "of a sum")
+        return Amount(BillCause.UNEXPLAINED, excess, "of a sum")
 
     def _charges(self) -> list[Charge]:
         return [

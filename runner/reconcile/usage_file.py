@@ -87,7 +87,7 @@ class UsageFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageForm:
+class UsageFileForm:
     """The form of a file: where each field of a line is.
 
     A field has several names, of which the first that has a value counts; `a.b` is
@@ -103,7 +103,7 @@ class UsageForm:
 
 
 FORMS: Final = (
-    UsageForm(
+    UsageFileForm(
         name="litellm",
         marks=("spend", "startTime", "request_id"),
         fields={
@@ -128,7 +128,7 @@ FORMS: Final = (
             "tier": ("metadata.usage_object.service_tier",),
         },
     ),
-    UsageForm(
+    UsageFileForm(
         name="openrouter",
         marks=("generation_id", "cost_total"),
         fields={
@@ -142,7 +142,7 @@ FORMS: Final = (
             "cost": ("cost_total",),
         },
     ),
-    UsageForm(
+    UsageFileForm(
         name="openrouter-generation",
         marks=("native_tokens_prompt", "total_cost"),
         fields={
@@ -156,7 +156,7 @@ FORMS: Final = (
             "cost": ("total_cost",),
         },
     ),
-    UsageForm(
+    UsageFileForm(
         name="openrouter-activity",
         marks=("date", "usage", "requests"),
         is_sum=True,
@@ -170,7 +170,7 @@ FORMS: Final = (
             "cost": ("usage",),
         },
     ),
-    UsageForm(
+    UsageFileForm(
         name="openai-usage",
         marks=("start_time", "input_tokens", "num_model_requests"),
         is_sum=True,
@@ -187,7 +187,7 @@ FORMS: Final = (
             "batch": ("batch",),
         },
     ),
-    UsageForm(
+    UsageFileForm(
         name="openai-costs",
         marks=("start_time", "amount.value"),
         is_sum=True,
@@ -197,7 +197,7 @@ FORMS: Final = (
             "cost": ("amount.value",),
         },
     ),
-    UsageForm(
+    UsageFileForm(
         name="anthropic-usage",
         marks=("starting_at", "uncached_input_tokens"),
         is_sum=True,
@@ -215,7 +215,7 @@ FORMS: Final = (
             "tier": ("service_tier",),
         },
     ),
-    UsageForm(
+    UsageFileForm(
         name="anthropic-costs",
         marks=("starting_at", "amount"),
         is_sum=True,
@@ -228,7 +228,7 @@ FORMS: Final = (
             "tier": ("service_tier",),
         },
     ),
-    UsageForm(
+    UsageFileForm(
         name="anthropic-console",
         marks=("usage_date_utc", "usage_input_tokens_no_cache"),
         is_sum=True,
@@ -244,7 +244,7 @@ FORMS: Final = (
             "tier": ("usage_type",),
         },
     ),
-    UsageForm(
+    UsageFileForm(
         name="plain",
         marks=("time", "model", "cost_usd"),
         fields={
@@ -271,7 +271,7 @@ def read_usage(path: Path) -> UsageFile:
     Raises:
         DatasetError: it cannot be read, its form is not known, or a value is wrong.
     """
-    form: UsageForm | None = None
+    form: UsageFileForm | None = None
     lines: list[UsageLine] = []
     decimals = 0
     for row, record in _records(path):
@@ -295,7 +295,7 @@ def read_usage(path: Path) -> UsageFile:
     )
 
 
-def _unknown(path: Path, row: int, form: UsageForm | None) -> DatasetError:
+def _unknown(path: Path, row: int, form: UsageFileForm | None) -> DatasetError:
     if form is not None:
         return DatasetError(
             f"{path} row {row}: this is no line of the form {form.name}, as the lines "
@@ -308,7 +308,7 @@ def _unknown(path: Path, row: int, form: UsageForm | None) -> DatasetError:
     )
 
 
-def _fits(form: UsageForm, record: Record) -> bool:
+def _fits(form: UsageFileForm, record: Record) -> bool:
     return all(_value(record, mark) is not None for mark in form.marks)
 
 
@@ -414,7 +414,9 @@ class _Amount(NamedTuple):
 class _Cells:
     """The cells of one record, as a form names them."""
 
-    def __init__(self, path: Path, row: int, form: UsageForm, record: Record) -> None:
+    def __init__(
+        self, path: Path, row: int, form: UsageFileForm, record: Record
+    ) -> None:
         self._path, self._row, self._form, self._record = path, row, form, record
         self.decimals = 0
 

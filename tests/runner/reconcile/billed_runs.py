@@ -22,8 +22,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-from runner.reconcile.attempts import Call, Outcome, sent_calls
-from runner.reconcile.causes import Cause
+from runner.reconcile.attempts import CallOutcome, SentCall, sent_calls
+from runner.reconcile.causes import BillCause
 from runner.reconcile.compare import reconcile
 from runner.reconcile.report import Reconciliation
 from runner.reconcile.usage_file import read_usage
@@ -122,9 +122,9 @@ class _Known:
     """Whether the log surely has a line's reply with its usage."""
 
     def __init__(
-        self, calls: Sequence[Call], lines: Sequence[LedgerLine | BatchLine]
+        self, calls: Sequence[SentCall], lines: Sequence[LedgerLine | BatchLine]
     ) -> None:
-        answered = [call for call in calls if call.outcome is Outcome.ANSWERED]
+        answered = [call for call in calls if call.outcome is CallOutcome.ANSWERED]
         self._ids = {call.request_id for call in answered}
         self._calls = Counter(
             (call.usage.tokens_in, call.usage.tokens_out)
@@ -139,7 +139,7 @@ class _Known:
         return line.tells_usage and (line.request_id in self._ids or is_single)
 
 
-def _check(invoice: Invoice, report: Reconciliation, calls: Sequence[Call]) -> None:
+def _check(invoice: Invoice, report: Reconciliation, calls: Sequence[SentCall]) -> None:
     """Residual 0, every misbilling named, no other name; all else settled."""
     assert report.residual_pico == 0, f"residual {report.residual_pico}"
     injected = Counter((each.kind, each.pico) for each in invoice.injected)
@@ -149,7 +149,8 @@ def _check(invoice: Invoice, report: Reconciliation, calls: Sequence[Call]) -> N
     rows = {
         d.row: d.cause.value
         for d in report.differences
-        if d.cause is not Cause.DOUBLE  # either of two equal lines is the second one
+        if d.cause
+        is not BillCause.DOUBLE  # either of two equal lines is the second one
     }
     assert rows.items() <= by_row.items(), (rows, by_row)
     assert report.billed_pico == invoice.pico

@@ -12,8 +12,8 @@ import pytest
 from runner.errors import DatasetError
 from runner.messages import Usage
 from runner.options import options_from
-from runner.reconcile.attempts import Call, CallPrices, Outcome
-from runner.reconcile.causes import Cause
+from runner.reconcile.attempts import CallOutcome, CallPrices, SentCall
+from runner.reconcile.causes import BillCause
 from runner.reconcile.compare import compare
 from runner.reconcile.report import Reconciliation
 from runner.reconcile.usage_file import US, UsageFile, UsageLine
@@ -38,7 +38,7 @@ def _cost(usage: Usage) -> int:
     return cost + written * WRITTEN
 
 
-def _call(n: int, **changes: Any) -> Call:
+def _call(n: int, **changes: Any) -> SentCall:
     """An answered call that takes second *n*, with tokens of its own."""
     usage = Usage(
         tokens_in=1_000 + 7 * n,
@@ -46,13 +46,13 @@ def _call(n: int, **changes: Any) -> Call:
         tokens_cached=100 + n * n,
         tokens_reasoning=10,
     )
-    call = Call(
+    call = SentCall(
         task=n,
         attempt=1,
         seq=n,
         key=f"item {n}",
         model=MODEL,
-        outcome=Outcome.ANSWERED,
+        outcome=CallOutcome.ANSWERED,
         request_sha256=f"{n}",
         started_us=START + n * US,
         ended_us=START + n * US + US // 2,
@@ -64,15 +64,15 @@ def _call(n: int, **changes: Any) -> Call:
     return replace(call, **changes)
 
 
-def _lost(n: int, outcome: Outcome = Outcome.UNKNOWN) -> Call:
+def _lost(n: int, outcome: CallOutcome = CallOutcome.UNKNOWN) -> SentCall:
     return _call(
         n,
         outcome=outcome,
         usage=None,
         request_id=None,
         ended_us=None,
-        cost_pico=None if outcome is not Outcome.FAILED else 0,
-        possible_pico=10**11 if outcome is not Outcome.FAILED else 0,
+        cost_pico=None if outcome is not CallOutcome.FAILED else 0,
+        possible_pico=10**11 if outcome is not CallOutcome.FAILED else 0,
     )
 
 
@@ -102,13 +102,13 @@ def _line(n: int, row: int = 0, **changes: Any) -> UsageLine:
 
 
 def _compared(
-    calls: Sequence[Call],
+    calls: Sequence[SentCall],
     lines: Sequence[UsageLine],
     *,
     decimals: int = 12,
     bodies: dict[int, str] | None = None,
 ) -> Reconciliation:
-    def in_bodies(left: Sequence[Call]) -> Iterator[tuple[int, str]]:
+    def in_bodies(left: Sequence[SentCall]) -> Iterator[tuple[int, str]]:
         for at, call in enumerate(left):
             if call.task in (bodies or {}):
                 yield at, (bodies or {})[call.task]
@@ -118,7 +118,7 @@ def _compared(
     )
     report = compare(calls, usage, PRICES, in_bodies)
     unexplained = sum(
-        d.amount_pico for d in report.differences if d.cause is Cause.UNEXPLAINED
+        d.amount_pico for d in report.differences if d.cause is BillCause.UNEXPLAINED
     )
     assert report.residual_pico == unexplained
     return report
@@ -154,8 +154,10 @@ def test_the_id_in_the_body_of_a_reply_counts() -> None:
     assert not report.differs
 
 
-@pytest.mark.parametrize("outcome", [Outcome.UNKNOWN, Outcome.LOST, Outcome.NO_USAGE])
-def test_a_call_of_unknown_cost_is_settled(outcome: Outcome) -> None:
+@pytest.mark.parametrize(
+    "outcome", [CallOutcome.UNKNOWN, CallOutcome.LOST, CallOutcome.NO_USAGE]
+)
+def test_a_call_of_unknown_cost_is_settled(outcome: CallOutcome) -> None:
     lines = [_line(1), _line(2, ids=("provider-2",))]
     report = _compared([_call(1), _lost(2, outcome)], lines)
     (settlement,) = report.settlements
@@ -255,7 +257,7 @@ def test_a_line_that_comes_twice_is_a_double_charge_with_its_id_or_without() -> 
 
 def test_a_refused_call_is_charged() -> None:
     line = _line(2, ids=("?",), billed_pico=123)
-    report = _compared([_call(1), _lost(2, Outcome.FAILED)], [_line(1), line])
+    report = _compared([_call(1), _lost(2, CallOutcome.FAILED)], [_line(1), line])
     assert _named(report) == [("charged though failed", 123, 2)]
     assert report.residual_pico == 0
 
@@ -285,15 +287,18 @@ def test_other_prices_of_all_kinds_are_found_from_several_lines() -> None:
         billed = fresh * 2_100_000 + usage.tokens_cached * 555_555
         lines.append(_line(n, billed_pico=billed + usage.tokens_out * 7_900_001))
     report = _compared(calls, lines)
-    assert {d.cause for d in report.differences} == {Cause.PRICES}
+    assert {d.cause for d in report.differences} == {BillCause.PRICES}
     assert report.residual_pico == 0
-    assert "prompt $2.1 instead of $2" in report.differences[0].detail
+    assert (
+        "prompt $2.1, not $2; cached $0.555555, not $0.5; output $7.900001"
+        in report.differences[0].detail
+    )
 
 
 def test_amounts_that_no_prices_give_stay_in_the_residual() -> None:
     lines = [_line(n, billed_pico=10**9 + 17 * n * n) for n in range(6)]
     report = _compared([_call(n) for n in range(6)], lines)
-    assert {d.cause for d in report.differences} == {Cause.UNEXPLAINED}
+    assert {d.cause for d in report.differences} == {BillCause.UNEXPLAINED}
     assert report.residual_pico == report.billed_pico - report.logged_pico != 0
 
 
@@ -305,7 +310,7 @@ def test_rounding_is_no_difference() -> None:
     report = _compared([_call(n) for n in range(6)], rounded, decimals=6)
     assert not report.differs
     assert report.residual_pico == 0
-    assert [d.cause for d in report.differences] == [Cause.ROUNDING]
+    assert [d.cause for d in report.differences] == [BillCause.ROUNDING]
 
 
 # -- sums ----------------------------------------------------------------------
@@ -385,7 +390,7 @@ def test_a_sum_of_money_without_the_discount_of_the_cache_has_a_cause() -> None:
         _cost(replace(call.usage, tokens_cached=0)) for call in calls if call.usage
     )
     report = _compared(calls, [_money(full)])
-    assert [d.cause for d in report.differences] == [Cause.CACHE_READ]
+    assert [d.cause for d in report.differences] == [BillCause.CACHE_READ]
     assert report.residual_pico == 0
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -60,7 +60,8 @@ class SentCall:
     outcome: CallOutcome
     request_sha256: str
     started_us: int
-    ended_us: int | None  #: None: not known
+    #: of an unknown call: when its task was sent again; None: it was not
+    ended_us: int | None
     is_batched: bool
     usage: Usage | None = None
     cost_pico: int | None = None  #: None: not known
@@ -73,6 +74,7 @@ class SentCall:
 def sent_calls(reader: sqlite3.Connection) -> list[SentCall]:
     """Return the calls of a run, in the order of their starts."""
     open_starts: dict[tuple[int, int], list[_Start]] = {}
+    starts_of: dict[int, list[int]] = {}
     ends: list[tuple[_Start, _End | None]] = []
     after = 0
     while page := recorded(reader, after, PAGE, _KINDS):
@@ -83,6 +85,7 @@ def sent_calls(reader: sqlite3.Connection) -> list[SentCall]:
                     start = _Start(row.seq, row.ts_us, row.epoch, event)
                     key = (event.task, event.attempt)
                     open_starts.setdefault(key, []).append(start)
+                    starts_of.setdefault(event.task, []).append(row.ts_us)
                 case AttemptAnswered() | AttemptFailed() as event:
                     starts = open_starts.get((event.task, event.attempt), [])
                     if not starts:
@@ -98,7 +101,16 @@ def sent_calls(reader: sqlite3.Connection) -> list[SentCall]:
                     pass
     ends += [(start, None) for starts in open_starts.values() for start in starts]
     ends.sort(key=lambda pair: pair[0].seq)
-    return list(_calls(reader, ends))
+    return [
+        call if call.ended_us is not None else _bounded(call, starts_of[call.task])
+        for call in _calls(reader, ends)
+    ]
+
+
+def _bounded(call: SentCall, starts_us: Iterable[int]) -> SentCall:
+    """Return an unknown call with the next start of its task as its end."""
+    later = (at_us for at_us in starts_us if at_us > call.started_us)
+    return replace(call, ended_us=min(later, default=None))
 
 
 @dataclass(frozen=True, slots=True)

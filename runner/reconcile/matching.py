@@ -54,7 +54,7 @@ class _Candidate(NamedTuple):
     """A call that a line may belong to."""
 
     level: int  #: of the fit; those that did not last then come after all others
-    away_us: int
+    since_us: int  #: between the starts of call and line
     call: int  #: index
 
 
@@ -162,7 +162,7 @@ class _Candidates:
             fit = self._fit(call, line)
             if away_us <= SKEW_US and fit is not None:
                 level = fit + (len(_Fit) if away_us > RESOLUTION_US else 0)
-                possible.append(_Candidate(level, away_us, i))
+                possible.append(_Candidate(level, abs(early_us), i))
         return sorted(possible)
 
     def _fit(self, call: SentCall, line: UsageLine) -> _Fit | None:

@@ -142,7 +142,9 @@ class _Candidates:
     @staticmethod
     def _end(call: SentCall) -> int:
         if call.ended_us is not None:
-            return call.ended_us
+            # a line of that moment is of the call that was sent then
+            is_again = call.outcome is CallOutcome.UNKNOWN
+            return call.ended_us - 2 * RESOLUTION_US * is_again
         return call.started_us + (DAY_US if call.is_batched else LONGEST_US)
 
     def of(self, line: UsageLine) -> list[_Candidate]:

@@ -10,7 +10,7 @@ billed for them, if it is within the bound of their cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from runner.errors import DatasetError
 from runner.money.prices import cost_pico
@@ -94,6 +94,7 @@ class _Sum:
 
     def compare(self, report: Reconciliation) -> None:
         """Add what is settled, and what differs."""
+        report.notes += self._notes()
         report.billed_pico += self._billed
         excess = self._billed - self._logged
         counts = self._excess_counts()
@@ -119,6 +120,17 @@ class _Sum:
             return
         report.add(self._amount(excess, counts, more_calls), None, None)
 
+    def _notes(self) -> Iterator[str]:
+        """Yield why the price of tokens may not be that of the bill."""
+        if all(line.billed_pico is not None for line in self._lines):
+            return
+        for model in sorted({call.model for call in self._calls}):
+            price = self._prices.of(model, is_batched=False)
+            if price is None:
+                yield f"the price of {model} is not known, so its tokens cost nothing"
+            elif price.longer:
+                yield f"long prompts of {model} cost more than their part of a sum"
+
     def _excess_counts(self) -> dict[str, int]:
         """Return how many tokens of each kind the sums have beyond the log."""
         return {
@@ -138,6 +150,8 @@ class _Sum:
         self, excess: int, counts: dict[str, int], more_calls: int | None
     ) -> Amount:
         """Return the cause of a difference between the sums."""
+        if not self._lines:
+            return Amount(BillCause.NOT_CHARGED, excess, "the file has no such model")
         if more_calls:
             cause = BillCause.NO_CALL if more_calls > 0 else BillCause.NOT_CHARGED
             words = "more" if more_calls > 0 else "fewer"

@@ -394,6 +394,15 @@ def test_a_sum_of_money_without_the_discount_of_the_cache_has_a_cause() -> None:
     assert report.residual_pico == 0
 
 
+def test_a_model_that_the_file_lacks_is_not_charged_and_another_is_of_no_call() -> None:
+    unpriced = _call(2, model="openai/other", cost_pico=None)
+    report = _compared(
+        [_call(1), unpriced], [_sum([2], model="other"), _sum([3], model="third")]
+    )
+    assert [d.cause.value for d in report.differences] == ["not charged", "no call"]
+    assert "the price of openai/other is not known" in report.notes[0]
+
+
 def test_tokens_of_all_models_cannot_be_priced_for_several() -> None:
     calls = [_call(1), _call(2, model="openai/other")]
     with pytest.raises(DatasetError, match="export them grouped by model"):

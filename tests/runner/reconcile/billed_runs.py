@@ -44,6 +44,7 @@ from tests.conformance.random_runs import (
 )
 from tests.runner.reconcile.invoices import (
     FORMS,
+    Charged,
     Invoice,
     Misbiller,
     charged_lines,
@@ -66,14 +67,14 @@ class Billed:
 
 
 class BilledRun(RandomRun):
-    """Carries out a drawn run and reconciles it with an invoice."""
+    """Carries out a drawn run and reconciles it with an invoice of each form."""
 
     def __init__(self, drawn: Drawn, folder: Path) -> None:
         super().__init__(drawn, folder)
         self.chance = random.Random(f"invoice {drawn.seed}")
         self.batches = drawn.seed % 7 == 3
-        self.invoice: Invoice | None = None
-        self.report: Reconciliation | None = None
+        self.injected: Counter[str] = Counter()
+        self.calls = self.settled = 0
 
     def words(self, url: str) -> tuple[str, ...]:
         """The command that starts the run."""
@@ -84,38 +85,39 @@ class BilledRun(RandomRun):
         return 0 if self.batches else super()._answers(calls, lines)
 
     def look_back(self, endpoint: Simulated) -> None:
-        """Write an invoice and compare the run with it."""
-        folder, drawn = RunFolder(self.folder / "runs" / RUN), self.drawn
-        prices = PriceList.read(drawn.prices, tiers=BILL_TIERS)
-        ledger = endpoint.ledger
+        """Write invoices and compare the run with each of them."""
+        folder, ledger = RunFolder(self.folder / "runs" / RUN), endpoint.ledger
         with folder.open_reader() as reader:
             calls = sent_calls(reader)
+            lines = [*ledger.lines, *ledger.batch_lines]
             charged = charged_lines(
-                ledger.lines,
-                ledger.batch_lines,
-                _Known(calls, [*ledger.lines, *ledger.batch_lines]),
+                ledger.lines, ledger.batch_lines, _Known(calls, lines)
             )
-            form = self.chance.choice(FORMS)
-            misbiller = Misbiller(
-                self.chance,
-                prices,
-                share=self.chance.choice((0.0, 0.1, 0.4)),
-                priority=Decimal("1.8") if drawn.model == TIERED else Decimal(2),
-                states_tier=form == "plain",
-            )
-            self.invoice = write_invoice(
-                self.folder / "invoice",
-                form,
-                charged,
-                # the log of a killed process may not have the refusal
-                () if self.kills else ledger.lines,
-                misbiller,
-            )
-            if not self.invoice.rows:
-                return
             options = recorded_options(folder.config, run_started(reader))
-            self.report = reconcile(reader, options, read_usage(self.invoice.path))
-        _check(self.invoice, self.report, calls)
+            for form in FORMS:
+                invoice = self._invoice(form, charged, ledger.lines)
+                if not invoice.rows:
+                    continue
+                report = reconcile(reader, options, read_usage(invoice.path))
+                _check(invoice, report, calls)
+                self.injected.update(each.kind for each in invoice.injected)
+                self.calls, self.settled = report.calls, len(report.settlements)
+
+    def _invoice(
+        self, form: str, charged: Sequence[Charged], lines: Sequence[LedgerLine]
+    ) -> Invoice:
+        misbiller = Misbiller(
+            self.chance,
+            PriceList.read(self.drawn.prices, tiers=BILL_TIERS),
+            share=self.chance.choice((0.0, 0.1, 0.4)),
+            priority=Decimal("1.8") if self.drawn.model == TIERED else Decimal(2),
+            states_tier=form == "plain",
+        )
+        # the log of a killed process may not have the refusal
+        refusals = () if self.kills else lines
+        return write_invoice(
+            self.folder / "invoice", form, charged, refusals, misbiller
+        )
 
 
 class _Known:
@@ -198,14 +200,8 @@ def carry_out(seed: int) -> Billed:
         except Exception as error:  # noqa: BLE001 - a broken seed must not end the rest
             where = "".join(traceback.format_exception(error)[-3:])
             return Billed(seed=seed, kinds={}, broken=f"{where}\n{run.said()}")
-    assert run.invoice is not None
-    kinds = Counter(each.kind for each in run.invoice.injected)
-    report = run.report
     return Billed(
-        seed=seed,
-        kinds=dict(kinds),
-        calls=report.calls if report else 0,
-        settled=len(report.settlements) if report else 0,
+        seed=seed, kinds=dict(run.injected), calls=run.calls, settled=run.settled
     )
 
 

@@ -125,7 +125,7 @@ FORMS: Final = (
                 "metadata.usage_object.completion_tokens_details.reasoning_tokens",
             ),
             "cost": ("spend",),
-            "tier": ("metadata.usage_object.service_tier",),
+            "tier": ("metadata.cost_breakdown.service_tier",),
         },
     ),
     UsageFileForm(

@@ -73,8 +73,8 @@ prove: $(READY) golden
 		tests/runner/limits tests/runner/shards tests/runner/clients/test_transport_fuzz.py \
 		tests/runner/estimate/test_simulation.py tests/conformance \
 		tests/tui/test_attached.py tests/tui/test_run_screens.py tests/tui/test_key_order.py \
-		tests/tui/labelling \
-		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
+		tests/tui/labelling tests/runner/batch tests/runner/bundle tests/runner/reconcile \
+		tests/jobs/test_bundled_runs.py tests/store/union \
 		tests/store/segments tests/thirdparty \
 		tests/contract/jobs/test_manuscripts.py tests/jobs/cli/test_methods.py \
 		tests/jobs/kit/metrics/test_significance.py tests/jobs/kit/metrics/test_coverage.py \

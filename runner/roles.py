@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -11,9 +12,10 @@ from runner.clients.client import is_offline
 from runner.job import Job, ModelLimits, Stage
 from runner.model_terms import ModelTerms, terms_of
 from runner.money.prices import context_tokens, most_output_tokens
-from runner.options import BASELINE, RunOptions
+from runner.options import BASELINE, RunOptions, options_from, read_toml
 from runner.plan import Roles
 from runner.workload import Workload
+from store.events import RunStarted
 
 OPTIONS: Final[Mapping[str, str]] = {
     "subject": "model",
@@ -41,6 +43,18 @@ def fixed(models: Mapping[str, list[str]]) -> dict[str, Any]:
         OPTIONS[role]: tuple(of_role) if role == "subject" else of_role[0]
         for role, of_role in models.items()
     }
+
+
+def recorded_options(config: Path, started: RunStarted) -> RunOptions:
+    """Return the options of a run, from its folder's `run.toml` and its first event.
+
+    Raises:
+        UsageError: the file is not valid.
+    """
+    file = read_toml(config)
+    plain = {k: v for k, v in file.items() if k not in {"job", "settings"}}
+    models = fixed(started.models)
+    return options_from({**plain, "replicates": started.replicates, **models})
 
 
 def terms(work: Workload, options: RunOptions) -> dict[str, ModelTerms]:

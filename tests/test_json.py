@@ -120,6 +120,7 @@ CASES = (
     Case("verify broken.bundle", "bundle-verify", 6),
     Case("verify flipped", "verify", 6),
     Case("regress runs/done --processes 1", "regression", 6),  # recorded by older code
+    Case("reconcile failed usage.jsonl", "reconciliation", 6),  # has no line
     Case("verify shortened", "verify", 6),
     Case("cache list --cache-dir cache", "cache-group"),
     Case("cache prune --cache-dir cache --older-than 30d --dry-run", "cache-prune"),
@@ -183,6 +184,8 @@ job = "paper-investigation"
 settings = { limit = 1 }
 """
 
+USAGE = '{"time": "2020-01-01", "model": "m", "cost_usd": 1}\n'
+
 RECIPE = """
 items = "papers/"
 [fields.enrolled]
@@ -238,6 +241,10 @@ def _put(folder: Path, line: str) -> None:
 
 def _group(folder: Path) -> None:
     (folder / "group.toml").write_text(MATRIX)
+
+
+def _usage(folder: Path) -> None:
+    (folder / "usage.jsonl").write_text(USAGE)
 
 
 def _broken(folder: Path) -> None:
@@ -296,6 +303,7 @@ def _redacted(folder: Path) -> None:
 
 MADE: Mapping[str, Callable[[Path], None]] = {
     "group.toml": _group,
+    "usage.jsonl": _usage,
     "broken.bundle": _broken,
     "past": _past,
     "quoted.md": _quoted,

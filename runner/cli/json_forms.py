@@ -259,6 +259,55 @@ class RegressionJson(TypedDict):
     problem: str | None  #: why nothing was checked
 
 
+class ReconciledCallJson(TypedDict):
+    """A call of the run."""
+
+    task: int
+    attempt: int
+    key: str
+    model: str
+    outcome: str  #: `answered`, `no usage`, `lost`, `failed` or `unknown`
+
+
+class SettlementJson(TypedDict):
+    """What a call cost whose cost the log does not know."""
+
+    call: ReconciledCallJson
+    row: int | None  #: of the file; null: it was not billed
+    billed_usd: float
+
+
+class BillDifferenceJson(TypedDict):
+    """A part of the bill that differs from the log."""
+
+    cause: str  #: docs/reconcile.md lists them; `unexplained` is the residual
+    amount_usd: float  #: billed beyond what was expected; negative: less
+    row: int | None  #: of the file; null: it has no line, or it is a sum
+    detail: str
+    call: ReconciledCallJson | None  #: null: the line belongs to none, or is a sum
+
+
+class ReconciliationJson(TypedDict):
+    """A run compared with what its provider billed."""
+
+    run: str
+    form: str  #: of the file
+    calls: int  #: that the run sent
+    lines: int
+    outside: int  #: lines of other times than the run's
+    differs: bool
+    billed_usd: float
+    """The sum of `logged_usd`, `settled_usd`, `residual_usd` and of all differences
+    with a cause; every amount is exact to a pico-dollar."""
+    logged_usd: float
+    possible_usd: float  #: the most that the log expects beyond `logged_usd`
+    settled_usd: float
+    residual_usd: float
+    settlements: list[SettlementJson]
+    differences: list[BillDifferenceJson]
+    notes: list[str]  #: limits of the comparison
+
+
 class BundleVerifyJson(TypedDict):
     """The check of a bundle; null: it could not be read so far."""
 
@@ -481,6 +530,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.merge/1": JsonForm(("merge",), (MergeJson,)),
     "siftlog.verify/1": JsonForm(("verify",), (VerifyJson,)),
     "siftlog.regression/1": JsonForm(("regress",), (RegressionJson,)),
+    "siftlog.reconciliation/1": JsonForm(("reconcile",), (ReconciliationJson,)),
     "siftlog.certificate-verify/1": JsonForm(("verify",), (CertificateVerifyJson,)),
     "siftlog.bundle-verify/1": JsonForm(("verify",), (BundleVerifyJson,)),
     "siftlog.fork/1": JsonForm(("fork",), (ForkJson,)),

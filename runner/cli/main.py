@@ -119,6 +119,11 @@ COMMANDS = {
         "regress",
         "Check what today's code changes in recorded runs.",
     ),
+    "reconcile": CommandEntry(
+        "runner.cli.reconcile",
+        "reconcile",
+        "Compare a run with what its provider billed.",
+    ),
     "rm": CommandEntry("runner.cli.rm", "rm", "Delete runs with their files."),
     "cache": CommandEntry(
         "runner.cli.cache", "cache", "List or prune the response cache."
@@ -156,7 +161,10 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *("pause", "drain", "cancel", "retry"),
         *("limits", "budget", "commands"),
     ),
-    "Files": ("export", "sql", "bundle", "verify", "regress", "merge", "rm", "cache"),
+    "Files": (
+        *("export", "sql", "bundle", "verify", "regress", "reconcile"),
+        *("merge", "rm", "cache"),
+    ),
     "Setup and tests": ("jobs", "models", "doctor", "simulate", "completion"),
 }
 """Commands in the order of help; one that is not installed is left out."""

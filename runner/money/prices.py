@@ -123,10 +123,7 @@ def cost_pico(price: Price, usage: Usage, tier: str | None = None) -> int:
 
     The tier is that of the reply, not the requested one.
     """
-    price = price.at(tier)
-    for tokens, step in price.longer:
-        if usage.tokens_in > tokens:
-            price = step
+    price = price_at(price, usage.tokens_in, tier)
     read, written = usage.tokens_cached, usage.tokens_cache_write
     for_an_hour, reasoning = usage.tokens_cache_write_1h, usage.tokens_reasoning
     plain = price.output_usd if reasoning else _dearest_output(price)
@@ -138,6 +135,15 @@ def cost_pico(price: Price, usage: Usage, tier: str | None = None) -> int:
         + (usage.tokens_out - reasoning) * pico(plain)
         + reasoning * pico(_reasoning(price))
     )
+
+
+def price_at(price: Price, tokens_in: int, tier: str | None) -> Price:
+    """Return the price of a call with a prompt of that length, served in a tier."""
+    price = price.at(tier)
+    for tokens, step in price.longer:
+        if tokens_in > tokens:
+            price = step
+    return price
 
 
 def worst_pico(

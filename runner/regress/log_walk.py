@@ -25,7 +25,7 @@ from runner.job import JOB_FILE, Answer, Dataset, Stage, Task
 from runner.job_faults import calling, fault_of, read_reply
 from runner.messages import AnyReply, ChatRequest, Message, ParseFailure, Reply
 from runner.model_terms import USUAL, ModelTerms
-from runner.options import RunOptions, options_from, read_toml
+from runner.options import RunOptions
 from runner.plan import (
     Roles,
     first_stage,
@@ -35,7 +35,7 @@ from runner.plan import (
     task_of,
 )
 from runner.regress.report import CheckedStep, Codes, Tallies
-from runner.roles import fixed, terms
+from runner.roles import recorded_options, terms
 from runner.score.repeat import Rescorer, ScoringBasis
 from runner.shards.parts import takes_spec
 from runner.workload import Workload
@@ -250,10 +250,7 @@ class LogWalk:
         folder, started = self._run.folder, self._run.started
         if not folder.config.exists():
             raise NotChecked(f"{folder.config.name} is missing")
-        file = read_toml(folder.config)
-        plain = {k: v for k, v in file.items() if k not in {"job", "settings"}}
-        roles = fixed(started.models)
-        return options_from({**plain, "replicates": started.replicates, **roles})
+        return recorded_options(folder.config, started)
 
     def _planned(
         self, present: frozenset[tuple[str, str, str, int]]

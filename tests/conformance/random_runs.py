@@ -45,6 +45,9 @@ TIERED_PRICE: Final = "0.25,2,0.025,0.25"
 TIER_FACTORS: Final = {"flex": Decimal("0.5"), "priority": Decimal("1.8")}
 """The price of a model that the table has in tiers, as its provider bills it."""
 
+BILL_TIERS: Final = {**TIER_FACTORS, "batch": Decimal("0.5")}
+"""Price factors of the endpoint."""
+
 UNBOUNDED: Final = {"xai": "openai/grok-4", "gemini-openai": "openai/gemini-2.5-flash"}
 """Models whose name says that the limit of the output does not bound reasoning."""
 
@@ -197,7 +200,7 @@ class RandomRun:
             **drawn.served,
             "job": JOB,
             "bill_price": drawn.prices,
-            "bill_tiers": TIER_FACTORS,
+            "bill_tiers": BILL_TIERS,
         }
         with dialect(drawn.dialect, **options) as endpoint:
             words = self.words(endpoint.base_url)
@@ -220,6 +223,7 @@ class RandomRun:
             equal = self._answers(calls, endpoint.ledger.lines)
             bill = endpoint.ledger.bill()
             self._sums(calls, bill)
+            self.look_back(endpoint)
         return Result(
             seed=drawn.seed,
             dialect=drawn.dialect,
@@ -234,6 +238,9 @@ class RandomRun:
             took_s=time.perf_counter() - began,
             replay=drawn.replay,
         )
+
+    def look_back(self, endpoint: Simulated) -> None:
+        """Check what else is of interest at the end; here nothing."""
 
     def _run(self, *words: str) -> int:
         return run(*words, cwd=self.folder, env={"LOOPBACK_KEY": KEY})

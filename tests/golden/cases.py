@@ -115,7 +115,7 @@ COMMANDS = (
     "new", "show", "rm", "completion", "sql", "label", "labels", "labels list",
     "labels import", "labels export", "labels agreement", "labels adjudicate",
     "estimate-quality", "screen", "methods", "check", "drift", "regress",
-    "disclose",
+    "disclose", "reconcile",
 )  # fmt: skip
 
 

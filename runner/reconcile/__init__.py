@@ -1,0 +1,1 @@
+"""Compares the log of a run with what its provider billed."""

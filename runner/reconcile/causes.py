@@ -1,0 +1,436 @@
+"""Names why a provider billed another amount than the log expects.
+
+Each cause is a hypothesis with an amount of its own: cached tokens at the full price, a
+batch without its discount. A difference has a cause only if a hypothesis gives the
+billed amount to the last pico-dollar, or to the last decimal of the file. What none of
+them gives is unexplained, and stays in the residual.
+
+Another price table is the hypothesis of several lines at once: prices in whole
+pico-dollars per token that give the billed amounts of all lines that are otherwise
+unexplained.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from runner.messages import Usage
+from runner.money.prices import Price, cost_pico, price_at
+from runner.reconcile.attempts import CallPrices, SentCall
+from runner.reconcile.usage_file import COUNTS, UsageLine
+from store.task import pico
+
+
+class BillCause(enum.StrEnum):
+    """Why an amount is another one than expected."""
+
+    REASONING = "reasoning"  #: reasoning tokens are charged twice, or not at all
+    CACHE_READ = "cache read"  #: not at the price of cached tokens
+    CACHE_WRITE = "cache write"  #: not at the price of tokens written to the cache
+    TIER = "tier"  #: at the price of another service tier
+    BATCH = "batch"  #: without the discount of batches, or with it
+    DOUBLE = "double charge"
+    FAILED = "charged though failed"  #: the call was refused with an error status
+    PRICES = "price table"  #: at other prices per token
+    PROMPT = "prompt tokens"  #: other numbers than in the reply
+    OUTPUT = "output tokens"
+    NOT_CHARGED = "not charged"  #: the file has no line of an answered call
+    NO_CALL = "no call"  #: a line that belongs to no call of the run
+    ROUNDING = "rounding"  #: beyond the decimals of the file
+    UNEXPLAINED = "unexplained"
+
+
+class Amount(NamedTuple):
+    """A part of a difference."""
+
+    cause: BillCause
+    pico: int  #: billed beyond what was expected; negative: less
+    detail: str = ""  #: for people, without a full stop; empty: that of the cause
+
+
+DETAILS: Final[Mapping[BillCause, str]] = {
+    BillCause.DOUBLE: "a further line of the same call",
+    BillCause.FAILED: "the call was refused with an error status",
+    BillCause.NOT_CHARGED: "the file has no line of the call",
+    BillCause.NO_CALL: "no call has this id, or this time, model and tokens",
+    BillCause.ROUNDING: "beyond the decimals of the file",
+    BillCause.UNEXPLAINED: "no cause gives this amount",
+}
+"""Details of causes that are the same in every case."""
+
+
+TIER_FACTORS: Final = (Fraction(1, 2), Fraction(2), Fraction(7, 4), Fraction(5, 2))
+"""Usual prices of tiers relative to the standard one: flex; priority by model (OpenAI's
+price page). They count where the price of a tier is not known."""
+
+
+NO_TOKENS: Final = Usage(tokens_in=0, tokens_out=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """A line that was billed for a call, with what is known of both."""
+
+    call: SentCall
+    line: UsageLine
+    usage: Usage | None  #: of the reply; if it has none, that of the line
+    price: Price | None
+    tier: str | None
+    expected_pico: int | None  #: None: not known, so any amount settles it
+    billed_pico: int
+
+    @property
+    def step(self) -> Price | None:
+        """The prices of its tier and prompt length."""
+        if self.price is None or self.usage is None:
+            return None
+        return price_at(self.price, self.usage.tokens_in, self.tier)
+
+
+def charge_of(
+    call: SentCall, line: UsageLine, prices: CallPrices, tolerance_pico: int
+) -> Charge:
+    """Return what a line should have billed for a call.
+
+    Of a call whose reply the log does not have, the line says tokens and tier.
+    """
+    price = prices.of(call.model, is_batched=call.is_batched)
+    usage, tier = call.usage, call.tier
+    expected = call.cost_pico
+    if usage is None and line.has_tokens:
+        usage = stated(line, NO_TOKENS)
+        if expected is None and price is not None:
+            tier, expected = _served(price, usage, line, tolerance_pico)
+    return Charge(
+        call=call,
+        line=line,
+        usage=usage,
+        price=price,
+        tier=tier,
+        expected_pico=expected,
+        billed_pico=line.billed_pico or 0,
+    )
+
+
+def _served(
+    price: Price, usage: Usage, line: UsageLine, tolerance_pico: int
+) -> tuple[str | None, int | None]:
+    """Return tier and cost of a call whose reply the log does not have.
+
+    A tier that the line does not state is the one that gives the bill. The cost is not
+    known if the line does not state all parts of the prompt, and the parts that it
+    states do not give the bill.
+    """
+    tiers = [None, *(name for name, _ in price.tiers)] if line.tier is None else []
+    for tier in (line.tier, *tiers):
+        cost = cost_pico(price, usage, tier)
+        if abs(cost - (line.billed_pico or 0)) <= tolerance_pico:
+            return tier, cost
+    is_whole = None not in {line.tokens_cached, line.tokens_cache_write} and (
+        not usage.tokens_cache_write or line.tokens_cache_write_1h is not None
+    )
+    return line.tier, cost_pico(price, usage, line.tier) if is_whole else None
+
+
+def stated(line: UsageLine, usage: Usage) -> Usage:
+    """Return the tokens of a line; of *usage* those that it does not state."""
+    counts = {name: getattr(line, name) for name in COUNTS}
+    return replace(usage, **{k: n for k, n in counts.items() if n is not None})
+
+
+def explain(charge: Charge, prices: CallPrices, tolerance_pico: int) -> list[Amount]:
+    """Return the causes of a difference; empty: there is none, or none is known.
+
+    The amounts add up to the difference, or to it without what is rounded away.
+    """
+    expected, billed, usage = charge.expected_pico, charge.billed_pico, charge.usage
+    if expected is None or abs(billed - expected) <= tolerance_pico:
+        return []
+    if usage is None or charge.price is None:
+        return []
+    counted, as_stated = _token_amounts(charge, usage, charge.price)
+    so_far = expected + sum(amount.pico for amount in counted)
+    if abs(billed - so_far) <= tolerance_pico:
+        return counted
+    for cause, cost, detail in _hypotheses(replace(charge, usage=as_stated), prices):
+        if abs(billed - cost) <= tolerance_pico and cost != so_far:
+            return [*counted, Amount(cause, cost - so_far, detail)]
+    return []
+
+
+def _token_amounts(
+    charge: Charge, usage: Usage, price: Price
+) -> tuple[list[Amount], Usage]:
+    """Return what other numbers of tokens cost, one kind after the other."""
+    billed = stated(charge.line, usage)
+    now, cost = usage, charge.expected_pico or 0
+    amounts: list[Amount] = []
+    for names, cause in (
+        (("tokens_out", "tokens_reasoning"), BillCause.OUTPUT),
+        (("tokens_cached",), BillCause.CACHE_READ),
+        (("tokens_cache_write", "tokens_cache_write_1h"), BillCause.CACHE_WRITE),
+        (("tokens_in",), BillCause.PROMPT),
+    ):
+        changes = {name: getattr(billed, name) for name in names}
+        if all(getattr(now, name) == value for name, value in changes.items()):
+            continue
+        extra = billed.tokens_out - usage.tokens_out
+        is_reasoning = billed.tokens_reasoning != usage.tokens_reasoning
+        if cause is BillCause.OUTPUT and (
+            is_reasoning or (extra and abs(extra) == usage.tokens_reasoning)
+        ):
+            cause = BillCause.REASONING  # noqa: PLW2901 - the particular case
+        now = replace(now, **changes)
+        changed = cost_pico(price, now, charge.tier)
+        name = names[0]
+        detail = (
+            f"{getattr(billed, name):,} tokens billed, {getattr(usage, name):,} in "
+            "the reply"
+        )
+        if changed != cost:
+            amounts.append(Amount(cause, changed - cost, detail))
+        cost = changed
+    return amounts, now
+
+
+def _hypotheses(
+    charge: Charge, prices: CallPrices
+) -> Iterator[tuple[BillCause, int, str]]:
+    """Yield causes with the amount that each of them bills."""
+    usage, price, tier = charge.usage, charge.price, charge.tier
+    if usage is None or price is None:
+        return
+    for cause, changed, detail in _miscounts(usage):
+        yield cause, cost_pico(price, changed, tier), detail
+    is_batched = charge.call.is_batched
+    other = prices.of(charge.call.model, is_batched=not is_batched)
+    if is_batched and other is not None:
+        yield BillCause.BATCH, cost_pico(other, usage), "without the discount"
+    for name in (None, *(name for name, _ in price.tiers)):
+        cost = cost_pico(price, usage, name)
+        yield BillCause.TIER, cost, f"at the price of tier {name or 'standard'}"
+    if not is_batched and other is not None:
+        yield BillCause.BATCH, cost_pico(other, usage), "at the price of batches"
+    step = price_at(price, usage.tokens_in, None)
+    plain = cost_pico(replace(step, longer=(), tiers=()), usage)
+    for factor in TIER_FACTORS:
+        whole = plain * factor
+        if whole.denominator == 1:
+            detail = f"at {float(factor):g} times the standard price"
+            yield BillCause.TIER, whole.numerator, detail
+
+
+def costs_by_cause(
+    charges: Sequence[Charge], prices: CallPrices
+) -> dict[BillCause, int]:
+    """Return what all calls cost if each cause held for each call that it can."""
+    causes: dict[BillCause, int] = {}
+    expected = sum(charge.expected_pico or 0 for charge in charges)
+    for charge in charges:
+        first: dict[BillCause, int] = {}
+        for cause, cost, _ in _hypotheses(charge, prices):
+            if cost != charge.expected_pico:
+                first.setdefault(cause, cost - (charge.expected_pico or 0))
+        for cause, excess in first.items():
+            causes[cause] = causes.get(cause, expected) + excess
+    return causes
+
+
+def _miscounts(usage: Usage) -> Iterator[tuple[BillCause, Usage, str]]:
+    """Yield the usage as it is billed if tokens are counted as others."""
+    reasoning = usage.tokens_reasoning
+    if reasoning:
+        out = usage.tokens_out
+        yield (
+            BillCause.REASONING,
+            replace(usage, tokens_out=out + reasoning, tokens_reasoning=2 * reasoning),
+            f"{reasoning:,} tokens charged twice",
+        )
+        yield (
+            BillCause.REASONING,
+            replace(usage, tokens_out=out - reasoning, tokens_reasoning=0),
+            f"{reasoning:,} tokens not charged",
+        )
+    cached, written = usage.tokens_cached, usage.tokens_cache_write
+    if cached:
+        detail = f"{cached:,} cached tokens at the full price"
+        yield BillCause.CACHE_READ, replace(usage, tokens_cached=0), detail
+    if written:
+        for hour, detail in ((written, "for an hour"), (0, "for five minutes")):
+            yield (
+                BillCause.CACHE_WRITE,
+                replace(usage, tokens_cache_write_1h=hour),
+                f"{written:,} tokens as if written {detail}",
+            )
+        yield (
+            BillCause.CACHE_WRITE,
+            replace(usage, tokens_cache_write=0, tokens_cache_write_1h=0),
+            f"{written:,} written tokens at the price of plain ones",
+        )
+        yield (
+            BillCause.CACHE_READ,
+            replace(
+                usage,
+                tokens_cached=cached + written,
+                tokens_cache_write=0,
+                tokens_cache_write_1h=0,
+            ),
+            f"{written:,} written tokens at the price of cached ones",
+        )
+    fresh = usage.tokens_in - cached - written
+    if fresh > 0 or cached:
+        yield (
+            BillCause.CACHE_WRITE,
+            replace(
+                usage, tokens_cached=0, tokens_cache_write=fresh + cached + written
+            ),
+            "all prompt tokens as if written to the cache",
+        )
+
+
+# -- another price table -------------------------------------------------------
+
+FEWEST_TOKENS: Final = 100
+"""A single line proves another price only if it divides by so many tokens: by chance
+one in so many does."""
+
+
+def other_prices(charges: Sequence[Charge]) -> str:
+    """Return the prices that give all billed amounts, for people; empty: none do.
+
+    Args:
+        charges: otherwise unexplained, at the same prices.
+    """
+    rows = [_token_counts(charge.usage) for charge in charges if charge.usage]
+    step = charges[0].step
+    if step is None or step.reasoning_usd is not None:
+        return ""
+    listed = _token_prices(step)
+    billed = [charge.billed_pico for charge in charges]
+    fitted = (
+        _one_price(rows, billed, listed)
+        or _one_factor(rows, billed, listed)
+        or _all_prices(rows, billed, listed)
+    )
+    if fitted is None:
+        return ""
+    words = (
+        f"{name} ${_per_mtok(new)}, not ${_per_mtok(old)}"
+        for at, (name, new, old) in enumerate(
+            zip(_CLASSES, fitted, listed, strict=True)
+        )
+        if new != old and any(row[at] for row in rows)
+    )
+    return f"{'; '.join(words)} a million tokens"
+
+
+_CLASSES: Final = ("prompt", "cached", "written", "written for an hour", "output")
+
+
+def _per_mtok(pico_per_token: int) -> str:
+    return f"{pico_per_token / 1e6:.6f}".rstrip("0").rstrip(".")
+
+
+def _token_counts(usage: Usage) -> tuple[int, ...]:
+    read, written = usage.tokens_cached, usage.tokens_cache_write
+    hour = usage.tokens_cache_write_1h
+    fresh = max(0, usage.tokens_in - read - written)
+    return fresh, read, written - hour, hour, usage.tokens_out
+
+
+def _token_prices(step: Price) -> tuple[int, ...]:
+    hour = step.cache_write_1h_usd
+    return tuple(
+        pico(usd)
+        for usd in (
+            step.input_usd,
+            step.cached_input_usd,
+            step.cache_write_usd,
+            step.cache_write_usd if hour is None else hour,
+            step.output_usd,
+        )
+    )
+
+
+_Rows = Sequence[tuple[int, ...]]
+
+
+def _cost(row: Sequence[int], prices: Sequence[int]) -> int:
+    return sum(n * price for n, price in zip(row, prices, strict=True))
+
+
+def _one_price(
+    rows: _Rows, billed: Sequence[int], listed: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return prices of which one is another one."""
+    for at in range(len(listed)):
+        if not rows[0][at]:
+            continue
+        excess = billed[0] - _cost(rows[0], listed)
+        change, left = divmod(excess, rows[0][at])
+        prices = (*listed[:at], listed[at] + change, *listed[at + 1 :])
+        is_proven = len(rows) > 1 or rows[0][at] >= FEWEST_TOKENS
+        if left == 0 and min(prices) >= 0 and is_proven and _give(prices, rows, billed):
+            return prices
+    return None
+
+
+def _one_factor(
+    rows: _Rows, billed: Sequence[int], listed: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return prices that are all changed by the same factor."""
+    cost = _cost(rows[0], listed)
+    factor = Fraction(billed[0], cost) if cost else Fraction(0)
+    scaled_prices = [price * factor for price in listed]
+    if factor <= 0 or any(price.denominator != 1 for price in scaled_prices):
+        return None
+    prices = tuple(price.numerator for price in scaled_prices)
+    return prices if _give(prices, rows, billed) else None
+
+
+def _all_prices(
+    rows: _Rows, billed: Sequence[int], listed: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return prices that solve the equations of more lines than there are prices."""
+    used = [at for at in range(len(listed)) if any(row[at] for row in rows)]
+    if len(rows) <= len(used):
+        return None
+    equations = [
+        [*(Fraction(row[at]) for at in used), Fraction(amount)]
+        for row, amount in zip(rows, billed, strict=True)
+    ]
+    solved = _solution(equations, len(used))
+    if solved is None or any(price.denominator != 1 or price < 0 for price in solved):
+        return None
+    prices = list(listed)
+    for at, price in zip(used, solved, strict=True):
+        prices[at] = price.numerator
+    return tuple(prices) if _give(prices, rows, billed) else None
+
+
+def _solution(equations: list[list[Fraction]], unknowns: int) -> list[Fraction] | None:
+    """Solve linear equations; None: there is not exactly one solution."""
+    rest = equations
+    pivots: list[list[Fraction]] = []
+    for at in range(unknowns):
+        pivot = next((row for row in rest if row[at]), None)
+        if pivot is None:
+            return None
+        unit = [cell / pivot[at] for cell in pivot]
+        rest = [_without(row, unit, at) for row in rest if row is not pivot]
+        pivots = [*(_without(row, unit, at) for row in pivots), unit]
+    return [row[-1] for row in pivots]
+
+
+def _without(row: list[Fraction], unit: list[Fraction], at: int) -> list[Fraction]:
+    return [cell - row[at] * one for cell, one in zip(row, unit, strict=True)]
+
+
+def _give(prices: Sequence[int], rows: _Rows, billed: Sequence[int]) -> bool:
+    return all(
+        _cost(row, prices) == amount for row, amount in zip(rows, billed, strict=True)
+    )

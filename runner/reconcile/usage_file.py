@@ -1,0 +1,514 @@
+"""Reads what a provider billed: usage exports and invoices, in CSV or JSON lines.
+
+A form is recognised by its fields and read by a table of their names, so a further
+provider is a further row. Some forms have a line for each call. Others have sums of all
+calls in a span of time, with tokens, with money or with both.
+
+Money is read as a decimal number and counted in whole pico-dollars. A file writes it
+with a limited number of decimals: amounts that differ by less than half of the last one
+are equal.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from runner.errors import DatasetError
+from runner.json_entries import entries_of
+from store.task import PICO_PER_USD
+
+US: Final = 1_000_000
+DAY_US: Final = 86_400 * US
+PICO_DECIMALS: Final = 12
+
+COUNTS: Final = (
+    *("tokens_in", "tokens_out", "tokens_cached"),
+    *("tokens_cache_write", "tokens_cache_write_1h", "tokens_reasoning"),
+)
+"""Fields of `UsageLine` and of `runner.messages.Usage`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageLine:
+    """One line of a file: a call, or the sum of all calls in a span of time.
+
+    Fields that the form does not have are None. Tokens mean the same as in
+    `runner.messages.Usage`: all prompt tokens, and all output with reasoning.
+    """
+
+    row: int  #: line of the file, from 1
+    start_us: int | None  #: when the call began, or the span
+    end_us: int | None  #: when the call ended, or the span
+    is_sum: bool
+    ids: tuple[str, ...]  #: of the request, any of which may be in the log
+    model: str | None
+    calls: int | None
+    tokens_in: int | None
+    tokens_out: int | None
+    tokens_cached: int | None
+    tokens_cache_write: int | None
+    tokens_cache_write_1h: int | None
+    tokens_reasoning: int | None
+    billed_pico: int | None
+    tier: str | None
+    is_batch: bool | None
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether prompt and output are stated."""
+        return self.tokens_in is not None and self.tokens_out is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageFile:
+    """All lines of a file."""
+
+    path: Path
+    form: str
+    lines: tuple[UsageLine, ...]
+    decimals: int  #: of its amounts in dollars, at most 12
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether its lines are sums of many calls."""
+        return any(line.is_sum for line in self.lines)
+
+    @property
+    def tolerance_pico(self) -> int:
+        """Half of the last decimal: amounts that are closer are equal."""
+        return int(Decimal(PICO_PER_USD).scaleb(-self.decimals)) // 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageFileForm:
+    """The form of a file: where each field of a line is.
+
+    A field has several names, of which the first that has a value counts; `a.b` is
+    field `b` of object `a`.
+    """
+
+    name: str
+    marks: tuple[str, ...]  #: fields that every line has, and lines of no earlier form
+    fields: Mapping[str, tuple[str, ...]]
+    is_sum: bool = False
+    sums_prompt: bool = False  #: the prompt's parts are stated, not its sum
+    cost_per_usd: int = 1  #: 100: amounts are in cents
+
+
+FORMS: Final = (
+    UsageFileForm(
+        name="litellm",
+        marks=("spend", "startTime", "request_id"),
+        fields={
+            "ids": ("request_id", "litellm_call_id", "metadata.litellm_call_id"),
+            "start": ("startTime",),
+            "end": ("endTime",),
+            "model": ("model",),
+            "tokens_in": ("prompt_tokens",),
+            "tokens_out": ("completion_tokens",),
+            "tokens_cached": (
+                "metadata.additional_usage_values.cache_read_input_tokens",
+                "metadata.usage_object.prompt_tokens_details.cached_tokens",
+            ),
+            "tokens_cache_write": (
+                "metadata.additional_usage_values.cache_creation_input_tokens",
+                "metadata.usage_object.cache_creation_input_tokens",
+            ),
+            "tokens_reasoning": (
+                "metadata.usage_object.completion_tokens_details.reasoning_tokens",
+            ),
+            "cost": ("spend",),
+            "tier": ("metadata.cost_breakdown.service_tier",),
+        },
+    ),
+    UsageFileForm(
+        name="openrouter",
+        marks=("generation_id", "cost_total"),
+        fields={
+            "ids": ("generation_id",),
+            "start": ("created_at",),
+            "model": ("model_permaslug",),
+            "tokens_in": ("tokens_prompt",),
+            "tokens_out": ("tokens_completion",),
+            "tokens_cached": ("tokens_cached",),
+            "tokens_reasoning": ("tokens_reasoning",),
+            "cost": ("cost_total",),
+        },
+    ),
+    UsageFileForm(
+        name="openrouter-generation",
+        marks=("native_tokens_prompt", "total_cost"),
+        fields={
+            "ids": ("id", "upstream_id"),
+            "start": ("created_at",),
+            "model": ("model",),
+            "tokens_in": ("native_tokens_prompt",),
+            "tokens_out": ("native_tokens_completion",),
+            "tokens_cached": ("native_tokens_cached",),
+            "tokens_reasoning": ("native_tokens_reasoning",),
+            "cost": ("total_cost",),
+        },
+    ),
+    UsageFileForm(
+        name="openrouter-activity",
+        marks=("date", "usage", "requests"),
+        is_sum=True,
+        fields={
+            "start": ("date",),
+            "model": ("model_permaslug", "model"),
+            "calls": ("requests",),
+            "tokens_in": ("prompt_tokens",),
+            "tokens_out": ("completion_tokens",),
+            "tokens_reasoning": ("reasoning_tokens",),
+            "cost": ("usage",),
+        },
+    ),
+    UsageFileForm(
+        name="openai-usage",
+        marks=("start_time", "input_tokens", "num_model_requests"),
+        is_sum=True,
+        fields={
+            "start": ("start_time",),
+            "end": ("end_time",),
+            "model": ("model",),
+            "calls": ("num_model_requests",),
+            "tokens_in": ("input_tokens",),
+            "tokens_out": ("output_tokens",),
+            "tokens_cached": ("input_cached_tokens",),
+            "tokens_cache_write": ("input_cache_write_tokens",),
+            "tier": ("service_tier",),
+            "batch": ("batch",),
+        },
+    ),
+    UsageFileForm(
+        name="openai-costs",
+        marks=("start_time", "amount.value"),
+        is_sum=True,
+        fields={
+            "start": ("start_time",),
+            "end": ("end_time",),
+            "cost": ("amount.value",),
+        },
+    ),
+    UsageFileForm(
+        name="anthropic-usage",
+        marks=("starting_at", "uncached_input_tokens"),
+        is_sum=True,
+        sums_prompt=True,
+        fields={
+            "start": ("starting_at",),
+            "end": ("ending_at",),
+            "model": ("model",),
+            "calls": ("requests",),
+            "tokens_in": ("uncached_input_tokens",),
+            "tokens_out": ("output_tokens",),
+            "tokens_cached": ("cache_read_input_tokens",),
+            "write_5m": ("cache_creation.ephemeral_5m_input_tokens",),
+            "tokens_cache_write_1h": ("cache_creation.ephemeral_1h_input_tokens",),
+            "tier": ("service_tier",),
+        },
+    ),
+    UsageFileForm(
+        name="anthropic-costs",
+        marks=("starting_at", "amount"),
+        is_sum=True,
+        cost_per_usd=100,
+        fields={
+            "start": ("starting_at",),
+            "end": ("ending_at",),
+            "model": ("model",),
+            "cost": ("amount",),
+            "tier": ("service_tier",),
+        },
+    ),
+    UsageFileForm(
+        name="anthropic-console",
+        marks=("usage_date_utc", "usage_input_tokens_no_cache"),
+        is_sum=True,
+        sums_prompt=True,
+        fields={
+            "start": ("usage_date_utc",),
+            "model": ("model_version",),
+            "tokens_in": ("usage_input_tokens_no_cache",),
+            "tokens_out": ("usage_output_tokens",),
+            "tokens_cached": ("usage_input_tokens_cache_read",),
+            "write_5m": ("usage_input_tokens_cache_write_5m",),
+            "tokens_cache_write_1h": ("usage_input_tokens_cache_write_1h",),
+            "tier": ("usage_type",),
+        },
+    ),
+    UsageFileForm(
+        name="plain",
+        marks=("time", "model", "cost_usd"),
+        fields={
+            "ids": ("request_id",),
+            "start": ("time",),
+            "end": ("end_time",),
+            "model": ("model",),
+            **{count: (count,) for count in COUNTS},
+            "cost": ("cost_usd",),
+            "tier": ("tier",),
+            "batch": ("batch",),
+        },
+    ),
+)
+"""Forms that are read, the most particular first."""
+
+Record: TypeAlias = Mapping[str, Any]
+_T = TypeVar("_T")
+
+
+def read_usage(path: Path) -> UsageFile:
+    """Read a file of one form.
+
+    Raises:
+        DatasetError: it cannot be read, its form is not known, or a value is wrong.
+    """
+    form: UsageFileForm | None = None
+    lines: list[UsageLine] = []
+    decimals = 0
+    for row, record in _records(path):
+        if form is None or not _fits(form, record):
+            line_form = next((form for form in FORMS if _fits(form, record)), None)
+            if line_form is None and _is_empty_span(record):
+                continue
+            if line_form is None or form is not None:
+                raise _unknown(path, row, form)
+            form = line_form
+        cells = _Cells(path, row, form, record)
+        lines.append(cells.line())
+        decimals = max(decimals, cells.decimals)
+    if form is None:
+        raise DatasetError(f"{path} has no line of usage; export the usage again.")
+    return UsageFile(
+        path=path,
+        form=form.name,
+        lines=tuple(lines),
+        decimals=min(decimals, PICO_DECIMALS) if decimals else PICO_DECIMALS,
+    )
+
+
+def _unknown(path: Path, row: int, form: UsageFileForm | None) -> DatasetError:
+    if form is not None:
+        return DatasetError(
+            f"{path} row {row}: this is no line of the form {form.name}, as the lines "
+            "before it; give one export at a time."
+        )
+    names = ", ".join(form.name for form in FORMS)
+    return DatasetError(
+        f"{path} row {row}: the form is none of {names}; name the columns as in the "
+        "form plain of docs/reconcile.md."
+    )
+
+
+def _fits(form: UsageFileForm, record: Record) -> bool:
+    return all(_value(record, mark) is not None for mark in form.marks)
+
+
+def _is_empty_span(record: Record) -> bool:
+    """Return whether a span of time has no usage, as in OpenAI's CSV."""
+    return "start_time" in record and _value(record, "num_model_requests") is None
+
+
+def _records(path: Path) -> Iterator[tuple[int, Record]]:
+    """Yield each record with its line in the file.
+
+    Raises:
+        DatasetError: the file cannot be read or parsed.
+    """
+    try:
+        if path.suffix.lower() == ".csv":
+            yield from _csv_records(path)
+        else:
+            yield from _json_records(path)
+    except OSError as error:
+        raise DatasetError(
+            f"{path} cannot be read ({error.strerror}); check the path of the export."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"{path} is not UTF-8 text; export it as CSV or JSON lines."
+        ) from error
+
+
+def _csv_records(path: Path) -> Iterator[tuple[int, Record]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file, strict=True)
+        try:
+            for record in reader:
+                if None in record or None in record.values():
+                    raise DatasetError(
+                        f"{path} row {reader.line_num}: it has not as many cells as "
+                        "the header; correct the row."
+                    )
+                yield reader.line_num, record
+        except csv.Error as error:
+            raise DatasetError(
+                f"{path} row {reader.line_num}: not valid CSV ({error}); correct the "
+                "row."
+            ) from error
+
+
+def _json_records(path: Path) -> Iterator[tuple[int, Record]]:
+    with path.open("rb") as file:
+        for row, _, raw in entries_of(file, str(path)):
+            try:
+                entry = json.loads(raw, parse_float=Decimal)
+            except ValueError as error:
+                raise DatasetError(
+                    f"{path} row {row}: not valid JSON ({error}); correct the row."
+                ) from error
+            if not isinstance(entry, dict):
+                raise DatasetError(
+                    f"{path} row {row}: not an object; export it as JSON lines."
+                )
+            for record in _flat(entry):
+                yield row, record
+
+
+def _flat(entry: Record) -> Iterator[Record]:
+    """Yield the records in a page of an API, in a span of time, or the record."""
+    data, results = entry.get("data"), entry.get("results")
+    if isinstance(data, list):
+        for inner in data:
+            if isinstance(inner, dict):
+                yield from _flat(inner)
+    elif isinstance(data, dict):
+        yield data
+    elif isinstance(results, list):
+        span = {name: cell for name, cell in entry.items() if name != "results"}
+        for result in results:
+            if isinstance(result, dict):
+                yield {**span, **result}
+    else:
+        yield entry
+
+
+def _value(record: Record, path: str) -> Any:  # noqa: ANN401 - any cell
+    """Return a cell; None where there is none, or an empty one."""
+    value: Any = record
+    for name in path.split("."):
+        if isinstance(value, str):  # an object in a cell of CSV
+            try:
+                value = json.loads(value, parse_float=Decimal)
+            except ValueError:
+                return None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return None if value == "" else value
+
+
+class _Amount(NamedTuple):
+    pico: int
+    decimals: int
+
+
+class _Cells:
+    """The cells of one record, as a form names them."""
+
+    def __init__(
+        self, path: Path, row: int, form: UsageFileForm, record: Record
+    ) -> None:
+        self._path, self._row, self._form, self._record = path, row, form, record
+        self.decimals = 0
+
+    def line(self) -> UsageLine:
+        """Return the record as a line; raise `DatasetError`."""
+        form = self._form
+        counts = {name: self._read(name, _count, "a count") for name in COUNTS}
+        if form.sums_prompt:
+            write = self._read("write_5m", _count, "a count") or 0
+            write += counts["tokens_cache_write_1h"] or 0
+            fresh, cached = counts["tokens_in"] or 0, counts["tokens_cached"] or 0
+            counts["tokens_cache_write"] = write
+            counts["tokens_in"] = fresh + cached + write
+        start_us = self._read("start", _time_us, "a time")
+        end_us = self._read("end", _time_us, "a time")
+        if form.is_sum and end_us is None and start_us is not None:
+            end_us = start_us + DAY_US
+        amount = self._read("cost", self._amount, "an amount of dollars")
+        if amount is not None:
+            self.decimals = amount.decimals
+        model = self._cell("model")
+        tier = self._cell("tier")
+        return UsageLine(
+            row=self._row,
+            start_us=start_us,
+            end_us=end_us,
+            is_sum=form.is_sum,
+            ids=tuple(
+                str(cell)
+                for name in form.fields.get("ids", ())
+                if (cell := _value(self._record, name)) is not None
+            ),
+            model=None if model is None else str(model),
+            calls=self._read("calls", _count, "a count") if form.is_sum else 1,
+            billed_pico=None if amount is None else amount.pico,
+            tier=None if tier is None else str(tier),
+            is_batch=self._read("batch", _truth, "true or false"),
+            **counts,
+        )
+
+    def _amount(self, cell: object) -> _Amount:
+        number = Decimal(str(cell).strip().removeprefix("$"))
+        pico = number * PICO_PER_USD / self._form.cost_per_usd
+        exponent = number.normalize().as_tuple().exponent
+        if not isinstance(exponent, int):
+            raise ValueError("not finite")  # noqa: TRY004 - as of any wrong cell
+        shift = len(str(self._form.cost_per_usd)) - 1
+        return _Amount(int(pico.to_integral_value()), max(0, -exponent + shift))
+
+    def _cell(self, field: str) -> Any:  # noqa: ANN401 - any cell
+        names = self._form.fields.get(field, ())
+        cells = (_value(self._record, name) for name in names)
+        return next((cell for cell in cells if cell is not None), None)
+
+    def _read(self, field: str, parse: Callable[[object], _T], what: str) -> _T | None:
+        cell = self._cell(field)
+        if cell is None:
+            return None
+        try:
+            return parse(cell)
+        except (ValueError, InvalidOperation, OverflowError) as error:
+            name = self._form.fields[field][0]
+            raise DatasetError(
+                f"{self._path} row {self._row}: {name} is {str(cell)[:40]!r}, not "
+                f"{what}; correct the row or export it again."
+            ) from error
+
+
+def _count(cell: object) -> int:
+    """Parse a number of tokens or calls, which some exports write as 12.0."""
+    number = Decimal(str(cell))
+    if number != number.to_integral_value() or number < 0:
+        raise ValueError("not a count")
+    return int(number)
+
+
+def _truth(cell: object) -> bool:
+    word = str(cell).strip().lower()
+    if word not in {"true", "false", "1", "0"}:
+        raise ValueError("neither true nor false")
+    return word in {"true", "1"}
+
+
+def _time_us(cell: object) -> int:
+    """Parse a time: ISO 8601, in UTC unless it says otherwise, or seconds since 1970.
+
+    Numbers above 10^11 are milliseconds: seconds of that size are in the year 5138.
+    """
+    if not isinstance(cell, str) or cell.replace(".", "", 1).isdigit():
+        seconds = Decimal(str(cell))
+        return int(seconds * (1000 if seconds > 10**11 else US))
+    moment = datetime.fromisoformat(cell.strip())
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

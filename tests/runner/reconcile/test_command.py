@@ -1,0 +1,105 @@
+"""The command `siftlog reconcile` on a run against a simulated endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli.console import CHECK_FAILED, DONE, ERROR, USAGE
+from runner.simulate.billing import LedgerLine
+from tests.commands import siftlog
+from tests.corpus import write_corpus
+from tests.dialects import dialect
+from tests.runner.reconcile.invoices import Charged, charged_lines, litellm_record
+
+JOB = "paper-investigation"
+MODEL = "openai/sim-1"
+
+
+@pytest.fixture(scope="module")
+def run(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Path, list[Charged]]]:
+    """A run of a few calls, and what it is rightly billed."""
+    folder = tmp_path_factory.mktemp("reconciled")
+    with dialect("litellm-proxy", job=JOB, bill_price="2,8,0.5") as endpoint:
+        siftlog(
+            *("run", JOB, "--run-id=r", f"--model={MODEL}", "--price=2,8,0.5"),
+            *(f"--base-url={endpoint.base_url}", "--api-key-env=LOOPBACK_KEY"),
+            *("--no-score", *write_corpus(folder / "corpus", 3)),
+            cwd=folder,
+            env={"LOOPBACK_KEY": "sk-loopback-0123456789abcdefghij"},
+        )
+        yield folder, charged_lines(endpoint.ledger.lines, (), _is_known)
+
+
+def _is_known(line: LedgerLine | Any) -> bool:
+    return bool(line.tells_usage)
+
+
+def _write(folder: Path, lines: list[Charged]) -> Path:
+    path = folder / "spend.jsonl"
+    path.write_text("".join(f"{json.dumps(litellm_record(x))}\n" for x in lines))
+    return path
+
+
+def test_a_right_bill_ends_with_0(run: tuple[Path, list[Charged]]) -> None:
+    folder, charged = run
+    path = _write(folder, charged)
+    done = siftlog("reconcile", "r", path, cwd=folder)
+    assert done.returncode == DONE
+    assert f"litellm, {len(charged)} lines" in done.stdout
+    assert "Differences" not in done.stdout
+    values = json.loads(siftlog("reconcile", "r", path, "--json", cwd=folder).stdout)
+    assert values["schema"] == "siftlog.reconciliation/1"
+    assert values["residual_usd"] == 0
+    assert values["billed_usd"] == values["logged_usd"]
+    assert values["billed_usd"] == float(sum(line.cost for line in charged))
+
+
+def test_a_wrong_bill_ends_with_6_and_names_row_cause_and_call(
+    run: tuple[Path, list[Charged]],
+) -> None:
+    folder, charged = run
+    path = _write(folder, [*charged, charged[1]])
+    done = siftlog("reconcile", "r", path, cwd=folder, check=False)
+    assert done.returncode == CHECK_FAILED
+    assert "double charge" in done.stdout
+    done = siftlog("reconcile", "r", path, "--json", cwd=folder, check=False)
+    values = json.loads(done.stdout)
+    (difference,) = values["differences"]
+    assert difference["cause"] == "double charge"
+    assert difference["row"] in {2, len(charged) + 1}
+    assert Decimal(str(difference["amount_usd"])) == charged[1].cost
+    assert difference["call"]["model"] == MODEL
+    assert values["residual_usd"] == 0
+
+
+def test_what_is_unexplained_is_the_residual(run: tuple[Path, list[Charged]]) -> None:
+    folder, charged = run
+    path = _write(folder, charged)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    records[0]["spend"] += 0.000000012347
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    done = siftlog("reconcile", "r", path, cwd=folder, check=False)
+    assert done.returncode == CHECK_FAILED
+    assert "0.000000012347" in done.stdout
+    assert "unexplained" in done.stdout
+
+
+def test_errors_are_one_sentence(run: tuple[Path, list[Charged]]) -> None:
+    folder, _ = run
+    path = folder / "other.csv"
+    path.write_text("a,b\n1,2\n")
+    done = siftlog("reconcile", "r", path, cwd=folder, check=False)
+    assert done.returncode == ERROR
+    assert done.stderr.startswith(f"siftlog: {path} row 2: the form is none of")
+    assert done.stderr.count("\n") == 1
+    done = siftlog("reconcile", "none", path, cwd=folder, check=False)
+    assert done.returncode == USAGE
+    assert done.stderr.count("\n") == 1

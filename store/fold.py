@@ -42,6 +42,7 @@ from store.events import (
     RunResumed,
     RunStarted,
     ScoringRecorded,
+    StageAdded,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
@@ -208,6 +209,7 @@ class Fold:
                 | CommandApplied()
                 | ScoringRecorded()
                 | ComparisonDecided()
+                | StageAdded()
                 | ParameterRefused()
                 | BatchEventBase()
                 | LabelEventBase()

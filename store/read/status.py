@@ -15,7 +15,13 @@ from operator import itemgetter
 
 from store.database import SQL
 from store.errors import CorruptLog, NotALog
-from store.events import ParameterRefused, RecordedEvent, RunStarted, ScoringRecorded
+from store.events import (
+    ParameterRefused,
+    RecordedEvent,
+    RunStarted,
+    ScoringRecorded,
+    StageAdded,
+)
 from store.fold_state import BUCKET_RATIO, US_PER_S, RunState
 from store.log.interface import Heartbeat
 from store.read.forecast import (
@@ -45,7 +51,14 @@ from store.read.usage import (
     spending,
 )
 from store.served_by import PREFIX
-from store.tables import event_in, last_seq, load_run_state, recorded_rows, visible_seq
+from store.tables import (
+    event_in,
+    last_seq,
+    load_run_state,
+    payload,
+    recorded_rows,
+    visible_seq,
+)
 from store.task import TaskState, usd
 
 #: Age limits of the heartbeat, which is recorded once a second.
@@ -325,6 +338,23 @@ def scorings(conn: sqlite3.Connection) -> list[ScoringRecorded]:
         recorded.event
         for recorded in recorded_rows(conn, SQL["marked"], ("scoring_recorded", 0, -1))
         if isinstance(recorded.event, ScoringRecorded)
+    ]
+
+
+def added_stages(
+    conn: sqlite3.Connection, through_seq: int | None = None
+) -> list[tuple[StageAdded, bytes]]:
+    """Return the stages that were added to the run, each with its declaration.
+
+    Args:
+        conn: of the log.
+        through_seq: the last event that counts; None: all do.
+    """
+    return [
+        (recorded.event, payload(conn, recorded.seq) or b"")
+        for recorded in recorded_rows(conn, SQL["marked"], ("stage_added", 0, -1))
+        if isinstance(recorded.event, StageAdded)
+        and (through_seq is None or recorded.seq <= through_seq)
     ]
 
 

@@ -33,6 +33,7 @@ from store.events import (
     RunResumed,
     RunStarted,
     ScoringRecorded,
+    StageAdded,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
@@ -161,6 +162,13 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
                 f"{event.stopping.metric} {event.difference:+.3g} "
                 f"[{event.lo:.3g}, {event.hi:.3g}]",
                 f"after {count(event.clusters)} {event.cluster}s",
+            )
+        case StageAdded():
+            return _joined(
+                f"stage {event.stage}",
+                event.model,
+                _budget(event.budget_usd),
+                event.file,
             )
         case BatchEventBase():
             return _batch(event)

@@ -1,0 +1,418 @@
+"""Scores an added stage: shares and means by model, a table of its answers, verdicts.
+
+Its metrics have the stage's name in front of their paths, behind those of the run's
+own stages. What a judge says counts for the model that it judged; what a scan says is
+about the texts, so it is the same for every model. Intervals are drawn over items.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Final, TypeAlias
+
+from jobs.kit.fields.parsing import FieldAnswer, ParsedReply
+from jobs.kit.fields.spec import FieldSpec
+from jobs.kit.grounding import GROUNDED, PaperText, ground
+from jobs.kit.measurements import Measurement, pooled, share, with_intervals
+from jobs.kit.metrics import ANY, SHARE, Ratio, Resamples
+from jobs.kit.stage_declaration import DeclaredStage, JudgedTask
+from jobs.kit.summary import summary_text
+from jobs.kit.tables import Columns, TableOf, column, count, flag, text
+from jobs.kit.text_format import with_ends
+from runner.job import Answer, Answers, Dataset, Job
+from runner.messages import ParseFailure
+from runner.scorecard import Detail, Metric, Scorecard, Verdict
+from store.document import Block, Heading, TableBlock, Words, blocks_of
+
+UNREAD: Final = "parse_failure_rate"
+
+_NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageAnswer:
+    """An answer of the stage, and what it is about."""
+
+    answer: Answer
+    key: str  #: of the item
+    model: str  #: that was judged; empty for a scan
+    parsed: ParsedReply | ParseFailure | None  #: None: no reply
+    prompt: str = ""  #: what the model saw; only where quotes are searched in it
+
+    @property
+    def item(self) -> str:
+        """Return the document that the key begins with."""
+        return re.split(r"[/:#]", self.key)[0]
+
+    def field(self, name: str) -> FieldAnswer:
+        """Return the answer to one field; empty without a readable reply."""
+        if isinstance(self.parsed, ParsedReply):
+            return self.parsed.fields[name]
+        return FieldAnswer(failure="no_reply")
+
+    @property
+    def unparsed(self) -> str | None:
+        """Return why there is no value at all; None: there may be."""
+        if isinstance(self.parsed, ParseFailure):
+            return self.parsed.reason
+        return self.answer.error if self.parsed is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class StageAnswers:
+    """Streams the answers of a stage that count; may be read again.
+
+    A judge's answer about a reply that was asked again since is stale, and left out.
+    """
+
+    stage: DeclaredStage
+    job: Job
+    dataset: Dataset
+    answers: Answers
+    current: Mapping[int, str]  #: key of the judgement of each reply, by its task
+
+    @classmethod
+    def of(
+        cls, stage: DeclaredStage, job: Job, dataset: Dataset, answers: Answers
+    ) -> StageAnswers:
+        """Read which replies a judge's answers may be about."""
+        current = {}
+        if stage.follows_answers:
+            for answer in chain.from_iterable(answers.families()):
+                if answer.task.stage == stage.after and answer.chat is not None:
+                    judged = JudgedTask(task=answer.task, reply=answer.chat.text)
+                    current[answer.task.number] = judged.key
+        return cls(stage, job, dataset, answers, current)
+
+    def __iter__(self) -> Iterator[StageAnswer]:
+        for answer in chain.from_iterable(self.answers.families()):
+            if answer.task.stage != self.stage.stage.name or answer.skip is not None:
+                continue
+            if (counted := self._counted(answer)) is not None:
+                yield counted
+
+    @property
+    def stale(self) -> int:
+        """Count the answers that are left out."""
+        return sum(
+            answer.task.stage == self.stage.stage.name and self._is_stale(answer)
+            for answer in chain.from_iterable(self.answers.families())
+        )
+
+    def _is_stale(self, answer: Answer) -> bool:
+        if not self.stage.follows_answers:
+            return False
+        judged = JudgedTask.of(self.stage.after, answer.task)
+        return self.current.get(judged.task.number) != answer.task.key
+
+    def _counted(self, answer: Answer) -> StageAnswer | None:
+        is_open = answer.chat is None and answer.error is None
+        if is_open or self._is_stale(answer):
+            return None
+        key, model = answer.task.key, ""
+        if self.stage.follows_answers:
+            about = JudgedTask.of(self.stage.after, answer.task).task
+            key, model = about.key, about.model
+        parsed = None
+        if answer.chat is not None:
+            parsed = self.stage.parse(self.dataset, answer.task, answer.chat)
+        return StageAnswer(answer=answer, key=key, model=model, parsed=parsed)
+
+    def with_prompts(self) -> Iterator[StageAnswer]:
+        """Yield them with what the model saw, if quotes are searched in it."""
+        has_quotes = any(spec.quote for spec in self.stage.declared.fields.values())
+        for counted in self:
+            if not has_quotes or counted.answer.chat is None:
+                yield counted
+                continue
+            request = self.stage.request(self.job, self.dataset, counted.answer.task)
+            yield replace(counted, prompt=request.messages[-1].text)
+
+
+Cells: TypeAlias = dict[str, tuple[float, float]]
+"""Numerator and denominator by item."""
+
+
+@dataclass(slots=True)
+class ModelTally:
+    """What the stage says of one model, by metric."""
+
+    replies: int = 0
+    unread: int = 0
+    cells: dict[str, Cells] = field(default_factory=dict)
+
+    def add(self, path: str, item: str, value: float) -> None:
+        """Count one value of a metric."""
+        cells = self.cells.setdefault(path, {})
+        above, below = cells.get(item, (0.0, 0.0))
+        cells[item] = above + value, below + 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldMetric:
+    """A metric of one field."""
+
+    path: str
+    field: str
+    option: object = None  #: the value that is counted; None: see `of`
+    is_mean: bool = False
+    words: str
+    meaning: str
+
+    def of(self, answer: FieldAnswer) -> float | None:
+        """Return what an answer adds; None: it does not count."""
+        if answer.is_unparsed:
+            return None
+        if self.is_mean:
+            return float(answer.value) if answer.is_answered else None
+        if self.option is None:
+            return float(answer.is_answered)
+        return float(answer.value == self.option)
+
+
+def slug(value: object) -> str:
+    """Return a value as the last part of a path."""
+    return _NO_LETTER.sub("_", str(value).lower()).strip("_") or "other"
+
+
+def field_metrics(stage: str, fields: Mapping[str, FieldSpec]) -> list[FieldMetric]:
+    """Return the metrics of a stage's fields."""
+    metrics = []
+    for name, spec in fields.items():
+        path = f"{stage}.{name}"
+        options: tuple[object, ...] = ()
+        if spec.type == "one-of":
+            options = spec.options
+        elif spec.type == "boolean":
+            options = (True, False)
+        metrics += [
+            FieldMetric(
+                path=f"{path}.{slug(option)}",
+                field=name,
+                option=option,
+                words=f"{stage}: {name} is {str(option).lower()}"
+                if spec.type == "boolean"
+                else f"{stage}: {name} is {option}",
+                meaning=f"Share of {{subset}} to which {stage} gives this {name}",
+            )
+            for option in options
+        ]
+        if spec.type in {"integer", "number"}:
+            metrics.append(
+                FieldMetric(
+                    path=f"{path}.mean",
+                    field=name,
+                    is_mean=True,
+                    words=f"{stage}: mean of {name}",
+                    meaning=f"Mean of {name} over {{subset}} for which it has a value",
+                )
+            )
+        metrics.append(
+            FieldMetric(
+                path=f"{path}.answered",
+                field=name,
+                words=f"{stage}: {name} answered",
+                meaning=f"Share of {{subset}} for which {name} has a value",
+            )
+        )
+    return metrics
+
+
+def scored(
+    stage: DeclaredStage, card: Scorecard, job: Job, dataset: Dataset, answers: Answers
+) -> Scorecard:
+    """Return the scorecard with the scores of a stage."""
+    name, fields = stage.stage.name, stage.declared.fields
+    counted = StageAnswers.of(stage, job, dataset, answers)
+    metrics = field_metrics(name, fields)
+    tallies: dict[str, ModelTally] = {}
+    for one in counted:
+        tally = tallies.setdefault(one.model, ModelTally())
+        tally.replies += 1
+        tally.unread += not isinstance(one.parsed, ParsedReply)
+        for metric in metrics:
+            value = metric.of(one.field(metric.field))
+            if value is not None:
+                tally.add(metric.path, one.item, value)
+    listed = {
+        model: _listed(
+            stage,
+            metrics,
+            tallies.get(model if stage.follows_answers else "", ModelTally()),
+        )
+        for model in card.models
+    }
+    table = answer_table(stage)
+    return replace(
+        card,
+        models={m: (*of_run, *listed[m]) for m, of_run in card.models.items()},
+        summary=_summary(stage, card.summary, listed),
+        tables=(*card.tables, table.table()),
+        stale=card.stale + counted.stale,
+        details=_Details(card, counted, table),
+    )
+
+
+def _listed(
+    stage: DeclaredStage, metrics: list[FieldMetric], tally: ModelTally
+) -> tuple[Metric, ...]:
+    """Return the metrics of one model with their intervals."""
+    subset = f"{stage.after} {'replies' if stage.follows_answers else 'texts'}"
+    items = sorted({item for cells in tally.cells.values() for item in cells})
+    origin = f"{stage.model}; declaration {stage.sha256[:12]}"
+    measurements = []
+    for metric in metrics:
+        pairs = [
+            tally.cells.get(metric.path, {}).get(item, (0.0, 0.0)) for item in items
+        ]
+        kind = "mean" if metric.is_mean else "share"
+        measurements.append(
+            Measurement(
+                path=metric.path,
+                definition=f"{kind}@1({metric.words}; {origin})",
+                measured=pooled(
+                    Ratio(
+                        [above for above, _ in pairs],
+                        [below for _, below in pairs],
+                        ANY if metric.is_mean else SHARE,
+                    )
+                ),
+                subset=subset,
+            )
+        )
+    measurements.append(
+        Measurement(
+            path=f"{stage.stage.name}.{UNREAD}",
+            definition=f"parse failure rate@1({origin})",
+            measured=share(tally.unread, tally.replies),
+            subset=subset,
+        )
+    )
+    draws = Resamples(items, cluster="item")
+    words = {metric.path: metric for metric in metrics}
+    return tuple(
+        replace(
+            drawn,
+            name=words[drawn.path].words,
+            meaning=words[drawn.path].meaning.format(subset=subset),
+        )
+        if drawn.path in words
+        else replace(
+            drawn,
+            name=f"{stage.stage.name}: parse failure rate",
+            meaning="Share of its answers from which no value could be read",
+            direction="lower",
+        )
+        for drawn in with_intervals(measurements, draws)
+    )
+
+
+def _summary(
+    stage: DeclaredStage, before: str, listed: Mapping[str, tuple[Metric, ...]]
+) -> str:
+    """Return the summary with a table of the stage's shares and means."""
+    subset = "replies" if stage.follows_answers else "texts"
+    title = f"{stage.stage.name}  {stage.model} on {subset} of {stage.after}"
+    rows = [
+        (
+            model,
+            metric.path.removeprefix(f"{stage.stage.name}."),
+            with_ends(metric, ".3f"),
+            f"{metric.n:,}",
+        )
+        for model, metrics in listed.items()
+        for metric in metrics
+        if not metric.path.endswith((".answered", UNREAD))
+    ]
+    columns = [Words("model", 30), Words("value"), Words("share or mean"), Words("n")]
+    blocks: list[Block] = [*blocks_of(before), Heading(title)]
+    return summary_text([*blocks, TableBlock(columns, rows)])
+
+
+def value_text(answer: FieldAnswer) -> str | None:
+    """Return a value as a cell or a verdict shows it."""
+    value = answer.value
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def answer_table(stage: DeclaredStage) -> TableOf[StageAnswer]:
+    """Declare the table of a stage's answers."""
+    columns: list[Columns[StageAnswer]] = [
+        text("key", lambda row: row.key),
+        text("model", lambda row: row.model, "that was judged"),
+        count("replicate", lambda row: row.answer.task.replicate),
+        text("judge", lambda row: row.answer.task.model),
+    ]
+    for name, spec in stage.declared.fields.items():
+        columns.append(column(name, _value_cell(name)))
+        if spec.quote:
+            columns += [
+                text(f"{name}_quote", _quote_cell(name)),
+                flag(f"{name}_grounded", _grounded_cell(name)),
+            ]
+    columns.append(text("unparsed", lambda row: row.unparsed, "why there is no value"))
+    return TableOf(
+        name=stage.stage.name,
+        columns=tuple(columns),
+        caption=f"Answers of the stage {stage.stage.name}.",
+    )
+
+
+def _value_cell(name: str) -> Callable[[StageAnswer], str | None]:
+    return lambda row: value_text(row.field(name))
+
+
+def _quote_cell(name: str) -> Callable[[StageAnswer], str | None]:
+    return lambda row: " ... ".join(q.text for q in row.field(name).quotes) or None
+
+
+def _grounded_cell(name: str) -> Callable[[StageAnswer], bool | None]:
+    def cell(row: StageAnswer) -> bool | None:
+        quotes = row.field(name).quotes
+        if not quotes:
+            return None
+        paper = PaperText(row.prompt)
+        return all(ground(paper, quote.text).level in GROUNDED for quote in quotes)
+
+    return cell
+
+
+@dataclass(frozen=True, slots=True)
+class _Details:
+    """The details of a scorecard, then those of the stage."""
+
+    card: Scorecard
+    counted: StageAnswers
+    table: TableOf[StageAnswer]
+
+    def __iter__(self) -> Iterator[Detail]:
+        yield from self.card.details
+        for one in self.counted.with_prompts():
+            if one.parsed is not None:
+                yield _verdict(self.counted.stage, one)
+            yield from self.table.details([one])
+
+
+def _verdict(stage: DeclaredStage, one: StageAnswer) -> Verdict:
+    task = one.answer.task
+    values = (
+        f"{name}: {value_text(one.field(name)) or '-'}"
+        for name in stage.declared.fields
+    )
+    return Verdict(
+        task=task.number,
+        model=task.model,
+        stage=task.stage,
+        key=task.key,
+        value="" if one.unparsed else "; ".join(values),
+        expected="",
+        correct=None,
+        rule=one.unparsed or "read",
+        is_unparsed=isinstance(one.parsed, ParseFailure),
+    )

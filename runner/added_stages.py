@@ -30,6 +30,7 @@ from runner.messages import Content, Request
 from runner.plan import stage_of
 from runner.registry import job_of
 from runner.scorecard import Scorecard
+from store.events import StageAdded
 from store.read.status import added_stages, run_started
 
 GROUP = "siftlog.stages"
@@ -104,10 +105,13 @@ def stages_in(
         reader: of the run's log.
         through_seq: the last event that counts; None: all do.
     """
-    return [
-        stage_reader(event.form)(text.decode(), event.file, event.model)
-        for event, text in added_stages(reader, through_seq)
-    ]
+    return [declared(*added) for added in added_stages(reader, through_seq)]
+
+
+def declared(event: StageAdded, declaration: bytes) -> AddedStage:
+    """Return the stage that an event added."""
+    read = stage_reader(event.form)
+    return read(declaration.decode(), event.file, event.model)
 
 
 def job_in(reader: sqlite3.Connection) -> Job:
@@ -128,7 +132,7 @@ def extended(job: Job, added: AddedStage) -> Job:
 
     Its class is a subclass in the same module, so that its code has the same hash.
     """
-    kind = type(job)
+    kind = type(original(job))
     own = {"__module__": kind.__module__, "__doc__": kind.__doc__, "name": job.name}
     longer = cast(
         "_Extended", object.__new__(type(kind.__name__, (_Extended, kind), own))

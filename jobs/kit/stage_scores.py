@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -18,6 +19,7 @@ from jobs.kit.fields.parsing import FieldAnswer, ParsedReply
 from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.grounding import GROUNDED, PaperText, ground
 from jobs.kit.measurements import Measurement, pooled, share, with_intervals
+from jobs.kit.measures import Measure, Measures
 from jobs.kit.metrics import ANY, SHARE, Ratio, Resamples
 from jobs.kit.stage_declaration import DeclaredStage, JudgedTask
 from jobs.kit.summary import summary_text
@@ -25,7 +27,7 @@ from jobs.kit.tables import Columns, TableOf, column, count, flag, text
 from jobs.kit.text_format import with_ends
 from runner.job import Answer, Answers, Dataset, Job
 from runner.messages import ParseFailure
-from runner.scorecard import Detail, Metric, Scorecard, Verdict
+from runner.scorecard import Detail, ItemValues, Metric, Scorecard, Verdict
 from store.document import Block, Heading, TableBlock, Words, blocks_of
 
 UNREAD: Final = "parse_failure_rate"
@@ -194,10 +196,8 @@ def field_metrics(stage: str, fields: Mapping[str, FieldSpec]) -> list[FieldMetr
                 path=f"{path}.{slug(option)}",
                 field=name,
                 option=option,
-                words=f"{stage}: {name} is {str(option).lower()}"
-                if spec.type == "boolean"
-                else f"{stage}: {name} is {option}",
-                meaning=f"Share of {{subset}} to which {stage} gives this {name}",
+                words=f"{stage}: {name} is {_word(option)}",
+                meaning=f"Share of {{subset}} for which {name} is {_word(option)}",
             )
             for option in options
         ]
@@ -207,8 +207,8 @@ def field_metrics(stage: str, fields: Mapping[str, FieldSpec]) -> list[FieldMetr
                     path=f"{path}.mean",
                     field=name,
                     is_mean=True,
-                    words=f"{stage}: mean of {name}",
-                    meaning=f"Mean of {name} over {{subset}} for which it has a value",
+                    words=f"{stage}: mean {name}",
+                    meaning=f"Mean of {name} over the {{subset}} that have a value",
                 )
             )
         metrics.append(
@@ -220,6 +220,10 @@ def field_metrics(stage: str, fields: Mapping[str, FieldSpec]) -> list[FieldMetr
             )
         )
     return metrics
+
+
+def _word(option: object) -> str:
+    return str(option).lower() if isinstance(option, bool) else str(option)
 
 
 def scored(
@@ -238,13 +242,12 @@ def scored(
             value = metric.of(one.field(metric.field))
             if value is not None:
                 tally.add(metric.path, one.item, value)
-    listed = {
-        model: _listed(
-            stage,
-            metrics,
-            tallies.get(model if stage.follows_answers else "", ModelTally()),
-        )
+    of_model = {
+        model: tallies.get(model if stage.follows_answers else "", ModelTally())
         for model in card.models
+    }
+    listed = {
+        model: _listed(stage, metrics, tally) for model, tally in of_model.items()
     }
     table = answer_table(stage)
     return replace(
@@ -254,6 +257,39 @@ def scored(
         tables=(*card.tables, table.table()),
         stale=card.stale + counted.stale,
         details=_Details(card, counted, table),
+        comparable={
+            model: {
+                **card.comparable.get(model, {}),
+                **{m.path: partial(_values, stage, m, tally) for m in metrics},
+            }
+            for model, tally in of_model.items()
+        }
+        if stage.follows_answers
+        else card.comparable,
+    )
+
+
+def _definition(stage: DeclaredStage, metric: FieldMetric) -> str:
+    kind = "mean" if metric.is_mean else "share"
+    return f"{kind}@1({metric.words}; {_origin(stage)})"
+
+
+def _origin(stage: DeclaredStage) -> str:
+    return f"{stage.model}; declaration {stage.sha256[:12]}"
+
+
+def _values(stage: DeclaredStage, metric: FieldMetric, tally: ModelTally) -> ItemValues:
+    """Return a metric of one model item by item."""
+    cells = tally.cells.get(metric.path, {})
+    return ItemValues(
+        kind="ratio",
+        items=list(cells),
+        clusters=list(cells),
+        cluster="item",
+        first=[above for above, _ in cells.values()],
+        second=[below for _, below in cells.values()],
+        definition=_definition(stage, metric),
+        family=stage.stage.name,
     )
 
 
@@ -263,52 +299,40 @@ def _listed(
     """Return the metrics of one model with their intervals."""
     subset = f"{stage.after} {'replies' if stage.follows_answers else 'texts'}"
     items = sorted({item for cells in tally.cells.values() for item in cells})
-    origin = f"{stage.model}; declaration {stage.sha256[:12]}"
-    measurements = []
+    measurements, words = [], {}
     for metric in metrics:
-        pairs = [
-            tally.cells.get(metric.path, {}).get(item, (0.0, 0.0)) for item in items
-        ]
-        kind = "mean" if metric.is_mean else "share"
+        cells = tally.cells.get(metric.path, {})
+        pairs = [cells.get(item, (0.0, 0.0)) for item in items]
+        rate = Ratio(
+            [above for above, _ in pairs],
+            [below for _, below in pairs],
+            ANY if metric.is_mean else SHARE,
+        )
         measurements.append(
             Measurement(
                 path=metric.path,
-                definition=f"{kind}@1({metric.words}; {origin})",
-                measured=pooled(
-                    Ratio(
-                        [above for above, _ in pairs],
-                        [below for _, below in pairs],
-                        ANY if metric.is_mean else SHARE,
-                    )
-                ),
+                definition=_definition(stage, metric),
+                measured=pooled(rate),
                 subset=subset,
             )
         )
+        words[metric.path] = Measure(metric.words, metric.meaning.format(subset=subset))
+    unread = f"{stage.stage.name}.{UNREAD}"
     measurements.append(
         Measurement(
-            path=f"{stage.stage.name}.{UNREAD}",
-            definition=f"parse failure rate@1({origin})",
+            path=unread,
+            definition=f"parse failure rate@1({_origin(stage)})",
             measured=share(tally.unread, tally.replies),
             subset=subset,
         )
     )
-    draws = Resamples(items, cluster="item")
-    words = {metric.path: metric for metric in metrics}
-    return tuple(
-        replace(
-            drawn,
-            name=words[drawn.path].words,
-            meaning=words[drawn.path].meaning.format(subset=subset),
-        )
-        if drawn.path in words
-        else replace(
-            drawn,
-            name=f"{stage.stage.name}: parse failure rate",
-            meaning="Share of its answers from which no value could be read",
-            direction="lower",
-        )
-        for drawn in with_intervals(measurements, draws)
+    words[unread] = Measure(
+        f"{stage.stage.name}: parse failure rate",
+        "Share of its answers from which no value could be read",
+        "lower",
     )
+    draws = Resamples(items, cluster="item")
+    return tuple(Measures(measures=words).describe(with_intervals(measurements, draws)))
 
 
 def _summary(

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from runner.added_stages import extended
 from runner.clients.wire import decode_reply
 from runner.clients.wire_shared import skeleton
 from runner.engine.attempt_events import completed_event, reask_messages
@@ -34,6 +35,7 @@ from runner.plan import (
     parsed_answer,
     task_of,
 )
+from runner.regress.added_tasks import AddedTasks, up_to_stages
 from runner.regress.report import CheckedStep, Codes, Tallies
 from runner.roles import fixed, terms
 from runner.score.repeat import Rescorer, ScoringBasis
@@ -46,6 +48,7 @@ from store.events import (
     Event,
     RunFinished,
     RunResumed,
+    StageAdded,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
@@ -74,7 +77,8 @@ REPLIES: Final = 256
 """Replies held at a time."""
 
 _KINDS: Final = (
-    *("run_resumed", "run_finished", "tasks_planned", "tasks_reopened"),
+    *("run_resumed", "run_finished", "stage_added"),
+    *("tasks_planned", "tasks_reopened"),
     *("attempt_started", "attempt_answered"),
     *("task_completed", "task_failed", "task_skipped"),
 )
@@ -163,6 +167,7 @@ class LogWalk:
         self._reopened: set[int] = set()
         self._is_exhausted = self._is_finished = False
         self._rows: dict[int, TaskRow] = {}
+        self._planned_tasks = 0  # highest number so far
         self._plan: Iterator[tuple[PlannedTask, int | None]] = iter(())
         self._has_plan = self._may_plan()
 
@@ -185,6 +190,10 @@ class LogWalk:
         Raises:
             NotChecked: data or options are missing.
         """
+        try:
+            self._added = AddedTasks(self._reader)
+        except RunnerError as error:
+            raise self._refused(1, "an added stage", error) from error
         self._period = self._begin(1)
         if self._has_plan:
             self._plan = self._planned(frozenset())
@@ -192,9 +201,10 @@ class LogWalk:
         while page := recorded(self._reader, after, PAGE, _KINDS):
             after = page[-1].seq
             events = [(row.seq, row.event) for row in page if row.seq <= last]
-            self._read_tasks(events)
-            for start in range(0, len(events), REPLIES):
-                self._compare(events[start : start + REPLIES])
+            for part in up_to_stages(events):
+                self._read_tasks(part)
+                for start in range(0, len(part), REPLIES):
+                    self._compare(part[start : start + REPLIES])
             if len(events) < len(page):
                 break
         self._compare_groups()
@@ -328,10 +338,13 @@ class LogWalk:
             case TaskFailed(task=task) | TaskSkipped(task=task):
                 self._unread.pop(task, None)
                 self._extra.pop(task, None)
+                self._added.drop(task)
             case TasksReopened(tasks=tasks):
                 self._reopened.update(tasks)
             case RunResumed():
                 self._resume(seq, event)
+            case StageAdded():
+                self._add_stage(seq, event)
             case RunFinished():
                 self._is_finished = True
             case _:
@@ -348,6 +361,26 @@ class LogWalk:
         if self._has_plan:
             self._plan = self._planned(self._present(seq))
 
+    def _add_stage(self, seq: int, event: StageAdded) -> None:
+        """Go on with a stage more; derive its tasks from the answers so far."""
+        added = self._added.stages[event.stage]
+        self._job = extended(self._job, added)
+        self._stages[event.stage] = added.stage
+        of_stages = (*self._roles.of_stages, event.model)
+        self._roles = replace(self._roles, of_stages=of_stages)
+        self._period = self._begin(seq)
+        if not self._has_plan:
+            return
+        self._plan = self._planned(self._present(seq))
+        gathers = self._stages[added.after].gathers
+        for spec, row, root in self._added.take(event.stage, gathers=gathers):
+            group = (Answer(task=task_of(row)),)
+            rows = tasks_numbered(self._reader, [root])
+            for task in follow_ups(
+                self._job, [spec], group, self._roles, root=root, existing=rows
+            ):
+                self._pair(self._pairs.expected, self._pairs.recorded, task, seq)
+
     def _present(self, seq: int) -> frozenset[tuple[str, str, str, int]]:
         """Return the identities of all tasks that were planned before an event."""
         return frozenset(
@@ -360,6 +393,7 @@ class LogWalk:
     def _compare_plan(self, seq: int, event: TasksPlanned) -> None:
         if not self._has_plan:
             return
+        self._planned_tasks = event.first + event.count - 1
         tally = self._tallies[CheckedStep.PLAN]
         tasks = planned_tasks(payload(self._reader, seq) or b"[]")
         places = event.places or (None,) * len(tasks)
@@ -479,8 +513,11 @@ class LogWalk:
         row = self._rows[event.task]
         answer, parsed = self._parsed(row, *stored)
         self._note_parse(seq, row, (event.unparsed, event.fault), parsed)
-        if answer is not None and self._period.follows[row.stage]:
-            whole = Answer(task=task_of(row), reply=answer, parsed=parsed)
+        if answer is None:
+            return
+        whole = Answer(task=task_of(row), reply=answer, parsed=parsed)
+        self._added.collect(row, whole)
+        if self._period.follows[row.stage]:
             self._follow(seq, row.root, (whole,))
 
     def _note_parse(
@@ -508,7 +545,9 @@ class LogWalk:
             return
         is_again = not self._reopened.isdisjoint(answer.task.number for answer in group)
         family = task_rows(self._reader, SQL["family"], (root,)) if is_again else ()
-        existing = family or [self._rows[root]]
+        # a follow-up of an earlier reply was there, one of this reply comes later
+        known = [row for row in family if row.task <= self._planned_tasks]
+        existing = known or [self._rows[root]]
         for task in follow_ups(
             self._job, specs, group, self._roles, root=root, existing=existing
         ):

@@ -269,6 +269,7 @@ async def score_run(
         DatasetError: an input file is missing or invalid.
         LogBusy: another process resumed the run meanwhile; nothing was recorded.
     """
+    job = original(job)
     inputs = input_hashes(job.inputs(settings))
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
@@ -347,7 +348,6 @@ def replayed(
     """
     first = run_started(reader)
     state = status(reader)
-    job = original(job)
     with calling(job, "score"), parser_faults() as faults:
         stored = answers(reader, first, through_seq, parsed)
         dataset = job.load(settings)

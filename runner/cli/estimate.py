@@ -269,10 +269,11 @@ def _under(
         model: {k: v for k, v in values.items() if k not in typed}
         for model, values in file.get("models", {}).items()
     }
-    for model in _named_models(recorded):
+    of_stages = set(file.get("stage_models", ()))
+    for model in _named_models(recorded) | of_stages:
         values = model_options.get(model, {})
         model_options[model] = values if PRICE_FIELDS[0] in values else price | values
-    tried_models = _named_models(tried)
+    tried_models = _named_models(tried) | of_stages
     return {
         **inherited,
         "models": {

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from runner.added_stages import AddedStage, stages_in
+from runner.added_stages import stages_in
 from runner.job import Answer, TaskSpec
 from store.events import Event, StageAdded, UnknownEvent
 from store.task import TaskRow
@@ -34,39 +34,28 @@ class AddedTasks:
             name: {} for name in self.stages
         }
 
-    def collect(self, row: TaskRow, answer: Answer) -> None:
-        """Keep what follows from an answer, instead of from an earlier one."""
-        for name, added in self.stages.items():
-            spec = added.follow_up(answer) if self._is_about(added, row) else None
-            if spec is not None:
-                self._specs[name][row.task] = spec, row
+    def collect(self, row: TaskRow, answer: Answer) -> Iterator[TaskSpec]:
+        """Keep what follows from an answer, instead of from an earlier one.
 
-    @staticmethod
-    def _is_about(added: AddedStage, row: TaskRow) -> bool:
-        return added.follows_answers and added.after == row.stage
+        Yields the specs of the stages that were added already.
+        """
+        for name, added in self.stages.items():
+            if not added.follows_answers or added.after != row.stage:
+                continue
+            spec = added.follow_up(answer)
+            if name not in self._specs:
+                yield from filter(None, (spec,))
+            elif spec is not None:
+                self._specs[name][row.task] = spec, row
 
     def drop(self, task: int) -> None:
         """Forget the answer of a task that ended without one."""
         for specs in self._specs.values():
             specs.pop(task, None)
 
-    def take(
-        self, stage: str, *, gathers: bool
-    ) -> Iterator[tuple[TaskSpec, TaskRow, int]]:
-        """Yield specs of a stage that was added now, with row and root of the answer.
-
-        Args:
-            stage: its name.
-            gathers: the answers are gathered: tasks have the root of their group's
-                first one.
-        """
-        specs = self._specs.pop(stage)
-        roots: dict[tuple[str, int, str], int] = {}
-        for _, (spec, row) in sorted(specs.items()):
-            root = row.root
-            if gathers and row.group is not None:
-                root = roots.setdefault((row.model, row.replicate, row.group), root)
-            yield spec, row, root
+    def take(self, stage: str) -> list[tuple[TaskSpec, TaskRow]]:
+        """Return specs of a stage that was added now, with the rows of the answers."""
+        return [pair for _, pair in sorted(self._specs.pop(stage).items())]
 
 
 def up_to_stages(events: _Events) -> Iterator[_Events]:

@@ -22,7 +22,7 @@ from runner.clients.wire import decode_reply
 from runner.clients.wire_shared import skeleton
 from runner.engine.attempt_events import completed_event, reask_messages
 from runner.errors import DatasetError, RunnerError
-from runner.job import JOB_FILE, Answer, Dataset, Stage, Task
+from runner.job import JOB_FILE, Answer, Dataset, Stage, Task, TaskSpec
 from runner.job_faults import calling, fault_of, read_reply
 from runner.messages import AnyReply, ChatRequest, Message, ParseFailure, Reply
 from runner.model_terms import USUAL, ModelTerms
@@ -243,12 +243,13 @@ class LogWalk:
             model_terms = terms(work, self._options()) if self._has_plan else {}
         except RunnerError as error:
             raise self._refused(seq, "data", error) from error
-        follows = {
-            stage.name: self._has_plan
-            and not stage.gathers
-            and job.follows(dataset, stage)
-            for stage in job.stages
-        }
+        follows = dict.fromkeys(self._stages, False)
+        for stage in self._run.job.stages:  # `_expect` has what follows in added ones
+            follows[stage.name] = (
+                self._has_plan
+                and not stage.gathers
+                and self._run.job.follows(dataset, stage)
+            )
         return _Period(dataset=dataset, terms=model_terms, follows=follows)
 
     def _refused(self, seq: int, where: str, error: RunnerError) -> NotChecked:
@@ -372,14 +373,23 @@ class LogWalk:
         if not self._has_plan:
             return
         self._plan = self._planned(self._present(seq))
-        gathers = self._stages[added.after].gathers
-        for spec, row, root in self._added.take(event.stage, gathers=gathers):
-            group = (Answer(task=task_of(row)),)
-            rows = tasks_numbered(self._reader, [root])
-            for task in follow_ups(
-                self._job, [spec], group, self._roles, root=root, existing=rows
-            ):
-                self._pair(self._pairs.expected, self._pairs.recorded, task, seq)
+        for spec, row in self._added.take(event.stage):
+            self._expect(seq, row, spec)
+
+    def _expect(self, seq: int, row: TaskRow, spec: TaskSpec) -> None:
+        """Pair what follows from an answer in an added stage."""
+        root = row.root
+        if self._stages[row.stage].gathers and row.group is not None:
+            # of its group: the plan has the root of the first answer
+            key = (row.stage, row.model, row.replicate, row.group)
+            root = task_rows(self._reader, SQL["group"], key)[0].root
+        family = task_rows(self._reader, SQL["family"], (root,))
+        rows = [known for known in family if known.task <= self._planned_tasks]
+        group = (Answer(task=task_of(row)),)
+        for task in follow_ups(
+            self._job, [spec], group, self._roles, root=root, existing=rows
+        ):
+            self._pair(self._pairs.expected, self._pairs.recorded, task, seq)
 
     def _present(self, seq: int) -> frozenset[tuple[str, str, str, int]]:
         """Return the identities of all tasks that were planned before an event."""
@@ -516,7 +526,8 @@ class LogWalk:
         if answer is None:
             return
         whole = Answer(task=task_of(row), reply=answer, parsed=parsed)
-        self._added.collect(row, whole)
+        for spec in self._added.collect(row, whole):
+            self._expect(seq, row, spec)
         if self._period.follows[row.stage]:
             self._follow(seq, row.root, (whole,))
 
@@ -535,7 +546,7 @@ class LogWalk:
     def _follow(self, seq: int, root: int, group: tuple[Answer, ...]) -> None:
         """Derive the follow-ups of a group, and pair them with the recorded ones."""
         try:
-            specs = list(self._job.follow_up(self._period.dataset, group))
+            specs = list(self._run.job.follow_up(self._period.dataset, group))
         except Exception as error:  # noqa: BLE001 - the job's code may raise anything
             fault = fault_of(error, type(self._job).__module__)
             where = group[0].task.key
@@ -543,7 +554,10 @@ class LogWalk:
             return
         if not specs:
             return
-        is_again = not self._reopened.isdisjoint(answer.task.number for answer in group)
+        # a group is followed once, after the last event
+        leader = group[0].task
+        is_single = not self._stages[leader.stage].gathers
+        is_again = is_single and leader.number in self._reopened
         family = task_rows(self._reader, SQL["family"], (root,)) if is_again else ()
         # a follow-up of an earlier reply was there, one of this reply comes later
         known = [row for row in family if row.task <= self._planned_tasks]

@@ -523,7 +523,8 @@ def status(conn: sqlite3.Connection) -> Status:
             if cost is None or money.spent_usd is None
             else money.spent_usd + cost.usd.expected,
         )
-        if first.expected is not None and run.exhausted
+        # the estimate does not know a stage that was added later
+        if first.expected is not None and run.exhausted and not added_stages(conn)
         else None,
         refused=refused_parameters(conn),
     )

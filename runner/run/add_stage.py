@@ -34,7 +34,13 @@ from runner.run.launch import ResumeState
 from runner.run.rehearsal import act_out, baseline_reply
 from runner.workload import Workload
 from store.database import copy_log, open_reader
-from store.events import AttemptAnswered, AttemptStarted, Entry, StageAdded
+from store.events import (
+    AttemptAnswered,
+    AttemptStarted,
+    Entry,
+    StageAdded,
+    TaskFailed,
+)
 from store.log.sqlite import SqliteLog
 from store.nearest import did_you_mean
 from store.read.status import added_stages, run_started, status
@@ -221,6 +227,9 @@ async def stage_forecast(
         options: how its calls are sent.
         context: its context.
         entry: the event that adds the stage.
+
+    Raises:
+        UsageError: there is nothing to ask, or the prompts cannot be built.
     """
 
     async def reply(call: Call) -> AnyReply:
@@ -245,7 +254,25 @@ async def stage_forecast(
                 client=FunctionClient(reply),
                 resume_state=ResumeState(must_catch_up=True),
             )
+        _check_tasks(copy, work.job.stages[-1].name, before)
         return _costs(copy.log, before)
+
+
+def _check_tasks(copy: RunFolder, stage: str, after: int) -> None:
+    """Refuse a stage without tasks, or whose requests cannot be built."""
+    with open_reader(copy.log) as reader:
+        rows = [row for row in every_task(reader) if row.stage == stage]
+        faults = events(reader, after=after, limit=1, kinds=["task_failed"])
+    if not rows:
+        raise UsageError(
+            f"There is nothing to ask: run {copy.run_id} has no text or reply that "
+            f"the stage {stage} is about."
+        )
+    for event in (row.event for row in faults):
+        if isinstance(event, TaskFailed) and event.fault is not None:
+            raise UsageError(
+                f"The stage {stage} cannot be asked: {event.fault}; correct its file."
+            )
 
 
 def _costs(log: Path, after: int) -> dict[tuple[str, str], StageCost]:

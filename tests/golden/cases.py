@@ -109,12 +109,13 @@ class Case:
 COMMANDS = (
     "run", "generate", "resume", "fork", "add-stage", "import", "estimate", "prepare",
     "simulate", "score", "scores", "explain", "runs", "status", "tasks", "events",
-    "pause", "drain", "cancel", "retry", "commands", "limits", "budget", "export", "bundle", "merge",
-    "verify", "cache", "cache list", "cache prune", "prompts", "models", "jobs",
-    "doctor", "compare", "diff", "history", "report", "run-all", "serve", "watch",
-    "new", "show", "rm", "completion", "sql", "label", "labels", "labels list",
-    "labels import", "labels export", "labels agreement", "labels adjudicate",
-    "estimate-quality", "screen", "methods", "check", "drift", "regress",
+    "pause", "drain", "cancel", "retry", "commands", "limits", "budget", "export",
+    "bundle", "merge", "verify", "cache", "cache list", "cache prune", "prompts",
+    "models", "jobs", "doctor", "compare", "diff", "history", "report", "run-all",
+    "serve", "watch", "new", "show", "rm", "completion", "sql", "label", "labels",
+    "labels list", "labels import", "labels export", "labels agreement",
+    "labels adjudicate", "estimate-quality", "screen", "methods", "check", "drift",
+    "regress",
 )  # fmt: skip
 
 

@@ -133,10 +133,9 @@ def extended(job: Job, added: AddedStage) -> Job:
     Its class is a subclass in the same module, so that its code has the same hash.
     """
     kind = type(original(job))
-    own = {"__module__": kind.__module__, "__doc__": kind.__doc__, "name": job.name}
-    longer = cast(
-        "_Extended", object.__new__(type(kind.__name__, (_Extended, kind), own))
-    )
+    members = {"__module__": kind.__module__, "__doc__": kind.__doc__, "name": job.name}
+    longer_kind = type(kind.__name__, (_Extended, kind), members)
+    longer = cast("_Extended", object.__new__(longer_kind))
     vars(longer).update(vars(job))
     longer.base, longer.added = job, added
     longer.stages = (*job.stages, added.stage)

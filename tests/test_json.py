@@ -136,6 +136,7 @@ CASES = (
     Case("prepare property-extraction lint", "prepared"),
     Case("run paper-investigation --limit 2 --no-report", "launch done"),
     Case("fork fresh --as forked --no-report", "fork launch done"),
+    Case("add-stage fresh scan.toml --no-report", "add-stage launch done"),
     Case("rm killed --yes", "removal"),
     Case("import paper-investigation {answers} --no-score", "launch done"),
     Case("resume done --no-report", "launch done"),
@@ -239,6 +240,19 @@ def _group(folder: Path) -> None:
     (folder / "group.toml").write_text(MATRIX)
 
 
+SCAN = """
+name = "seen"
+scans = "extract"
+[fields.people]
+ask = "How many people took part?"
+type = "integer"
+"""
+
+
+def _scan(folder: Path) -> None:
+    (folder / "scan.toml").write_text(SCAN)
+
+
 def _broken(folder: Path) -> None:
     data = bytearray(golden.recorded()["done.bundle"])
     data[len(data) // 2] ^= 1
@@ -288,6 +302,7 @@ def _screened(folder: Path) -> None:
 
 MADE: Mapping[str, Callable[[Path], None]] = {
     "group.toml": _group,
+    "scan.toml": _scan,
     "broken.bundle": _broken,
     "past": _past,
     "quoted.md": _quoted,

@@ -248,8 +248,8 @@ class DeclaredStage(AddedStage):
     def _parts(self, job: Job, dataset: Dataset, task: Task) -> tuple[TextPart, ...]:
         if self.follows_answers:
             judged = JudgedTask.of(self.after, task)
-            asked = self._chat(job, dataset, judged.task)
-            text = "\n\n".join(message.text for message in asked.messages)
+            messages = self._chat(job, dataset, judged.task).messages
+            text = "\n\n".join(message.text for message in messages)
             seed = judged.task.key
             return (
                 # the same for every model that was asked it

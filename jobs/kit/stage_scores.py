@@ -36,7 +36,7 @@ _NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageAnswer:
+class CountedAnswer:
     """An answer of the stage, and what it is about."""
 
     answer: Answer
@@ -90,7 +90,7 @@ class StageAnswers:
                     current[answer.task.number] = judged.key
         return cls(stage, job, dataset, answers, current)
 
-    def __iter__(self) -> Iterator[StageAnswer]:
+    def __iter__(self) -> Iterator[CountedAnswer]:
         for answer in chain.from_iterable(self.answers.families()):
             if answer.task.stage != self.stage.stage.name or answer.skip is not None:
                 continue
@@ -111,7 +111,7 @@ class StageAnswers:
         judged = JudgedTask.of(self.stage.after, answer.task)
         return self.current.get(judged.task.number) != answer.task.key
 
-    def _counted(self, answer: Answer) -> StageAnswer | None:
+    def _counted(self, answer: Answer) -> CountedAnswer | None:
         is_open = answer.chat is None and answer.error is None
         if is_open or self._is_stale(answer):
             return None
@@ -122,9 +122,9 @@ class StageAnswers:
         parsed = None
         if answer.chat is not None:
             parsed = self.stage.parse(self.dataset, answer.task, answer.chat)
-        return StageAnswer(answer=answer, key=key, model=model, parsed=parsed)
+        return CountedAnswer(answer=answer, key=key, model=model, parsed=parsed)
 
-    def with_prompts(self) -> Iterator[StageAnswer]:
+    def with_prompts(self) -> Iterator[CountedAnswer]:
         """Yield them with what the model saw, if quotes are searched in it."""
         has_quotes = any(spec.quote for spec in self.stage.declared.fields.values())
         for counted in self:
@@ -140,7 +140,7 @@ Cells: TypeAlias = dict[str, tuple[float, float]]
 
 
 @dataclass(slots=True)
-class ModelTally:
+class JudgedModel:
     """What the stage says of one model, by metric."""
 
     replies: int = 0
@@ -233,9 +233,9 @@ def scored(
     name, fields = stage.stage.name, stage.declared.fields
     counted = StageAnswers.of(stage, job, dataset, answers)
     metrics = field_metrics(name, fields)
-    tallies: dict[str, ModelTally] = {}
+    tallies: dict[str, JudgedModel] = {}
     for one in counted:
-        tally = tallies.setdefault(one.model, ModelTally())
+        tally = tallies.setdefault(one.model, JudgedModel())
         tally.replies += 1
         tally.unread += not isinstance(one.parsed, ParsedReply)
         for metric in metrics:
@@ -243,7 +243,7 @@ def scored(
             if value is not None:
                 tally.add(metric.path, one.item, value)
     of_model = {
-        model: tallies.get(model if stage.follows_answers else "", ModelTally())
+        model: tallies.get(model if stage.follows_answers else "", JudgedModel())
         for model in card.models
     }
     listed = {
@@ -278,7 +278,9 @@ def _origin(stage: DeclaredStage) -> str:
     return f"{stage.model}; declaration {stage.sha256[:12]}"
 
 
-def _values(stage: DeclaredStage, metric: FieldMetric, tally: ModelTally) -> ItemValues:
+def _values(
+    stage: DeclaredStage, metric: FieldMetric, tally: JudgedModel
+) -> ItemValues:
     """Return a metric of one model item by item."""
     cells = tally.cells.get(metric.path, {})
     return ItemValues(
@@ -294,7 +296,7 @@ def _values(stage: DeclaredStage, metric: FieldMetric, tally: ModelTally) -> Ite
 
 
 def _listed(
-    stage: DeclaredStage, metrics: list[FieldMetric], tally: ModelTally
+    stage: DeclaredStage, metrics: list[FieldMetric], tally: JudgedModel
 ) -> tuple[Metric, ...]:
     """Return the metrics of one model with their intervals."""
     subset = f"{stage.after} {'replies' if stage.follows_answers else 'texts'}"
@@ -365,9 +367,9 @@ def value_text(answer: FieldAnswer) -> str | None:
     return json.dumps(value, ensure_ascii=False)
 
 
-def answer_table(stage: DeclaredStage) -> TableOf[StageAnswer]:
+def answer_table(stage: DeclaredStage) -> TableOf[CountedAnswer]:
     """Declare the table of a stage's answers."""
-    columns: list[Columns[StageAnswer]] = [
+    columns: list[Columns[CountedAnswer]] = [
         text("key", lambda row: row.key),
         text("model", lambda row: row.model, "that was judged"),
         count("replicate", lambda row: row.answer.task.replicate),
@@ -388,16 +390,16 @@ def answer_table(stage: DeclaredStage) -> TableOf[StageAnswer]:
     )
 
 
-def _value_cell(name: str) -> Callable[[StageAnswer], str | None]:
+def _value_cell(name: str) -> Callable[[CountedAnswer], str | None]:
     return lambda row: value_text(row.field(name))
 
 
-def _quote_cell(name: str) -> Callable[[StageAnswer], str | None]:
+def _quote_cell(name: str) -> Callable[[CountedAnswer], str | None]:
     return lambda row: " ... ".join(q.text for q in row.field(name).quotes) or None
 
 
-def _grounded_cell(name: str) -> Callable[[StageAnswer], bool | None]:
-    def cell(row: StageAnswer) -> bool | None:
+def _grounded_cell(name: str) -> Callable[[CountedAnswer], bool | None]:
+    def cell(row: CountedAnswer) -> bool | None:
         quotes = row.field(name).quotes
         if not quotes:
             return None
@@ -413,7 +415,7 @@ class _Details:
 
     card: Scorecard
     counted: StageAnswers
-    table: TableOf[StageAnswer]
+    table: TableOf[CountedAnswer]
 
     def __iter__(self) -> Iterator[Detail]:
         yield from self.card.details
@@ -423,7 +425,7 @@ class _Details:
             yield from self.table.details([one])
 
 
-def _verdict(stage: DeclaredStage, one: StageAnswer) -> Verdict:
+def _verdict(stage: DeclaredStage, one: CountedAnswer) -> Verdict:
     task = one.answer.task
     values = (
         f"{name}: {value_text(one.field(name)) or '-'}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from runner.cli.console import DONE, print_json, print_text
 from runner.cli.request import RunRequest
 
 if TYPE_CHECKING:
-    from runner.run.add_stage import StageCost
+    from runner.run.add_stage import StageForecast
 
 
 @click.command("add-stage")
@@ -95,8 +94,8 @@ def add_stage(
     entry = source.entry(budget)
     total = add_stage.total_budget(folder, budget)
     capped = options.model_copy(update={"budget": total})
-    costs = asyncio.run(add_stage.stage_forecast(folder, work, capped, context, entry))
-    _show(folder.run_id, source.added.stage.name, costs, as_json=request.output.as_json)
+    plan = asyncio.run(add_stage.stage_forecast(folder, work, capped, context, entry))
+    _show(folder.run_id, source.added.stage.name, plan, as_json=request.output.as_json)
     if dry_run:
         return DONE
     settings = work.settings.model_dump(mode="json")
@@ -116,11 +115,11 @@ def _usd(pico: int | None) -> str | None:
 def _show(
     run: str,
     stage: str,
-    costs: Mapping[tuple[str, str], StageCost],
+    plan: StageForecast,
     *,
     as_json: bool,
 ) -> None:
-    from store.document import Numbers, TableBlock, Words, as_text
+    from store.document import Numbers, TableBlock, Words, as_text, plural
 
     if as_json:
         print_json(
@@ -128,7 +127,8 @@ def _show(
             {
                 "run": run,
                 "stage": stage,
-                "requests": sum(cost.requests for cost in costs.values()),
+                "tasks": plan.tasks,
+                "requests": plan.requests,
                 "stages": [
                     {
                         "stage": name,
@@ -137,12 +137,11 @@ def _show(
                         "spend_usd": _usd(cost.spend_pico),
                         "most_usd": _usd(cost.most_pico),
                     }
-                    for (name, model), cost in costs.items()
+                    for (name, model), cost in plan.costs.items()
                 ],
             },
         )
         return
-    requests = sum(cost.requests for cost in costs.values())
     rows = [
         (
             name,
@@ -153,7 +152,7 @@ def _show(
                 for p in (cost.spend_pico, cost.most_pico)
             ),
         )
-        for (name, model), cost in costs.items()
+        for (name, model), cost in plan.costs.items()
     ]
     columns = (
         Words("stage"),
@@ -162,7 +161,8 @@ def _show(
         Numbers("to spend"),
         Numbers("at most"),
     )
-    lines = [f"stage {stage} of {run}: {requests:,} requests (forecast)"]
+    head = f"stage {stage} of {run}: {plural(plan.tasks, 'task')}"
+    lines = [f"{head}, {plural(plan.requests, 'request')}"]
     print_text(
         as_text([*lines, TableBlock(columns, rows, indent=2)] if rows else lines)
     )

@@ -326,6 +326,7 @@ class AddStageJson(TypedDict):
 
     run: str
     stage: str
+    tasks: int  #: of the stage, offline ones included
     requests: int  #: to online models
     stages: list[AddedStageCostJson]
 

@@ -14,7 +14,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from runner.added_stages import extended
@@ -36,6 +36,7 @@ from runner.plan import (
     task_of,
 )
 from runner.regress.added_tasks import AddedTasks, up_to_stages
+from runner.regress.plan_pairs import TaskPairs
 from runner.regress.report import CheckedStep, Codes, Tallies
 from runner.roles import fixed, terms
 from runner.score.repeat import Rescorer, ScoringBasis
@@ -83,9 +84,6 @@ _KINDS: Final = (
     *("task_completed", "task_failed", "task_skipped"),
 )
 
-_TaskKey: TypeAlias = tuple[int, str, str, str, int]
-"""Root (0 in the first stage), stage, key, model and replicate."""
-
 _GroupKey: TypeAlias = tuple[str, str, int, str]
 
 
@@ -116,14 +114,6 @@ class _Period:
     dataset: Dataset
     terms: dict[str, ModelTerms]
     follows: dict[str, bool]  #: by stage: whether single answers have follow-ups
-
-
-@dataclass(slots=True)
-class _Pairs:
-    """Tasks that only one side has so far, with the event at which it has them."""
-
-    recorded: dict[_TaskKey, tuple[PlannedTask, int]] = field(default_factory=dict)
-    expected: dict[_TaskKey, tuple[PlannedTask, int]] = field(default_factory=dict)
 
 
 class LogWalk:
@@ -159,7 +149,7 @@ class LogWalk:
         self._inputs = list(started.inputs)
         #: the code that wrote the events, by the seq of the first
         self.writers = {1: Codes(started.code, started.code_sha256)}
-        self._pairs = _Pairs()
+        self._pairs = TaskPairs(tallies[CheckedStep.PLAN])
         self._misplaced: tuple[int, str] | None = None
         self._groups: dict[_GroupKey, None] = {}
         self._unread: dict[int, tuple[str, bytes]] = {}  # replies that are not parsed
@@ -389,7 +379,7 @@ class LogWalk:
         for task in follow_ups(
             self._job, [spec], group, self._roles, root=root, existing=rows
         ):
-            self._pair(self._pairs.expected, self._pairs.recorded, task, seq)
+            self._pairs.expect(task, seq)
 
     def _present(self, seq: int) -> frozenset[tuple[str, str, str, int]]:
         """Return the identities of all tasks that were planned before an event."""
@@ -412,7 +402,7 @@ class LogWalk:
             if task.group is not None and self._stages[task.stage].gathers:
                 self._groups[task.stage, task.model, task.replicate, task.group] = None
             if task.root != number:
-                self._pair(self._pairs.recorded, self._pairs.expected, task, seq)
+                self._pairs.record(task, seq)
                 continue
             unrooted = task.under(0)
             expected, position = next(self._plan, (None, None))
@@ -420,34 +410,13 @@ class LogWalk:
                 continue
             if self._misplaced is None:
                 self._misplaced = (seq, task.key)
-            self._pair(self._pairs.recorded, self._pairs.expected, unrooted, seq)
+            self._pairs.record(unrooted, seq)
             if expected is not None:
-                self._pair(self._pairs.expected, self._pairs.recorded, expected, seq)
+                self._pairs.expect(expected, seq)
         if event.exhausted:
             self._is_exhausted = True
             for expected, _ in self._plan:
-                self._pair(self._pairs.expected, self._pairs.recorded, expected, seq)
-
-    def _pair(
-        self,
-        side: dict[_TaskKey, tuple[PlannedTask, int]],
-        other: dict[_TaskKey, tuple[PlannedTask, int]],
-        task: PlannedTask,
-        seq: int,
-    ) -> None:
-        """Pair a task of one side with that of the other, now or later."""
-        key = (task.root, *identity(task))
-        if key not in other:
-            side[key] = (task, seq)
-            return
-        partner, partner_seq = other.pop(key)
-        if partner != task:
-            old, new = (
-                (task, partner) if side is self._pairs.recorded else (partner, task)
-            )
-            self._tallies[CheckedStep.PLAN].add(
-                max(seq, partner_seq), task.key, _details(old), _details(new)
-            )
+                self._pairs.expect(expected, seq)
 
     def _compare_pairs(self) -> None:
         """Count the tasks that only one side has."""
@@ -455,14 +424,10 @@ class LogWalk:
             return
         tally = self._tallies[CheckedStep.PLAN]
         before = tally.differs
-        if not self._is_exhausted and any(not key[0] for key in self._pairs.recorded):
+        if not self._is_exhausted and self._pairs.has_first_stage:
             # one task more shifts the others behind the last that was recorded
-            for task, _ in self._plan:
-                self._pairs.recorded.pop((0, *identity(task)), None)
-        for task, seq in self._pairs.recorded.values():
-            tally.add(seq, task.key, _details(task), "not planned")
-        for task, seq in self._pairs.expected.values():
-            tally.add(seq, task.key, "not planned", _details(task))
+            self._pairs.forgive(task for task, _ in self._plan)
+        self._pairs.count_rest()
         if self._misplaced is not None and tally.differs == before == 0:
             seq, key = self._misplaced
             tally.add(seq, key, "this order", "another order")
@@ -565,7 +530,7 @@ class LogWalk:
         for task in follow_ups(
             self._job, specs, group, self._roles, root=root, existing=existing
         ):
-            self._pair(self._pairs.expected, self._pairs.recorded, task, seq)
+            self._pairs.expect(task, seq)
 
     def _compare_groups(self) -> None:
         """Derive the follow-ups of complete groups.
@@ -604,7 +569,7 @@ class LogWalk:
             (self._rows[root],) = tasks_numbered(self._reader, [root])
             self._follow(max(row.updated_seq for row in rows), root, answers)
         if not self._is_finished:
-            self._pairs.expected.clear()
+            self._pairs.drop_expected()
 
     def _related(self, stage: str, other: str, model: str) -> tuple[str, ...]:
         """Return the models whose tasks of *stage* a group of *other* waits for."""
@@ -623,12 +588,3 @@ def _outcome(unparsed: str | None, fault: str | None) -> str:
     if unparsed is None:
         return "parsed"
     return unparsed if fault is None else f"{unparsed} ({fault})"
-
-
-def _details(task: PlannedTask) -> str:
-    """Return the parts of a task beside its key, in words."""
-    parts = [task.stage, task.model]
-    parts += [f"skipped: {task.skip}"] if task.skip else []
-    parts += [f"context {task.context}"] if task.context else []
-    parts += [f"group {task.group}"] if task.group else []
-    return ", ".join(parts)

@@ -210,16 +210,29 @@ def _sum(before: int | None, dollars: float | None) -> int | None:
     return None if before is None or dollars is None else before + pico(dollars)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageForecast:
+    """What a stage will ask."""
+
+    tasks: int  #: of the stage, offline ones included
+    costs: Mapping[tuple[str, str], StageCost]
+    """By stage and model, of online models. Of another stage only if its code has
+    changed, so that a resume would ask more of it too."""
+
+    @property
+    def requests(self) -> int:
+        """Return the number of requests to online models."""
+        return sum(cost.requests for cost in self.costs.values())
+
+
 async def stage_forecast(
     folder: RunFolder,
     work: Workload,
     options: RunOptions,
     context: RunContext,
     entry: Entry,
-) -> dict[tuple[str, str], StageCost]:
+) -> StageForecast:
     """Carry out the continued run offline on a copy, and return what it would ask.
-
-    Offline models are left out.
 
     Args:
         folder: the run's.
@@ -254,16 +267,18 @@ async def stage_forecast(
                 client=FunctionClient(reply),
                 resume_state=ResumeState(must_catch_up=True),
             )
-        _check_tasks(copy, work.job.stages[-1].name, before)
-        return _costs(copy.log, before)
+        return StageForecast(
+            tasks=_tasks(copy, work.job.stages[-1].name, before),
+            costs=_costs(copy.log, before),
+        )
 
 
-def _check_tasks(copy: RunFolder, stage: str, after: int) -> None:
-    """Refuse a stage without tasks, or whose requests cannot be built."""
+def _tasks(copy: RunFolder, stage: str, after: int) -> int:
+    """Count the tasks of a stage; refuse one without any, or without requests."""
     with open_reader(copy.log) as reader:
-        rows = [row for row in every_task(reader) if row.stage == stage]
+        tasks = sum(row.stage == stage for row in every_task(reader))
         faults = events(reader, after=after, limit=1, kinds=["task_failed"])
-    if not rows:
+    if not tasks:
         raise UsageError(
             f"There is nothing to ask: run {copy.run_id} has no text or reply that "
             f"the stage {stage} is about."
@@ -273,6 +288,7 @@ def _check_tasks(copy: RunFolder, stage: str, after: int) -> None:
             raise UsageError(
                 f"The stage {stage} cannot be asked: {event.fault}; correct its file."
             )
+    return tasks
 
 
 def _costs(log: Path, after: int) -> dict[tuple[str, str], StageCost]:

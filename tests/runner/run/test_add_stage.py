@@ -25,7 +25,7 @@ from runner.options import RunOptions, options_from
 from runner.regress import check
 from runner.run import endpoints, launch
 from runner.run.add_stage import (
-    StageCost,
+    StageForecast,
     StageSource,
     check_addable,
     stage_forecast,
@@ -146,13 +146,13 @@ class World:
 
     def add(
         self, text: str, budget: float | None = None
-    ) -> tuple[str, Sent, dict[tuple[str, str], StageCost]]:
+    ) -> tuple[str, Sent, StageForecast]:
         """Add a stage; return outcome, calls and forecast."""
         source, sent = self.source(text), Sent()
         check_addable(self.folder, self.current(), source)
         job, entry = extended(self.current(), source.added), source.entry(budget)
 
-        async def added() -> tuple[str, dict[tuple[str, str], StageCost]]:
+        async def added() -> tuple[str, StageForecast]:
             plan = await stage_forecast(
                 self.folder, self.work(job), self.options(), _shell(self.path), entry
             )
@@ -208,10 +208,6 @@ def _rescored(world: World, number: int) -> bytes:
         replaced.setattr(repeat, "job_of", lambda _: world.job)
         with rescorer(world.folder) as run:
             return run.repeated(run.recorded(number)).content
-
-
-def _requests(plan: dict[tuple[str, str], StageCost]) -> int:
-    return sum(cost.requests for cost in plan.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,8 +272,8 @@ def test_an_added_stage_asks_each_answer_or_text_once_and_changes_nothing_else(
             expected
         )
         assert {(stage, model) for stage, _, model, _ in sent} <= {("seen", "judge")}
-        assert _requests(plan) == len(sent)
-        assert sum(cost.spend_pico or 0 for cost in plan.values()) == (
+        assert plan.requests == len(sent)
+        assert sum(cost.spend_pico or 0 for cost in plan.costs.values()) == (
             world.spent() - spent
         )
         assert world.rows()[: len(before)] == before

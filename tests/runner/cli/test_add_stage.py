@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import commands as here
 from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, status, until
 
@@ -107,9 +108,9 @@ def test_a_wrong_declaration_is_one_sentence(
     folder: Path, text: str, sentence: str
 ) -> None:
     run = ("run", "participants.py", "--rows", "trials.jsonl", "--no-score")
-    siftlog(*run, "--run-id", "r", cwd=folder)
+    here.siftlog(*run, "--run-id", "r", cwd=folder)
     (folder / "support.toml").write_text(text)
-    add = siftlog("add-stage", "r", "support.toml", cwd=folder, check=False)
+    add = here.siftlog("add-stage", "r", "support.toml", cwd=folder, check=False)
     assert add.returncode in {1, 2}
     assert sentence in add.stderr
     assert len(add.stderr.strip().splitlines()) == 1

@@ -73,7 +73,7 @@ class AddedStage(ABC):
             card: the scorecard.
             job: the job without this stage.
             dataset: the data of the run.
-            answers: answers of all stages.
+            answers: answers of this stage and of the one that it is about.
         """
 
 

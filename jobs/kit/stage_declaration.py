@@ -80,6 +80,11 @@ Answer with one JSON object and nothing else:
 {form}"""
 
 
+def slug(option: object) -> str:
+    """Return the value of a field as the last part of a metric's path."""
+    return re.sub(r"\W+", "_", str(option).lower()).strip("_")
+
+
 class StageDeclaration(TomlTable):
     """A whole declaration."""
 
@@ -128,6 +133,12 @@ class StageDeclaration(TomlTable):
                 raise ValueError(
                     f"the field {name!r} has gold or score, which a stage does not "
                     "compare (remove it)"
+                )
+            parts = ["answered", *map(slug, spec.options)]
+            if len({*parts}) < len(parts):
+                raise ValueError(
+                    f"the field {name!r} has options that metrics cannot tell apart "
+                    "(use other words)"
                 )
         return self
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Final, TypeAlias
+from math import fsum
+from typing import Final
 
 from jobs.kit.fields.parsing import FieldAnswer, ParsedReply
 from jobs.kit.fields.spec import FieldSpec
@@ -21,7 +22,7 @@ from jobs.kit.grounding import GROUNDED, PaperText, ground
 from jobs.kit.measurements import Measurement, pooled, share, with_intervals
 from jobs.kit.measures import Measure, Measures
 from jobs.kit.metrics import ANY, SHARE, Ratio, Resamples
-from jobs.kit.stage_declaration import DeclaredStage, JudgedTask
+from jobs.kit.stage_declaration import DeclaredStage, JudgedTask, slug
 from jobs.kit.summary import summary_text
 from jobs.kit.tables import Columns, TableOf, column, count, flag, text
 from jobs.kit.text_format import with_ends
@@ -31,8 +32,6 @@ from runner.scorecard import Detail, ItemValues, Metric, Scorecard, Verdict
 from store.document import Block, Heading, TableBlock, Words, blocks_of
 
 UNREAD: Final = "parse_failure_rate"
-
-_NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,48 +75,40 @@ class StageAnswers:
     dataset: Dataset
     answers: Answers
     current: Mapping[int, str]  #: key of the judgement of each reply, by its task
+    stale: int  #: answers that are left out
 
     @classmethod
     def of(
         cls, stage: DeclaredStage, job: Job, dataset: Dataset, answers: Answers
     ) -> StageAnswers:
         """Read which replies a judge's answers may be about."""
-        current = {}
-        if stage.follows_answers:
-            for answer in chain.from_iterable(answers.families()):
-                if answer.task.stage == stage.after and answer.chat is not None:
-                    judged = JudgedTask(task=answer.task, reply=answer.chat.text)
-                    current[answer.task.number] = judged.key
-        return cls(stage, job, dataset, answers, current)
+        current: dict[int, str] = {}
+        keys: list[tuple[int, str]] = []
+        for answer in _every(answers) if stage.follows_answers else ():
+            if answer.task.stage == stage.stage.name:
+                about = JudgedTask.of(stage.after, answer.task).task
+                keys.append((about.number, answer.task.key))
+            elif answer.task.stage == stage.after and answer.chat is not None:
+                judged = JudgedTask(task=answer.task, reply=answer.chat.text)
+                current[answer.task.number] = judged.key
+        stale = sum(current.get(number) != key for number, key in keys)
+        return cls(stage, job, dataset, answers, current, stale)
 
     def __iter__(self) -> Iterator[CountedAnswer]:
-        for answer in chain.from_iterable(self.answers.families()):
-            if answer.task.stage != self.stage.stage.name or answer.skip is not None:
-                continue
-            if (counted := self._counted(answer)) is not None:
+        for answer in _every(self.answers):
+            has_ended = answer.chat is not None or answer.error is not None
+            is_ours = answer.task.stage == self.stage.stage.name
+            counted = self._counted(answer) if is_ours and has_ended else None
+            if counted is not None:
                 yield counted
 
-    @property
-    def stale(self) -> int:
-        """Count the answers that are left out."""
-        return sum(
-            answer.task.stage == self.stage.stage.name and self._is_stale(answer)
-            for answer in chain.from_iterable(self.answers.families())
-        )
-
-    def _is_stale(self, answer: Answer) -> bool:
-        if not self.stage.follows_answers:
-            return False
-        judged = JudgedTask.of(self.stage.after, answer.task)
-        return self.current.get(judged.task.number) != answer.task.key
-
     def _counted(self, answer: Answer) -> CountedAnswer | None:
-        is_open = answer.chat is None and answer.error is None
-        if is_open or self._is_stale(answer):
-            return None
+        """Return an answer with what it is about; None: it is stale."""
         key, model = answer.task.key, ""
         if self.stage.follows_answers:
             about = JudgedTask.of(self.stage.after, answer.task).task
+            if self.current.get(about.number) != key:
+                return None
             key, model = about.key, about.model
         parsed = None
         if answer.chat is not None:
@@ -135,8 +126,8 @@ class StageAnswers:
             yield replace(counted, prompt=request.messages[-1].text)
 
 
-Cells: TypeAlias = dict[str, tuple[float, float]]
-"""Numerator and denominator by item."""
+def _every(answers: Answers) -> Iterator[Answer]:
+    return chain.from_iterable(answers.families())
 
 
 @dataclass(slots=True)
@@ -145,13 +136,18 @@ class JudgedModel:
 
     replies: int = 0
     unread: int = 0
-    cells: dict[str, Cells] = field(default_factory=dict)
+    values: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """By metric and item."""
 
     def add(self, path: str, item: str, value: float) -> None:
         """Count one value of a metric."""
-        cells = self.cells.setdefault(path, {})
-        above, below = cells.get(item, (0.0, 0.0))
-        cells[item] = above + value, below + 1.0
+        self.values.setdefault(path, {}).setdefault(item, []).append(value)
+
+    def terms(self, path: str, items: Sequence[str]) -> tuple[list[float], list[float]]:
+        """Return sum and number of a metric's values, by item; in any order exact."""
+        of_items = self.values.get(path, {})
+        values = [of_items.get(item, []) for item in items]
+        return [*map(fsum, values)], [float(len(of_item)) for of_item in values]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,11 +170,6 @@ class FieldMetric:
         if self.option is None:
             return float(answer.is_answered)
         return float(answer.value == self.option)
-
-
-def slug(value: object) -> str:
-    """Return a value as the last part of a path."""
-    return _NO_LETTER.sub("_", str(value).lower()).strip("_") or "other"
 
 
 def field_metrics(stage: str, fields: Mapping[str, FieldSpec]) -> list[FieldMetric]:
@@ -282,14 +273,15 @@ def _values(
     stage: DeclaredStage, metric: FieldMetric, tally: JudgedModel
 ) -> ItemValues:
     """Return a metric of one model item by item."""
-    cells = tally.cells.get(metric.path, {})
+    items = sorted(tally.values.get(metric.path, {}))
+    above, below = tally.terms(metric.path, items)
     return ItemValues(
         kind="ratio",
-        items=list(cells),
-        clusters=list(cells),
+        items=items,
+        clusters=items,
         cluster="item",
-        first=[above for above, _ in cells.values()],
-        second=[below for _, below in cells.values()],
+        first=above,
+        second=below,
         definition=_definition(stage, metric),
         family=stage.stage.name,
     )
@@ -300,16 +292,11 @@ def _listed(
 ) -> tuple[Metric, ...]:
     """Return the metrics of one model with their intervals."""
     subset = f"{stage.after} {'replies' if stage.follows_answers else 'texts'}"
-    items = sorted({item for cells in tally.cells.values() for item in cells})
+    items = sorted({item for values in tally.values.values() for item in values})
     measurements, words = [], {}
     for metric in metrics:
-        cells = tally.cells.get(metric.path, {})
-        pairs = [cells.get(item, (0.0, 0.0)) for item in items]
-        rate = Ratio(
-            [above for above, _ in pairs],
-            [below for _, below in pairs],
-            ANY if metric.is_mean else SHARE,
-        )
+        above, below = tally.terms(metric.path, items)
+        rate = Ratio(above, below, ANY if metric.is_mean else SHARE)
         measurements.append(
             Measurement(
                 path=metric.path,
@@ -384,7 +371,7 @@ def answer_table(stage: DeclaredStage) -> TableOf[CountedAnswer]:
             ]
     columns.append(text("unparsed", lambda row: row.unparsed, "why there is no value"))
     return TableOf(
-        name=stage.stage.name,
+        name=f"stage_{stage.stage.name}",  # the run has other tables
         columns=tuple(columns),
         caption=f"Answers of the stage {stage.stage.name}.",
     )

@@ -352,9 +352,11 @@ def replayed(
         stored = answers(reader, first, through_seq, parsed)
         dataset = job.load(settings)
         card = job.score(dataset, stored)
-        every = replace(stored, without=frozenset())
         for added in stages_in(reader, through_seq):
-            card = added.scored(card, job, dataset, every)
+            every = {stage.name for stage in job.stages} | stored.without
+            others = every - {added.stage.name, added.after}
+            concerned = replace(stored, without=frozenset(others))
+            card = added.scored(card, job, dataset, concerned)
             job = extended(job, added)
     return Scoring(
         number=None,

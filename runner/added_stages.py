@@ -30,7 +30,7 @@ from runner.messages import Content, Request
 from runner.plan import stage_of
 from runner.registry import job_of
 from runner.scorecard import Scorecard
-from store.events import StageAdded
+from store.lineage import StageAdded
 from store.read.status import added_stages, run_started
 
 GROUP = "siftlog.stages"

@@ -34,7 +34,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
-from store.lineage import ForkedBody, ForkOrigin
+from store.lineage import ForkedBody, ForkOrigin, StageAdded
 from store.results import ComparisonDecided, Milestone, StoppingRule
 from store.served_by import ServedBy
 from store.slices import Shard
@@ -475,25 +475,6 @@ class ScoringRecorded(EventBase, frozen=True, kw_only=True):
     reached: dict[str, float | None] = msgspec.field(default_factory=dict)
     """The headline's value, by model; None: undefined."""
     code: CodeFingerprint | None = None  #: None: the event is older
-
-
-class StageAdded(EventBase, frozen=True, kw_only=True):
-    """A stage was added to a run that had ended; the payload is its declaration.
-
-    The run's tasks of this stage are planned from the declaration in the log, never
-    from the file again.
-    """
-
-    VERSION: ClassVar[int] = 1
-
-    stage: str
-    model: str  #: the model of its tasks
-    form: str  #: of the declaration: the suffix of its file, such as "toml"
-    file: str  #: its path when it was added
-    sha256: str  #: hex, of the declaration
-    code_sha256: str  #: hash of the source files that carry a declaration out
-    siftlog_version: str
-    budget_usd: float | None = None  #: cap of the stage alone; None: that of the run
 
 
 LabelEvent: TypeAlias = (

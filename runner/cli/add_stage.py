@@ -15,7 +15,7 @@ from runner.cli.console import DONE, print_json, print_text
 from runner.cli.request import RunRequest
 
 if TYPE_CHECKING:
-    from runner.run.add_stage import StageForecast
+    from runner.run.add_stage import StageRehearsal
 
 
 @click.command("add-stage")
@@ -115,7 +115,7 @@ def _usd(pico: int | None) -> str | None:
 def _show(
     run: str,
     stage: str,
-    plan: StageForecast,
+    plan: StageRehearsal,
     *,
     as_json: bool,
 ) -> None:

@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from runner.added_stages import stages_in
 from runner.job import Answer, TaskSpec
-from store.events import Event, StageAdded, UnknownEvent
+from store.events import Event, UnknownEvent
+from store.lineage import StageAdded
 from store.task import TaskRow
 
 _Events: TypeAlias = Sequence[tuple[int, Event | UnknownEvent]]

@@ -49,7 +49,6 @@ from store.events import (
     Event,
     RunFinished,
     RunResumed,
-    StageAdded,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
@@ -57,6 +56,7 @@ from store.events import (
     TasksReopened,
     UnknownEvent,
 )
+from store.lineage import StageAdded
 from store.outcomes import stored_bodies
 from store.tables import (
     group_is_open,

@@ -38,9 +38,9 @@ from store.events import (
     AttemptAnswered,
     AttemptStarted,
     Entry,
-    StageAdded,
     TaskFailed,
 )
+from store.lineage import StageAdded
 from store.log.sqlite import SqliteLog
 from store.nearest import did_you_mean
 from store.read.status import added_stages, run_started, status
@@ -211,7 +211,7 @@ def _sum(before: int | None, dollars: float | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageForecast:
+class StageRehearsal:
     """What a stage will ask."""
 
     tasks: int  #: of the stage, offline ones included
@@ -231,7 +231,7 @@ async def stage_forecast(
     options: RunOptions,
     context: RunContext,
     entry: Entry,
-) -> StageForecast:
+) -> StageRehearsal:
     """Carry out the continued run offline on a copy, and return what it would ask.
 
     Args:
@@ -267,7 +267,7 @@ async def stage_forecast(
                 client=FunctionClient(reply),
                 resume_state=ResumeState(must_catch_up=True),
             )
-        return StageForecast(
+        return StageRehearsal(
             tasks=_tasks(copy, work.job.stages[-1].name, before),
             costs=_costs(copy.log, before),
         )

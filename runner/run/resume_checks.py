@@ -14,7 +14,8 @@ from runner.options import RunOptions
 from runner.plan import task_of
 from runner.roles import assigned, terms
 from runner.workload import Workload
-from store.events import Input, RunFinished, RunResumed, RunStarted, StageAdded
+from store.events import Input, RunFinished, RunResumed, RunStarted
+from store.lineage import StageAdded
 from store.log.interface import Log
 from store.task import TaskRow
 

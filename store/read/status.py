@@ -20,9 +20,9 @@ from store.events import (
     RecordedEvent,
     RunStarted,
     ScoringRecorded,
-    StageAdded,
 )
 from store.fold_state import BUCKET_RATIO, US_PER_S, RunState
+from store.lineage import StageAdded
 from store.log.interface import Heartbeat
 from store.read.forecast import (
     EstimateAccuracy,

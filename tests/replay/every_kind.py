@@ -30,7 +30,6 @@ from store.events import (
     RunResumed,
     RunStarted,
     ScoringRecorded,
-    StageAdded,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
@@ -47,6 +46,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
+from store.lineage import StageAdded
 from store.results import ComparisonDecided, StoppingRule
 from store.task import PlannedTask, manifest_bytes
 

@@ -32,7 +32,6 @@ from store.events import (
     RunResumed,
     RunStarted,
     ScoringRecorded,
-    StageAdded,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
@@ -48,6 +47,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
+from store.lineage import StageAdded
 from store.results import ComparisonDecided, StoppingRule
 from store.task import PlannedTask, TaskState, manifest_bytes
 

@@ -33,7 +33,6 @@ from store.events import (
     RunResumed,
     RunStarted,
     ScoringRecorded,
-    StageAdded,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
@@ -53,6 +52,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
+from store.lineage import StageAdded
 from store.results import ComparisonDecided
 from tui.render.format import (
     UNKNOWN,

@@ -33,10 +33,10 @@ from store.events import (
     RunPaused,
     RunResumed,
     RunStarted,
-    StageAdded,
     TasksReopened,
     UnknownEvent,
 )
+from store.lineage import StageAdded
 from store.results import ComparisonDecided
 
 _Events: TypeAlias = Sequence[Event | UnknownEvent]

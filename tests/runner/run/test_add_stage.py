@@ -25,7 +25,7 @@ from runner.options import RunOptions, options_from
 from runner.regress import check
 from runner.run import endpoints, launch
 from runner.run.add_stage import (
-    StageForecast,
+    StageRehearsal,
     StageSource,
     check_addable,
     stage_forecast,
@@ -146,13 +146,13 @@ class World:
 
     def add(
         self, text: str, budget: float | None = None
-    ) -> tuple[str, Sent, StageForecast]:
+    ) -> tuple[str, Sent, StageRehearsal]:
         """Add a stage; return outcome, calls and forecast."""
         source, sent = self.source(text), Sent()
         check_addable(self.folder, self.current(), source)
         job, entry = extended(self.current(), source.added), source.entry(budget)
 
-        async def added() -> tuple[str, StageForecast]:
+        async def added() -> tuple[str, StageRehearsal]:
             plan = await stage_forecast(
                 self.folder, self.work(job), self.options(), _shell(self.path), entry
             )

@@ -24,6 +24,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from pydantic import BaseModel
 
 from runner import roles
+from runner.added_stages import job_in
 from runner.cli import run_steps
 from runner.cli.console import print_note
 from runner.cli.progress import progress
@@ -39,7 +40,7 @@ from runner.engine.background import Interruptible, obey_signals
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
 from runner.options import RunOptions, read_toml
-from runner.registry import choose_job, job_from, job_of
+from runner.registry import choose_job, job_from
 from runner.run import launch
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
@@ -185,7 +186,7 @@ def resumed_run(
     """
     with open_reader(folder.log) as reader:
         first = run_started(reader)
-        job = job_of(first)
+        job = job_in(reader)
         settings = settings_in(job, reader, {})
     if first.shard is not None:
         raise UsageError(

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from jobs import launching
 from jobs.launching import RUNS_DIR, JobSource
 from runner import export
+from runner.added_stages import job_in
 from runner.errors import UsageError
 from runner.fingerprint import input_hashes
 from runner.job import Answer, Job
@@ -115,7 +116,7 @@ class Run:
         has an `error`, a reason to `skip` it, or is open.
         """
         with open_reader(self._folder.log) as reader:
-            job = job_of(run_started(reader))
+            job = job_in(reader)
             yield from self._answers(reader, job, self._settings(reader, job))
 
     @staticmethod
@@ -163,7 +164,7 @@ class Run:
             if name in tables:
                 return frame(tables[name])
             if name == ANSWERS:
-                return self._answer_frame(reader, job, settings)
+                return self._answer_frame(reader, job_in(reader), settings)
         choices = ", ".join(sorted({ANSWERS, REPLIES, TASKS, *tables}))
         raise UsageError(f"Run {self.id} has no table {name!r}; it has {choices}.")
 

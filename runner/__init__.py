@@ -21,6 +21,7 @@ For authors of jobs:
 
 For the code that jobs share (commands, comparisons, reports), in addition:
 
+- `added_stages`: stages that were added to a run
 - `cli.arguments`, `cli.console`: options and output that commands share
 - `cli.json_forms`, `cli.json_runs`: types of the objects that `--json` prints
 - `table_rendering`: tables for a terminal, Markdown and LaTeX

@@ -119,6 +119,8 @@ class Stage:
     once: bool = False
     """Whether an item of the plan is sent once per model instead of once per replicate;
     its follow-ups are sent in every replicate."""
+    models: tuple[str, ...] = ()
+    """Models of a stage that was added to a run. Empty: those of its role."""
 
 
 JOB_FILE = "job"

@@ -174,6 +174,9 @@ class RunOptions(ParameterOptions):
     rerank_model: ModelName = Field(
         BASELINE, description="scores documents for a query"
     )
+    stage_models: tuple[ModelName, ...] | None = Field(
+        None, description="models of stages that were added to the run"
+    )
     replicates: int = Field(1, ge=1, description="times an item is asked")
     base_url: str | None = Field(None, description="address of an OpenAI-form endpoint")
     api: Api | Literal["auto"] = Field(
@@ -320,7 +323,7 @@ class RunOptions(ParameterOptions):
     def all_models(self) -> tuple[str, ...]:
         """Every model in any role, once."""
         others = (self.judge_model, self.embed_model, self.rerank_model)
-        return tuple(dict.fromkeys((*self.model, *others)))
+        return tuple(dict.fromkeys((*self.model, *others, *(self.stage_models or ()))))
 
     def futility(self, models: Collection[str]) -> FutilityMonitor:
         """Return the monitor of replies; offline models only if typed.

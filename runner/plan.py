@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import Final, TypeAlias
 
 from msgspec import structs
@@ -80,10 +80,11 @@ class Roles:
 
     models: Mapping[str, tuple[str, ...]]  #: role -> models, "subject" first
     replicates: int
+    of_stages: tuple[str, ...] = ()  #: models of stages with models of their own
 
     def of(self, stage: Stage) -> tuple[str, ...]:
         """Return the models of a stage."""
-        return self.models[stage.role]
+        return stage.models or self.models[stage.role]
 
     @property
     def numbers(self) -> range:
@@ -97,9 +98,8 @@ class Roles:
     @property
     def all_models(self) -> tuple[str, ...]:
         """Every model once, subjects first."""
-        return tuple(
-            dict.fromkeys(m for models in self.models.values() for m in models)
-        )
+        of_roles = chain.from_iterable(self.models.values())
+        return tuple(dict.fromkeys((*of_roles, *self.of_stages)))
 
 
 def stage_of(job: Job, name: str) -> Stage:
@@ -207,10 +207,12 @@ def follow_ups(
     if root in family:
         ancestors.append((family[root].stage, family[root].model))
     is_shared = stage_of(job, leader.stage).once
-    replicates = roles.numbers if is_shared else (leader.replicate,)
     planned: list[PlannedTask] = []
     for spec in specs:
         models = followers(job, spec.stage, ancestors, roles)
+        # an added stage is about one answer, which a shared task has once
+        is_repeated = is_shared and not stage_of(job, spec.stage).models
+        replicates = roles.numbers if is_repeated else (leader.replicate,)
         for model, replicate in product(models, replicates):
             task = _planned(spec, model, replicate, root=root)
             if identity(task) not in present:
@@ -226,7 +228,8 @@ def followers(
 
     This is the model of the group's tasks, if it has the stage's role; else that of the
     family's first task, if that has the role: follow-ups of a judge's verdict on a
-    subject go to that subject. Otherwise it is all models of the role.
+    subject go to that subject. Otherwise it is all models of the role. A stage with
+    models of its own has these.
 
     Args:
         job: the job.
@@ -235,6 +238,8 @@ def followers(
         roles: models by role.
     """
     target_stage = stage_of(job, stage)
+    if target_stage.models:
+        return target_stage.models
     inherited = (
         (model,)
         for name, model in ancestors

@@ -28,13 +28,17 @@ OPTIONS: Final[Mapping[str, str]] = {
 
 def assigned(job: Job, options: RunOptions) -> Roles:
     """Return the models of every role of the job's stages; subjects in any case."""
-    role_names = {"subject", *(stage.role for stage in job.stages)}
+    role_names = {"subject", *(s.role for s in job.stages if not s.models)}
     models: dict[str, tuple[str, ...]] = {}
     for role, option in OPTIONS.items():
         if role in role_names:
             model = getattr(options, option)
             models[role] = model if isinstance(model, tuple) else (model,)
-    return Roles(models=models, replicates=options.replicates)
+    return Roles(
+        models=models,
+        replicates=options.replicates,
+        of_stages=tuple(model for stage in job.stages for model in stage.models),
+    )
 
 
 def fixed(models: Mapping[str, list[str]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ For authors of jobs:
 For the code that jobs share, in addition:
 
 - `runs`, `database`, `errors`: folders of runs, and opening their logs
-- `events`, `task`: what a log records
+- `events`, `lineage`, `task`: what a log records
 - `labels.events`, `labels.fold`, `labels.folder`, `labels.writer`: labels of people
 - `tables`, `scoring`, `verdicts`: rows of a log, and the verdicts of its scorings
 - `time_travel`: earlier states of a log
@@ -26,7 +26,7 @@ For the monitor:
 
 - `runs`, `database`, `errors`, `clock`, `printable`, `document`: as above
 - `json_text`: JSON of a reply, rendered for people
-- `events`, `fold_state`, `task`, `tables`, `results`, `verdicts`: what a
+- `events`, `lineage`, `fold_state`, `task`, `tables`, `results`, `verdicts`: what a
   log holds, and what its scorings say of it
 - `labels.events`: what a label log holds
 - `titles`: titles of a run's items

@@ -34,7 +34,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
-from store.lineage import ForkedBody, ForkOrigin
+from store.lineage import ForkedBody, ForkOrigin, StageAdded
 from store.results import ComparisonDecided, Milestone, StoppingRule
 from store.served_by import ServedBy
 from store.slices import Shard
@@ -511,6 +511,7 @@ Event: TypeAlias = (
     | CommandApplied
     | ScoringRecorded
     | ComparisonDecided
+    | StageAdded
     | BatchEvent
     | LabelEvent
 )

@@ -60,6 +60,7 @@ from store.fold_state import (
     bucket_of,
 )
 from store.labels.events import LabelEventBase
+from store.lineage import StageAdded
 from store.results import ComparisonDecided
 from store.served_by import charge_differs, served_keys
 from store.task import (
@@ -208,6 +209,7 @@ class Fold:
                 | CommandApplied()
                 | ScoringRecorded()
                 | ComparisonDecided()
+                | StageAdded()
                 | ParameterRefused()
                 | BatchEventBase()
                 | LabelEventBase()

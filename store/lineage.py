@@ -1,12 +1,15 @@
-"""What the log of a fork records about its parent run, for events and their readers.
+"""What a log records about continuing a finished run: as a fork, or with a stage more.
 
-Both are part of events, so the fork's own hash chain covers them: which run it
-continues, up to which link of that run's chain, and the hash of each adopted body.
+The records of a fork are part of events, so its own hash chain covers them: which run
+it continues, up to which link of that run's chain, and the hash of each adopted body.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+import msgspec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,3 +30,22 @@ class ForkedBody:
     seq: int  #: of the `attempt_answered` in the parent's log
     sha256: str  #: hex; of the body, which is not stored a second time
     cost_usd: float = 0.0  #: what the task's attempts had cost when they were sent
+
+
+class StageAdded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A stage was added to a run that had ended; the payload is its declaration.
+
+    The run's tasks of this stage are planned from the declaration in the log, never
+    from the file again.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    stage: str
+    model: str  #: the model of its tasks
+    form: str  #: of the declaration: the suffix of its file, such as "toml"
+    file: str  #: its path when it was added
+    sha256: str  #: hex, of the declaration
+    code_sha256: str  #: hash of the source files that carry a declaration out
+    siftlog_version: str
+    budget_usd: float | None = None  #: cap of the stage alone; None: that of the run

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
+from jobs.kit.stage_declaration import read_declaration
 from runner.cli.main import cli
 from runner.errors import DatasetError
 from runner.registry import job_names, load_job
@@ -191,6 +192,19 @@ def test_the_example_job_plugs_in_and_is_run_imported_and_compared(
     assert blocks("text", page)[0] in printed
     assert "failed   could not be read: no_value" in printed, "explain"
     assert "atlas minus baseline/lexical" in printed or "other" in printed, "compare"
+
+
+@pytest.mark.timeout(180)
+def test_the_page_on_added_stages_goes_as_it_is_written(tmp_path: Path) -> None:
+    page = (DOCS / "add-stage.md").read_text()
+    for name in ("participants.py", "trials.jsonl"):
+        (tmp_path / name).write_text((EXAMPLE / name).read_text())
+    for text in blocks("toml", page):
+        name = text.partition("\n")[0].removeprefix("# ")
+        (tmp_path / name).write_text(text)
+        read_declaration(text)
+    printed = follow(page, tmp_path)
+    assert blocks("text", page)[0] in printed
 
 
 def test_the_example_job_refuses_a_wrong_row_before_any_call(

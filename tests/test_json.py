@@ -138,6 +138,7 @@ CASES = (
     Case("prepare property-extraction lint", "prepared"),
     Case("run paper-investigation --limit 2 --no-report", "launch done"),
     Case("fork fresh --as forked --no-report", "fork launch done"),
+    Case("add-stage fresh scan.toml --no-report", "add-stage launch done"),
     Case("rm killed --yes", "removal"),
     Case("import paper-investigation {answers} --no-score", "launch done"),
     Case("resume done --no-report", "launch done"),
@@ -247,6 +248,19 @@ def _usage(folder: Path) -> None:
     (folder / "usage.jsonl").write_text(USAGE)
 
 
+SCAN = """
+name = "seen"
+scans = "extract"
+[fields.people]
+ask = "How many people took part?"
+type = "integer"
+"""
+
+
+def _scan(folder: Path) -> None:
+    (folder / "scan.toml").write_text(SCAN)
+
+
 def _broken(folder: Path) -> None:
     data = bytearray(golden.recorded()["done.bundle"])
     data[len(data) // 2] ^= 1
@@ -303,6 +317,7 @@ def _redacted(folder: Path) -> None:
 
 MADE: Mapping[str, Callable[[Path], None]] = {
     "group.toml": _group,
+    "scan.toml": _scan,
     "usage.jsonl": _usage,
     "broken.bundle": _broken,
     "past": _past,

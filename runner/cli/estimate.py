@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner import roles
+from runner.added_stages import job_in
 from runner.cli import run_steps
 from runner.cli.console import (
     DONE,
@@ -31,7 +32,6 @@ from runner.estimate.estimate import (
 from runner.estimate.what_if import WhatIf, run_what_if
 from runner.money.tokens import CountTokens, text_tokens
 from runner.options import PRICE_FIELDS, read_toml
-from runner.registry import job_of
 from runner.roles import remarks
 from store.database import open_reader
 from store.document import Block, Fact, as_text
@@ -243,7 +243,7 @@ def _what_if(run_name: str, runs_dir: Path, options: TypedOptions) -> WhatIf:
         now = run_steps.engine_options(
             _finite(options), _under(file, options, recorded, tried), **tried
         )
-        return run_what_if(reader, job_of(first), then=then, now=now)
+        return run_what_if(reader, job_in(reader), then=then, now=now)
 
 
 def _finite(options: TypedOptions) -> TypedOptions:
@@ -269,10 +269,11 @@ def _under(
         model: {k: v for k, v in values.items() if k not in typed}
         for model, values in file.get("models", {}).items()
     }
-    for model in _named_models(recorded):
+    of_stages = set(file.get("stage_models", ()))
+    for model in _named_models(recorded) | of_stages:
         values = model_options.get(model, {})
         model_options[model] = values if PRICE_FIELDS[0] in values else price | values
-    tried_models = _named_models(tried)
+    tried_models = _named_models(tried) | of_stages
     return {
         **inherited,
         "models": {

@@ -375,6 +375,26 @@ class ForkJson(TypedDict):
     requests: list[ForkedRequestJson]
 
 
+class AddedStageCostJson(TypedDict):
+    """Requests of a stage and model, before the first call."""
+
+    stage: str
+    model: str
+    requests: int
+    spend_usd: str | None  #: a forecast; null: the price is unknown
+    most_usd: str | None  #: worst case without retries; null: the price is unknown
+
+
+class AddStageJson(TypedDict):
+    """What a stage that is added to a run asks, before its first call."""
+
+    run: str
+    stage: str
+    tasks: int  #: of the stage, offline ones included
+    requests: int  #: to online models
+    stages: list[AddedStageCostJson]
+
+
 class CachePruneJson(TypedDict):
     """Entries that were removed from the response cache."""
 
@@ -490,7 +510,15 @@ class ProbeJson(TypedDict):
     config: str  #: a block for a configuration file
 
 
-RUNNING: Final = ("run", "resume", "fork", "import", "prepare", "run-all")
+RUNNING: Final = (
+    "run",
+    "resume",
+    "fork",
+    "add-stage",
+    "import",
+    "prepare",
+    "run-all",
+)
 """Commands that start runs."""
 
 CONTROL: Final = ("pause", "drain", "cancel", "retry", "limits", "budget", "commands")
@@ -534,6 +562,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.certificate-verify/1": JsonForm(("verify",), (CertificateVerifyJson,)),
     "siftlog.bundle-verify/1": JsonForm(("verify",), (BundleVerifyJson,)),
     "siftlog.fork/1": JsonForm(("fork",), (ForkJson,)),
+    "siftlog.add-stage/1": JsonForm(("add-stage",), (AddStageJson,)),
     "siftlog.removal/1": JsonForm(("rm",), (RemovalJson,)),
     "siftlog.cache-group/1": JsonForm(("cache list",), (CacheGroupJson,)),
     "siftlog.cache-prune/1": JsonForm(("cache prune",), (CachePruneJson,)),

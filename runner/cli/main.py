@@ -65,6 +65,11 @@ COMMANDS = {
     "fork": CommandEntry(
         "runner.cli.fork", "fork", "Continue a finished run with changes."
     ),
+    "add-stage": CommandEntry(
+        "runner.cli.add_stage",
+        "add_stage",
+        "Add a judge or a scan to a finished run.",
+    ),
     "score": CommandEntry("runner.cli.score", "score", "Score a run's stored answers."),
     "scores": CommandEntry("runner.cli.score", "scores", "List a run's scorings."),
     "explain": CommandEntry(
@@ -151,7 +156,10 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *("new", "run", "watch", "status", "resume"),
         *("runs", "show", "score", "report", "compare"),
     ),
-    "Run": ("run-all", "fork", "screen", "estimate", "prepare", "prompts", "import"),
+    "Run": (
+        *("run-all", "fork", "add-stage", "screen", "estimate", "prepare"),
+        *("prompts", "import"),
+    ),
     "Look": ("tasks", "events", "explain", "history", "serve"),
     "Score": (
         *("scores", "diff", "drift", "label", "labels", "estimate-quality"),

@@ -327,12 +327,12 @@ def resume(
     import asyncio
 
     from runner import roles
+    from runner.added_stages import job_in
     from runner.cli import run_steps
     from runner.cli.control import lift
     from runner.cli.run_steps import warn_of_idle_variables
     from runner.errors import UsageError
     from runner.options import read_toml
-    from runner.registry import job_of
     from runner.run import launch
     from runner.score.scoring import effective_settings
     from runner.workload import load_workload
@@ -356,7 +356,8 @@ def resume(
             f"Run {folder.run_id} is not alive; siftlog resume {folder.run_id} takes "
             "all of it up."
         )
-    job = job_of(first)
+    with open_reader(folder.log) as reader:
+        job = job_in(reader)
     warn_of_idle_variables(job)
     file = read_toml(folder.config) if folder.config.exists() else {}
     # the budget may have been raised since; the log has the current one

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from runner.job import Answer, QuotedPassage
     from runner.task_detail import ReplyReader, TaskReader
     from runner.task_page import TaskPage
-    from store.events import RunStarted
     from store.query import Query
     from store.runs import RunFolder
     from store.task import TaskRow
@@ -87,7 +86,7 @@ def show(
         tasks = TaskReader(reader, folder)
         replies = None
         if parse and any(row.reply_seq is not None for row in rows):
-            replies = _reply_reader(folder, run_started(reader))
+            replies = _reply_reader(folder)
         pages = (_page(tasks, replies, row) for row in rows)
         is_only = len(rows) == 1
         if as_json:
@@ -150,17 +149,19 @@ def _chosen(
     )
 
 
-def _reply_reader(folder: RunFolder, started: RunStarted) -> ReplyReader | None:
+def _reply_reader(folder: RunFolder) -> ReplyReader | None:
     """Return the reader of replies; None, with a note, if the job cannot be loaded."""
+    from runner.added_stages import job_in
     from runner.errors import RunnerError
     from runner.job_faults import calling
-    from runner.registry import job_of
     from runner.score.scoring import effective_settings
     from runner.task_detail import ReplyReader
+    from store.database import open_reader
     from store.errors import StoreError
 
     try:
-        job = job_of(started)
+        with open_reader(folder.log) as reader:
+            job = job_in(reader)
         settings = effective_settings(job, folder, {})
         with calling(job, "load"):
             return ReplyReader(job, job.load(settings))

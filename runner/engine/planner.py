@@ -430,17 +430,21 @@ class Planner:
                     stage.name, model, after=after, limit=PAGE
                 ):
                     after = rows[-1].task
-                    for row in rows:
-                        for pair in await self._follow_again(row):
-                            yield pair
+                    for pair in await self._follow_again(rows):
+                        yield pair
 
-    async def _follow_again(self, row: TaskRow) -> list[tuple[str, str]]:
-        if self._stages[row.stage].gathers:
-            if row.group is not None:
-                self._pending[row.stage, row.model, row.replicate, row.group] = None
+    async def _follow_again(self, rows: Sequence[TaskRow]) -> list[tuple[str, str]]:
+        """Derive the follow-ups of some tasks of one stage, in one transaction."""
+        if self._stages[rows[0].stage].gathers:
+            for row in rows:
+                if row.group is not None:
+                    key = (row.stage, row.model, row.replicate, row.group)
+                    self._pending[key] = None
             return []
-        ended = TaskEnd(row=row, answer=await self._answer(row), entries=())
-        return (await self._follow_and_append([ended])).pairs
+        ended = [
+            TaskEnd(row=row, answer=await self._answer(row), entries=()) for row in rows
+        ]
+        return (await self._follow_and_append(ended)).pairs
 
 
 def _failed_entries(end: TaskEnd, fault: str) -> list[Entry | Event]:

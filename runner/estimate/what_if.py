@@ -321,7 +321,8 @@ def run_what_if(
             f"Run {first.run_id} made no calls: a what-if needs a run whose calls "
             "were recorded; siftlog run JOB --dry-run needs none."
         )
-    casting = _cast(first.models, assigned(job, now).models)
+    added = {stage.name: stage.models for stage in job.stages if stage.models}
+    casting = _cast({**first.models, **added}, {**assigned(job, now).models, **added})
     prices = {model: price_of(model, now) for model in casting.like}
     stages = [stage.name for stage in job.stages]
     output = output_limits(connection, stages)

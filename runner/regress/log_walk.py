@@ -14,14 +14,15 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from runner.added_stages import extended
 from runner.clients.wire import decode_reply
 from runner.clients.wire_shared import skeleton
 from runner.engine.attempt_events import completed_event, reask_messages
 from runner.errors import DatasetError, RunnerError
-from runner.job import JOB_FILE, Answer, Dataset, Stage, Task
+from runner.job import JOB_FILE, Answer, Dataset, Stage, Task, TaskSpec
 from runner.job_faults import calling, fault_of, read_reply
 from runner.messages import AnyReply, ChatRequest, Message, ParseFailure, Reply
 from runner.model_terms import USUAL, ModelTerms
@@ -34,6 +35,8 @@ from runner.plan import (
     parsed_answer,
     task_of,
 )
+from runner.regress.added_tasks import AddedTasks, up_to_stages
+from runner.regress.plan_pairs import TaskPairs
 from runner.regress.report import CheckedStep, Codes, Tallies
 from runner.roles import recorded_options, terms
 from runner.score.repeat import Rescorer, ScoringBasis
@@ -53,6 +56,7 @@ from store.events import (
     TasksReopened,
     UnknownEvent,
 )
+from store.lineage import StageAdded
 from store.outcomes import stored_bodies
 from store.tables import (
     group_is_open,
@@ -74,13 +78,11 @@ REPLIES: Final = 256
 """Replies held at a time."""
 
 _KINDS: Final = (
-    *("run_resumed", "run_finished", "tasks_planned", "tasks_reopened"),
+    *("run_resumed", "run_finished", "stage_added"),
+    *("tasks_planned", "tasks_reopened"),
     *("attempt_started", "attempt_answered"),
     *("task_completed", "task_failed", "task_skipped"),
 )
-
-_TaskKey: TypeAlias = tuple[int, str, str, str, int]
-"""Root (0 in the first stage), stage, key, model and replicate."""
 
 _GroupKey: TypeAlias = tuple[str, str, int, str]
 
@@ -112,14 +114,6 @@ class _Period:
     dataset: Dataset
     terms: dict[str, ModelTerms]
     follows: dict[str, bool]  #: by stage: whether single answers have follow-ups
-
-
-@dataclass(slots=True)
-class _Pairs:
-    """Tasks that only one side has so far, with the event at which it has them."""
-
-    recorded: dict[_TaskKey, tuple[PlannedTask, int]] = field(default_factory=dict)
-    expected: dict[_TaskKey, tuple[PlannedTask, int]] = field(default_factory=dict)
 
 
 class LogWalk:
@@ -155,7 +149,7 @@ class LogWalk:
         self._inputs = list(started.inputs)
         #: the code that wrote the events, by the seq of the first
         self.writers = {1: Codes(started.code, started.code_sha256)}
-        self._pairs = _Pairs()
+        self._pairs = TaskPairs(tallies[CheckedStep.PLAN])
         self._misplaced: tuple[int, str] | None = None
         self._groups: dict[_GroupKey, None] = {}
         self._unread: dict[int, tuple[str, bytes]] = {}  # replies that are not parsed
@@ -163,6 +157,7 @@ class LogWalk:
         self._reopened: set[int] = set()
         self._is_exhausted = self._is_finished = False
         self._rows: dict[int, TaskRow] = {}
+        self._planned_tasks = 0  # highest number so far
         self._plan: Iterator[tuple[PlannedTask, int | None]] = iter(())
         self._has_plan = self._may_plan()
 
@@ -185,6 +180,10 @@ class LogWalk:
         Raises:
             NotChecked: data or options are missing.
         """
+        try:
+            self._added = AddedTasks(self._reader)
+        except RunnerError as error:
+            raise self._refused(1, "an added stage", error) from error
         self._period = self._begin(1)
         if self._has_plan:
             self._plan = self._planned(frozenset())
@@ -192,9 +191,10 @@ class LogWalk:
         while page := recorded(self._reader, after, PAGE, _KINDS):
             after = page[-1].seq
             events = [(row.seq, row.event) for row in page if row.seq <= last]
-            self._read_tasks(events)
-            for start in range(0, len(events), REPLIES):
-                self._compare(events[start : start + REPLIES])
+            for part in up_to_stages(events):
+                self._read_tasks(part)
+                for start in range(0, len(part), REPLIES):
+                    self._compare(part[start : start + REPLIES])
             if len(events) < len(page):
                 break
         self._compare_groups()
@@ -233,12 +233,13 @@ class LogWalk:
             model_terms = terms(work, self._options()) if self._has_plan else {}
         except RunnerError as error:
             raise self._refused(seq, "data", error) from error
-        follows = {
-            stage.name: self._has_plan
-            and not stage.gathers
-            and job.follows(dataset, stage)
-            for stage in job.stages
-        }
+        follows = dict.fromkeys(self._stages, False)
+        for stage in self._run.job.stages:  # `_expect` has what follows in added ones
+            follows[stage.name] = (
+                self._has_plan
+                and not stage.gathers
+                and self._run.job.follows(dataset, stage)
+            )
         return _Period(dataset=dataset, terms=model_terms, follows=follows)
 
     def _refused(self, seq: int, where: str, error: RunnerError) -> NotChecked:
@@ -325,10 +326,13 @@ class LogWalk:
             case TaskFailed(task=task) | TaskSkipped(task=task):
                 self._unread.pop(task, None)
                 self._extra.pop(task, None)
+                self._added.drop(task)
             case TasksReopened(tasks=tasks):
                 self._reopened.update(tasks)
             case RunResumed():
                 self._resume(seq, event)
+            case StageAdded():
+                self._add_stage(seq, event)
             case RunFinished():
                 self._is_finished = True
             case _:
@@ -345,6 +349,35 @@ class LogWalk:
         if self._has_plan:
             self._plan = self._planned(self._present(seq))
 
+    def _add_stage(self, seq: int, event: StageAdded) -> None:
+        """Go on with a stage more; derive its tasks from the answers so far."""
+        added = self._added.stages[event.stage]
+        self._job = extended(self._job, added)
+        self._stages[event.stage] = added.stage
+        of_stages = (*self._roles.of_stages, event.model)
+        self._roles = replace(self._roles, of_stages=of_stages)
+        self._period = self._begin(seq)
+        if not self._has_plan:
+            return
+        self._plan = self._planned(self._present(seq))
+        for spec, row in self._added.take(event.stage):
+            self._expect(seq, row, spec)
+
+    def _expect(self, seq: int, row: TaskRow, spec: TaskSpec) -> None:
+        """Pair what follows from an answer in an added stage."""
+        root = row.root
+        if self._stages[row.stage].gathers and row.group is not None:
+            # of its group: the plan has the root of the first answer
+            key = (row.stage, row.model, row.replicate, row.group)
+            root = task_rows(self._reader, SQL["group"], key)[0].root
+        family = task_rows(self._reader, SQL["family"], (root,))
+        rows = [known for known in family if known.task <= self._planned_tasks]
+        group = (Answer(task=task_of(row)),)
+        for task in follow_ups(
+            self._job, [spec], group, self._roles, root=root, existing=rows
+        ):
+            self._pairs.expect(task, seq)
+
     def _present(self, seq: int) -> frozenset[tuple[str, str, str, int]]:
         """Return the identities of all tasks that were planned before an event."""
         return frozenset(
@@ -357,6 +390,7 @@ class LogWalk:
     def _compare_plan(self, seq: int, event: TasksPlanned) -> None:
         if not self._has_plan:
             return
+        self._planned_tasks = event.first + event.count - 1
         tally = self._tallies[CheckedStep.PLAN]
         tasks = planned_tasks(payload(self._reader, seq) or b"[]")
         places = event.places or (None,) * len(tasks)
@@ -365,7 +399,7 @@ class LogWalk:
             if task.group is not None and self._stages[task.stage].gathers:
                 self._groups[task.stage, task.model, task.replicate, task.group] = None
             if task.root != number:
-                self._pair(self._pairs.recorded, self._pairs.expected, task, seq)
+                self._pairs.record(task, seq)
                 continue
             unrooted = task.under(0)
             expected, position = next(self._plan, (None, None))
@@ -373,34 +407,13 @@ class LogWalk:
                 continue
             if self._misplaced is None:
                 self._misplaced = (seq, task.key)
-            self._pair(self._pairs.recorded, self._pairs.expected, unrooted, seq)
+            self._pairs.record(unrooted, seq)
             if expected is not None:
-                self._pair(self._pairs.expected, self._pairs.recorded, expected, seq)
+                self._pairs.expect(expected, seq)
         if event.exhausted:
             self._is_exhausted = True
             for expected, _ in self._plan:
-                self._pair(self._pairs.expected, self._pairs.recorded, expected, seq)
-
-    def _pair(
-        self,
-        side: dict[_TaskKey, tuple[PlannedTask, int]],
-        other: dict[_TaskKey, tuple[PlannedTask, int]],
-        task: PlannedTask,
-        seq: int,
-    ) -> None:
-        """Pair a task of one side with that of the other, now or later."""
-        key = (task.root, *identity(task))
-        if key not in other:
-            side[key] = (task, seq)
-            return
-        partner, partner_seq = other.pop(key)
-        if partner != task:
-            old, new = (
-                (task, partner) if side is self._pairs.recorded else (partner, task)
-            )
-            self._tallies[CheckedStep.PLAN].add(
-                max(seq, partner_seq), task.key, _details(old), _details(new)
-            )
+                self._pairs.expect(expected, seq)
 
     def _compare_pairs(self) -> None:
         """Count the tasks that only one side has."""
@@ -408,14 +421,10 @@ class LogWalk:
             return
         tally = self._tallies[CheckedStep.PLAN]
         before = tally.differs
-        if not self._is_exhausted and any(not key[0] for key in self._pairs.recorded):
+        if not self._is_exhausted and self._pairs.has_first_stage:
             # one task more shifts the others behind the last that was recorded
-            for task, _ in self._plan:
-                self._pairs.recorded.pop((0, *identity(task)), None)
-        for task, seq in self._pairs.recorded.values():
-            tally.add(seq, task.key, _details(task), "not planned")
-        for task, seq in self._pairs.expected.values():
-            tally.add(seq, task.key, "not planned", _details(task))
+            self._pairs.forgive(task for task, _ in self._plan)
+        self._pairs.count_rest()
         if self._misplaced is not None and tally.differs == before == 0:
             seq, key = self._misplaced
             tally.add(seq, key, "this order", "another order")
@@ -476,8 +485,12 @@ class LogWalk:
         row = self._rows[event.task]
         answer, parsed = self._parsed(row, *stored)
         self._note_parse(seq, row, (event.unparsed, event.fault), parsed)
-        if answer is not None and self._period.follows[row.stage]:
-            whole = Answer(task=task_of(row), reply=answer, parsed=parsed)
+        if answer is None:
+            return
+        whole = Answer(task=task_of(row), reply=answer, parsed=parsed)
+        for spec in self._added.collect(row, whole):
+            self._expect(seq, row, spec)
+        if self._period.follows[row.stage]:
             self._follow(seq, row.root, (whole,))
 
     def _note_parse(
@@ -495,7 +508,7 @@ class LogWalk:
     def _follow(self, seq: int, root: int, group: tuple[Answer, ...]) -> None:
         """Derive the follow-ups of a group, and pair them with the recorded ones."""
         try:
-            specs = list(self._job.follow_up(self._period.dataset, group))
+            specs = list(self._run.job.follow_up(self._period.dataset, group))
         except Exception as error:  # noqa: BLE001 - the job's code may raise anything
             fault = fault_of(error, type(self._job).__module__)
             where = group[0].task.key
@@ -503,13 +516,18 @@ class LogWalk:
             return
         if not specs:
             return
-        is_again = not self._reopened.isdisjoint(answer.task.number for answer in group)
+        # a group is followed once, after the last event
+        leader = group[0].task
+        is_single = not self._stages[leader.stage].gathers
+        is_again = is_single and leader.number in self._reopened
         family = task_rows(self._reader, SQL["family"], (root,)) if is_again else ()
-        existing = family or [self._rows[root]]
+        # a follow-up of an earlier reply was there, one of this reply comes later
+        known = [row for row in family if row.task <= self._planned_tasks]
+        existing = known or [self._rows[root]]
         for task in follow_ups(
             self._job, specs, group, self._roles, root=root, existing=existing
         ):
-            self._pair(self._pairs.expected, self._pairs.recorded, task, seq)
+            self._pairs.expect(task, seq)
 
     def _compare_groups(self) -> None:
         """Derive the follow-ups of complete groups.
@@ -548,7 +566,7 @@ class LogWalk:
             (self._rows[root],) = tasks_numbered(self._reader, [root])
             self._follow(max(row.updated_seq for row in rows), root, answers)
         if not self._is_finished:
-            self._pairs.expected.clear()
+            self._pairs.drop_expected()
 
     def _related(self, stage: str, other: str, model: str) -> tuple[str, ...]:
         """Return the models whose tasks of *stage* a group of *other* waits for."""
@@ -567,12 +585,3 @@ def _outcome(unparsed: str | None, fault: str | None) -> str:
     if unparsed is None:
         return "parsed"
     return unparsed if fault is None else f"{unparsed} ({fault})"
-
-
-def _details(task: PlannedTask) -> str:
-    """Return the parts of a task beside its key, in words."""
-    parts = [task.stage, task.model]
-    parts += [f"skipped: {task.skip}"] if task.skip else []
-    parts += [f"context {task.context}"] if task.context else []
-    parts += [f"group {task.group}"] if task.group else []
-    return ", ".join(parts)

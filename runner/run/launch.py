@@ -60,7 +60,7 @@ from runner.run.resume_checks import (
 )
 from runner.workload import Workload
 from store.database import open_reader
-from store.events import AttemptStarted, RunResumed
+from store.events import AttemptStarted, Entry, RunResumed
 from store.lineage import ForkOrigin
 from store.log.integrity import check_end
 from store.log.sqlite import SqliteLog
@@ -447,6 +447,7 @@ async def resume(
     startup_limits: Collection[str] = (),
     shared_endpoints: SharedEndpoints | None = None,
     part: ShardPart | None = None,
+    adding: Entry | None = None,
 ) -> RunOutcome:
     """Resume a run where its last writer left it.
 
@@ -461,6 +462,7 @@ async def resume(
             commands about them do not apply.
         shared_endpoints: as for `start`.
         part: as for `start`.
+        adding: the event of a stage that is added to it, which *work* has already.
 
     Raises:
         UsageError: there is nothing to resume.
@@ -502,7 +504,7 @@ async def resume(
         )
         if not accept_changes:
             await check_requests(log, work, options)
-        must_catch_up = await reads_differently(log, work)
+        must_catch_up = adding is not None or await reads_differently(log, work)
         starts = carried(folder, options)
         unknown = await abandoned_attempts(
             log, hold=options.unknown == "hold", carried=starts
@@ -511,6 +513,7 @@ async def resume(
             await log.append(unknown)
             context.notify(abandoned_text(folder.run_id, unknown))
         await log.append(
+            *(() if adding is None else (adding,)),
             RunResumed(
                 code_sha256=work.code_sha256,
                 settings=work.settings_json,

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from runner.clients.client import Call, is_offline
+from runner.clients.client import Call, ModelClient, is_offline
 from runner.clients.offline import FunctionClient
 from runner.job import Job
 from runner.messages import AnyReply, Reply, Request, Usage
@@ -32,6 +32,7 @@ from runner.workload import Workload
 from store.database import open_reader
 from store.events import AttemptAnswered, AttemptStarted
 from store.lineage import ForkOrigin
+from store.log.sqlite import SqliteLog
 from store.read.tasks import events, every_task
 from store.runs import RunFolder
 from store.task import pico
@@ -80,22 +81,24 @@ class ForkForecast:
         return None if None in spends else sum(filter(None, spends))
 
 
+async def baseline_reply(job: Job, request: Request) -> AnyReply:
+    """Return the reply of a job's baseline, with the usage that it would have."""
+    content = await asyncio.to_thread(job.baseline, request)
+    written = 0
+    if isinstance(content, str):
+        written = min(text_tokens(content) + 1, worst_output(request))
+    usage = Usage(tokens_in=prompt_tokens(request), tokens_out=written)
+    if isinstance(content, str):
+        return Reply(text=content, usage=usage)
+    return replace(content, usage=usage)
+
+
 def rehearsing(job: Job, parent: ParentAnswers) -> FunctionClient:
     """Return a client that replies like the parent run, else like the baseline."""
 
     async def answer(call: Call) -> AnyReply:
         reply = await parent.again(call.task, call.request_sha256)
-        return await baseline(call.request) if reply is None else reply
-
-    async def baseline(request: Request) -> AnyReply:
-        content = await asyncio.to_thread(job.baseline, request)
-        written = 0
-        if isinstance(content, str):
-            written = min(text_tokens(content) + 1, worst_output(request))
-        usage = Usage(tokens_in=prompt_tokens(request), tokens_out=written)
-        if isinstance(content, str):
-            return Reply(text=content, usage=usage)
-        return replace(content, usage=usage)
+        return await baseline_reply(job, call.request) if reply is None else reply
 
     return FunctionClient(answer)
 
@@ -184,36 +187,68 @@ async def rehearse(
         context: its context.
         fork: what it may adopt.
     """
+    with TemporaryDirectory(prefix="siftlog-") as room:
+        (Path(room) / fork.run).symlink_to(parent.path.absolute())
+        folder = RunFolder(Path(room) / name)
+        free = without_limits(options)
+        async with create(folder, work, free, context.clock, fork=fork) as log:
+            await log.serve_forked_bodies()
+            answers = await asyncio.to_thread(parent_answers, folder, fork)
+            await act_out(
+                folder,
+                log,
+                work,
+                options,
+                context,
+                client=rehearsing(work.job, answers),
+                resume_state=ResumeState(parent=answers),
+            )
+        return forecast(folder.log, [stage.name for stage in work.job.stages])
+
+
+async def act_out(
+    folder: RunFolder,
+    log: SqliteLog,
+    work: Workload,
+    options: RunOptions,
+    context: RunContext,
+    *,
+    client: ModelClient,
+    resume_state: ResumeState,
+) -> None:
+    """Carry a run out in a temporary folder; *client* replies for online models.
+
+    Args:
+        folder: the run's.
+        log: open for writing.
+        work: its job, settings and data.
+        options: how its calls would be sent.
+        context: its context.
+        client: replies instead of the endpoints.
+        resume_state: state in which the run is found.
+    """
     free = without_limits(options)
     connections = connect(work, free, context)
     online = {m for m in connections.clients if not is_offline(m)}
     for model in online:
         await connections.clients[model].close()
-    with TemporaryDirectory(prefix="siftlog-") as room:
-        (Path(room) / fork.run).symlink_to(parent.path.absolute())
-        folder = RunFolder(Path(room) / name)
-        async with create(folder, work, free, context.clock, fork=fork) as log:
-            await log.serve_forked_bodies()
-            answers = await asyncio.to_thread(parent_answers, folder, fork)
-            client = rehearsing(work.job, answers)
-            session = RunSession(
-                folder=folder,
-                log=log,
-                work=work,
-                options=free,
-                context=replace(
-                    context,
-                    notify=lambda _: None,
-                    launched=lambda: None,
-                    watch=lambda *_: nullcontext(),
-                    obey=lambda *_: None,
-                ),
-                connections=replace(
-                    connections,
-                    clients={**connections.clients, **dict.fromkeys(online, client)},
-                ),
-                prices=prices_of(connections.clients, options),
-                resume_state=ResumeState(parent=answers),
-            )
-            await session.carry_out(None)
-        return forecast(folder.log, [stage.name for stage in work.job.stages])
+    session = RunSession(
+        folder=folder,
+        log=log,
+        work=work,
+        options=free,
+        context=replace(
+            context,
+            notify=lambda _: None,
+            launched=lambda: None,
+            watch=lambda *_: nullcontext(),
+            obey=lambda *_: None,
+        ),
+        connections=replace(
+            connections,
+            clients={**connections.clients, **dict.fromkeys(online, client)},
+        ),
+        prices=prices_of(connections.clients, options),
+        resume_state=resume_state,
+    )
+    await session.carry_out(None)

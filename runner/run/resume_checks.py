@@ -14,7 +14,8 @@ from runner.options import RunOptions
 from runner.plan import task_of
 from runner.roles import assigned, terms
 from runner.workload import Workload
-from store.events import Input, RunResumed, RunStarted
+from store.events import Input, RunFinished, RunResumed, RunStarted
+from store.lineage import StageAdded
 from store.log.interface import Log
 from store.task import TaskRow
 
@@ -27,16 +28,31 @@ SAMPLE = 20
 
 
 async def reads_differently(log: Log, work: Workload) -> bool:
-    """Return whether parsers or settings differ from those that read the answers."""
+    """Return whether parsers or settings differ from those that read the answers.
+
+    A stage that was added since is a new reader of all of them, until the run ends.
+    """
     last: RunStarted | RunResumed | None = None
-    for recorded in await log.events(
-        limit=1_000_000, kinds=["run_started", "run_resumed"]
-    ):
-        if isinstance(recorded.event, RunStarted | RunResumed):
-            last = recorded.event
-    return last is None or (last.code_sha256, last.settings) != (
-        work.code_sha256,
-        work.settings_json,
+    is_longer = False
+    kinds = ["run_started", "run_resumed", "run_finished", "stage_added"]
+    for recorded in await log.events(limit=1_000_000, kinds=kinds):
+        match recorded.event:
+            case RunStarted() | RunResumed() as last:
+                pass
+            case StageAdded():
+                is_longer = True
+            case RunFinished():
+                is_longer = False
+            case _:
+                pass
+    return (
+        is_longer
+        or last is None
+        or (last.code_sha256, last.settings)
+        != (
+            work.code_sha256,
+            work.settings_json,
+        )
     )
 
 

@@ -41,11 +41,19 @@ class LogAnswers:
     replicates: int
     imported: bool
     parsed: ParsedFolder | None = None  #: None: replies are parsed each time
+    without: frozenset[str] = frozenset()  #: stages whose answers are left out
 
     def families(self) -> Iterator[tuple[Answer, ...]]:
         """Yield each first-stage answer with all its descendants."""
-        for page in outcome_pages(self.connection, self.through_seq):
+        for page in self._pages():
             yield from _families(zip(page, self._read(page), strict=True))
+
+    def _pages(self) -> Iterator[list[Outcome]]:
+        for page in outcome_pages(self.connection, self.through_seq):
+            if self.without:
+                yield [row for row in page if row.stage not in self.without]
+            else:
+                yield page
 
     def parsed_families(self, parser: ReplyParser[Any]) -> Iterator[tuple[Answer, ...]]:
         """Yield them with parsed chat replies, as `runner.job.parsed_families` does."""
@@ -61,7 +69,7 @@ class LogAnswers:
             lambda seq: link_at(self.connection, seq),
             writes=self.parsed.writes,
         ) as stored:
-            for page in outcome_pages(self.connection, self.through_seq):
+            for page in self._pages():
                 answers = self._parsed(page, parser, stored)
                 yield from _families(zip(page, answers, strict=True))
 

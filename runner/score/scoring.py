@@ -16,6 +16,7 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
+from runner.added_stages import extended, original, stages_in
 from runner.fingerprint import (
     code_fingerprint,
     code_hash,
@@ -67,7 +68,7 @@ from store.errors import CorruptLog
 from store.events import Blob, Entry, Input, RunResumed, RunStarted, ScoringRecorded
 from store.log.sqlite import SqliteLog
 from store.notable import NotableItems
-from store.read.status import Status, run_started, scorings, status
+from store.read.status import Status, added_stages, run_started, scorings, status
 from store.read.tasks import events, parts
 from store.read.usage import usage_counts
 from store.results import Milestone, parts_payload
@@ -221,7 +222,7 @@ def answers(
     through_seq: int,
     parsed: ParsedFolder | None = None,
 ) -> LogAnswers:
-    """Return a run's answers up to one event.
+    """Return a run's answers up to one event, without those of added stages.
 
     Args:
         reader: of the run's log.
@@ -236,6 +237,7 @@ def answers(
         replicates=first.replicates,
         imported=first.imported,
         parsed=parsed,
+        without=frozenset(event.stage for event, _ in added_stages(reader)),
     )
 
 
@@ -267,6 +269,7 @@ async def score_run(
         DatasetError: an input file is missing or invalid.
         LogBusy: another process resumed the run meanwhile; nothing was recorded.
     """
+    job = original(job)
     inputs = input_hashes(job.inputs(settings))
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
@@ -349,6 +352,12 @@ def replayed(
         stored = answers(reader, first, through_seq, parsed)
         dataset = job.load(settings)
         card = job.score(dataset, stored)
+        for added in stages_in(reader, through_seq):
+            every = {stage.name for stage in job.stages} | stored.without
+            others = every - {added.stage.name, added.after}
+            concerned = replace(stored, without=frozenset(others))
+            card = added.scored(card, job, dataset, concerned)
+            job = extended(job, added)
     return Scoring(
         number=None,
         job=job.name,

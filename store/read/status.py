@@ -15,8 +15,14 @@ from operator import itemgetter
 
 from store.database import SQL
 from store.errors import CorruptLog, NotALog
-from store.events import ParameterRefused, RecordedEvent, RunStarted, ScoringRecorded
+from store.events import (
+    ParameterRefused,
+    RecordedEvent,
+    RunStarted,
+    ScoringRecorded,
+)
 from store.fold_state import BUCKET_RATIO, US_PER_S, RunState
+from store.lineage import StageAdded
 from store.log.interface import Heartbeat
 from store.read.forecast import (
     EstimateAccuracy,
@@ -45,7 +51,14 @@ from store.read.usage import (
     spending,
 )
 from store.served_by import PREFIX
-from store.tables import event_in, last_seq, load_run_state, recorded_rows, visible_seq
+from store.tables import (
+    event_in,
+    last_seq,
+    load_run_state,
+    payload,
+    recorded_rows,
+    visible_seq,
+)
 from store.task import TaskState, usd
 
 #: Age limits of the heartbeat, which is recorded once a second.
@@ -328,6 +341,23 @@ def scorings(conn: sqlite3.Connection) -> list[ScoringRecorded]:
     ]
 
 
+def added_stages(
+    conn: sqlite3.Connection, through_seq: int | None = None
+) -> list[tuple[StageAdded, bytes]]:
+    """Return the stages that were added to the run, each with its declaration.
+
+    Args:
+        conn: of the log.
+        through_seq: the last event that counts; None: all do.
+    """
+    return [
+        (recorded.event, payload(conn, recorded.seq) or b"")
+        for recorded in recorded_rows(conn, SQL["marked"], ("stage_added", 0, -1))
+        if isinstance(recorded.event, StageAdded)
+        and (through_seq is None or recorded.seq <= through_seq)
+    ]
+
+
 def refused_parameters(conn: sqlite3.Connection) -> tuple[ParameterRefused, ...]:
     """Return the parameters that endpoints refused, oldest first, each fact once.
 
@@ -493,7 +523,8 @@ def status(conn: sqlite3.Connection) -> Status:
             if cost is None or money.spent_usd is None
             else money.spent_usd + cost.usd.expected,
         )
-        if first.expected is not None and run.exhausted
+        # the estimate does not know a stage that was added later
+        if first.expected is not None and run.exhausted and not added_stages(conn)
         else None,
         refused=refused_parameters(conn),
     )

@@ -107,15 +107,15 @@ class Case:
 # What every command prints of itself, and what is listed without a run
 
 COMMANDS = (
-    "run", "generate", "resume", "fork", "import", "estimate", "prepare", "simulate",
-    "score", "scores", "explain", "runs", "status", "tasks", "events", "pause", "drain",
-    "cancel", "retry", "commands", "limits", "budget", "export", "bundle", "merge",
-    "verify", "cache", "cache list", "cache prune", "prompts", "models", "jobs",
-    "doctor", "compare", "diff", "history", "report", "run-all", "serve", "watch",
-    "new", "show", "rm", "completion", "sql", "label", "labels", "labels list",
-    "labels import", "labels export", "labels agreement", "labels adjudicate",
-    "estimate-quality", "screen", "methods", "check", "drift", "regress",
-    "disclose", "reconcile",
+    "run", "generate", "resume", "fork", "add-stage", "import", "estimate", "prepare",
+    "simulate", "score", "scores", "explain", "runs", "status", "tasks", "events",
+    "pause", "drain", "cancel", "retry", "commands", "limits", "budget", "export",
+    "bundle", "merge", "verify", "cache", "cache list", "cache prune", "prompts",
+    "models", "jobs", "doctor", "compare", "diff", "history", "report", "run-all",
+    "serve", "watch", "new", "show", "rm", "completion", "sql", "label", "labels",
+    "labels list", "labels import", "labels export", "labels agreement",
+    "labels adjudicate", "estimate-quality", "screen", "methods", "check", "drift",
+    "regress", "disclose", "reconcile",
 )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
+from store.lineage import StageAdded
 from store.results import ComparisonDecided, StoppingRule
 from store.task import PlannedTask, manifest_bytes
 
@@ -311,6 +312,22 @@ ENTRIES: dict[str, list[Entry]] = {
                 relevant=2,
                 read=4,
             )
+        ),
+    ],
+    "log-1-stage": [
+        *FIRST,
+        Entry(
+            event=StageAdded(
+                stage="support",
+                model="j",
+                form="toml",
+                file="/data/support.toml",
+                sha256="b" * 64,
+                code_sha256="c" * 64,
+                siftlog_version="0.1.0",
+                budget_usd=0.5,
+            ),
+            payload=b'name = "support"\n',
         ),
     ],
 }

@@ -47,6 +47,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
+from store.lineage import StageAdded
 from store.results import ComparisonDecided, StoppingRule
 from store.task import PlannedTask, TaskState, manifest_bytes
 
@@ -152,6 +153,17 @@ DECIDED = ComparisonDecided(
     seq=9,
 )
 
+STAGE = StageAdded(
+    stage="support",
+    model="m-large",
+    form="toml",
+    file="/data/support.toml",
+    sha256="5" * 64,
+    code_sha256="6" * 64,
+    siftlog_version="1",
+    budget_usd=0.5,
+)
+
 BATCHED: tuple[Event, ...] = (
     BatchPrepared(batch="k", model="m-large", form="openai", requests=2),
     BatchCreated(batch="k", id="b1", file="f1"),
@@ -214,6 +226,7 @@ ASIDE: tuple[Event, ...] = (
     RunCancelled(by="operator"),
     RunFinished(completed=1, failed=1, skipped=1),
     DECIDED,
+    STAGE,
     *BATCHED,
     *LABELLED,
     LimitObserved(model="m-large", concurrency=8, in_flight=3, rpm=60.0),

@@ -90,6 +90,7 @@ DEFAULTS: dict[str, object] = {
     "ScoringRecorded.headline": "",
     "ScoringRecorded.reached": {},
     "ScoringRecorded.code": None,
+    "StageAdded.budget_usd": None,
     "Milestone.data": "",
     "Milestone.partial": False,
     "Milestone.cost_usd": {},

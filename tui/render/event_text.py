@@ -52,6 +52,7 @@ from store.labels.events import (
     ScreeningPlanned,
     ScreeningStopped,
 )
+from store.lineage import StageAdded
 from store.results import ComparisonDecided
 from tui.render.format import (
     UNKNOWN,
@@ -161,6 +162,13 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
                 f"{event.stopping.metric} {event.difference:+.3g} "
                 f"[{event.lo:.3g}, {event.hi:.3g}]",
                 f"after {count(event.clusters)} {event.cluster}s",
+            )
+        case StageAdded():
+            return _joined(
+                f"stage {event.stage}",
+                event.model,
+                _budget(event.budget_usd),
+                event.file,
             )
         case BatchEventBase():
             return _batch(event)

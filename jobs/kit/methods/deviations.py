@@ -36,6 +36,7 @@ from store.events import (
     TasksReopened,
     UnknownEvent,
 )
+from store.lineage import StageAdded
 from store.results import ComparisonDecided
 
 _Events: TypeAlias = Sequence[Event | UnknownEvent]
@@ -113,7 +114,17 @@ def _ends(record: RunRecord, events: _Events) -> Iterator[Deviation]:
     for by, n in drains.items():
         sentence = f"The run {_STOPS[by]} ({{n|time|times}})."
         yield Deviation.of(f"stopped-{by}", sentence, n=n)
-    resumes = sum(isinstance(event, RunResumed) for event in events)
+    added = [event for event in events if isinstance(event, StageAdded)]
+    for stage in added:
+        yield Deviation.of(
+            f"added-{stage.stage}",
+            "The stage {stage}, answered by {model}, was added after the run had "
+            "ended; stored answers were kept.",
+            stage=stage.stage,
+            model=stage.model,
+        )
+    # adding a stage resumes the run once
+    resumes = sum(isinstance(event, RunResumed) for event in events) - len(added)
     if resumes:
         yield Deviation.of(
             "resumed",

@@ -24,7 +24,7 @@ from store.read.usage import ErrorCount, error_counts
 INTERVENTIONS: Final = (
     *("run_resumed", "run_paused", "run_drained", "run_cancelled"),
     *("tasks_reopened", "attempts_abandoned", "command_accepted", "command_applied"),
-    "comparison_decided",
+    *("comparison_decided", "stage_added"),
 )
 """Kinds of events by which the course of a run can leave its plan."""
 
@@ -51,10 +51,10 @@ class RunRecord:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Models of all roles that have tasks, those under test first."""
-        used = {queue.model for queue in self.status.queues}
+        """Models that have tasks, those under test first, of added stages last."""
+        used = dict.fromkeys(queue.model for queue in self.status.queues)
         named = [name for names in self.started.models.values() for name in names]
-        return tuple(dict.fromkeys([m for m in named if m in used]))
+        return tuple(dict.fromkeys([*(m for m in named if m in used), *used]))
 
 
 def read_record(

@@ -1,0 +1,116 @@
+"""`siftlog add-stage` as a process: forecast, kill, resume without the file, bundle."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests import commands as here
+from tests.ledgers import read_ledger
+from tests.processes import siftlog, simulated, start, status, until
+
+EXAMPLE = Path(__file__).parents[3] / "docs" / "example"
+
+JUDGE = """\
+name = "support"
+judges = "question"
+
+[fields.supported]
+ask = "Does the text state the number in the reply?"
+type = "one-of"
+options = ["yes", "no", "unclear"]
+"""
+
+PRICE = ("--model", "j", "--price", "2,4")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("participants.py", "trials.jsonl"):
+        shutil.copy(EXAMPLE / name, tmp_path)
+    (tmp_path / "support.toml").write_text(JUDGE)
+    return tmp_path
+
+
+def test_a_killed_stage_pays_nothing_twice_and_needs_no_file(folder: Path) -> None:
+    with simulated("--latency-ms", 60, "--ledger", "l.jsonl", cwd=folder) as url:
+        models = ("--model", "a", "--model", "b", "--base-url", url)
+        sample = ("participants.py", "--rows", "trials.jsonl", *models)
+        run = ("run", *sample, "--price", "1,2", "--run-id", "r", "--no-report")
+        siftlog(*run, cwd=folder)
+        first = (folder / "runs/r/scores/1/scorecard.json").read_bytes()
+        add = ("add-stage", "r", "support.toml", *PRICE, "--concurrency", 2)
+        log = (folder / "runs/r/log.db").read_bytes()
+        dry = siftlog(*add, "--dry-run", "--json", cwd=folder)
+        forecast = json.loads(dry.stdout)
+        assert (folder / "runs/r/log.db").read_bytes() == log
+        before = len(read_ledger(folder / "l.jsonl"))
+        process = start(*add, "--budget", 0.5, "--no-report", cwd=folder)
+        until(folder, "r", lambda seen: seen["attempts"]["answered"] >= before + 3)
+        process.kill()
+        process.wait()
+        (folder / "support.toml").unlink()
+        unknown = status(folder, "r")["attempts"]
+        siftlog("resume", "r", "--no-report", cwd=folder)
+        lines = read_ledger(folder / "l.jsonl")
+    assert forecast["requests"] == 12
+    assert float(forecast["stages"][0]["spend_usd"]) > 0
+    models_called = Counter(line.model for line in lines)
+    assert (models_called["a"], models_called["b"]) == (6, 6)
+    in_flight = unknown["started"] - unknown["answered"]
+    assert 12 <= models_called["j"] <= 12 + min(2, in_flight)
+    state = status(folder, "r")
+    assert state["tasks"]["completed"] == 24
+    assert state["budget_usd"] < 0.51
+    second = json.loads((folder / "runs/r/scores/2/scorecard.json").read_bytes())
+    for model, scores in json.loads(first)["models"].items():
+        metrics = second["models"][model]["metrics"]
+        assert scores["metrics"].items() <= metrics.items()
+        assert metrics["support.supported.yes"]["n"] == 6
+    assert (folder / "runs/r/scores/1/scorecard.json").read_bytes() == first
+    # the bundle recomputes the scorecard from the log alone
+    siftlog("bundle", "r", "--no-report", cwd=folder)
+    siftlog("verify", "r", cwd=folder)
+    (folder / "support.toml").write_text(JUDGE)
+    again = siftlog(*add, cwd=folder, check=False)
+    assert again.returncode == 2
+    assert "Run r has the added stage support already" in again.stderr
+
+
+def test_a_stage_ends_at_its_own_budget(folder: Path) -> None:
+    with simulated(cwd=folder) as url:
+        run = ("participants.py", "--rows", "trials.jsonl", "--model", "a")
+        free = ("--base-url", url, "--price", "1,2", "--no-score")
+        siftlog("run", *run, *free, "--run-id", "r", cwd=folder)
+        add = ("add-stage", "r", "support.toml", *PRICE, "--no-score")
+        stopped = siftlog(*add, "--budget", 0.005, cwd=folder, check=False)
+        spent = status(folder, "r")["cost_usd"]
+        siftlog("resume", "r", "--budget", 1, "--no-score", cwd=folder)
+    assert stopped.returncode == 4
+    assert spent < 0.006
+    assert status(folder, "r")["tasks"]["completed"] == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('name = "a"\njudges = "question"\n', "needs the key 'fields'"),
+        (JUDGE.replace("judges", "judge"), "did you mean 'judges'"),
+        (JUDGE.replace('judges = "question"\n', ""), "judges = STAGE or scans = STAGE"),
+        (JUDGE.replace('"question"', '"answer"'), "no stage 'answer'"),
+    ],
+)
+def test_a_wrong_declaration_is_one_sentence(
+    folder: Path, text: str, sentence: str
+) -> None:
+    run = ("run", "participants.py", "--rows", "trials.jsonl", "--no-score")
+    here.siftlog(*run, "--run-id", "r", cwd=folder)
+    (folder / "support.toml").write_text(text)
+    add = here.siftlog("add-stage", "r", "support.toml", cwd=folder, check=False)
+    assert add.returncode in {1, 2}
+    assert sentence in add.stderr
+    assert len(add.stderr.strip().splitlines()) == 1

@@ -1,0 +1,14 @@
+"""Writes a run in the forms of other programs: `siftlog export RUN --to FORM OUT`.
+
+- `source`: what every form reads of a run: its tasks with requests, replies, verdicts
+- `folder`: the new folder that a form fills
+- one module for each form, with a function `write(source, folder)` that yields the
+  files that the other program opens
+"""
+
+from typing import Final
+
+FORMS: Final = {
+    "inspect": "runner.exports.inspect_log",
+}
+"""Modules by the form's name on the command line."""

@@ -1,0 +1,139 @@
+"""What `siftlog export --to` writes, read by the programs that it is written for."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import siftlog
+from tests.corpus import write_corpus
+from tests.processes import simulated
+from tests.thirdparty.export_readers import require_readers, run_there
+
+JOB = "paper-investigation"
+
+pytestmark = [
+    pytest.mark.timeout(900),  # the environment may have to be made
+    pytest.mark.xdist_group("export-readers"),
+]
+
+
+@pytest.fixture(scope="module")
+def cwd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a run `r` of two models and two replicates, with failures."""
+    require_readers()
+    cwd = tmp_path_factory.mktemp("exports")
+    corpus = write_corpus(cwd / "corpus", 3)
+    faults = ("--rate-refuse=0.2", "--seed=3", "--dialect=azure")
+    key = {"K_API_KEY": "sk-0123456789abcdef0123"}
+    with simulated("--job", JOB, *faults, cwd=cwd) as url:
+        models = ("--model=m/1", "--model=m/2", f"--base-url={url}", "--price=1,2,0.5")
+        models += ("--api-key-env=K_API_KEY",)
+        words = (*models, "--run-id=r", "--replicates=2", "--no-report")
+        done = siftlog("run", JOB, *corpus, *words, cwd=cwd, env=key, check=False)
+    assert done.returncode == 3, done.stderr  # some tasks fail
+    siftlog("export", "r", "answers", "tasks", "scores", cwd=cwd)
+    return cwd
+
+
+def _rows(cwd: Path, name: str) -> list[dict[str, Any]]:
+    """A table of the run, written by siftlog itself."""
+    lines = (cwd / "runs/r/exports" / f"{name}.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+READ_INSPECT = """
+import json, sys
+from pathlib import Path
+from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample_summaries
+logs = []
+for info in list_eval_logs(sys.argv[1]):
+    log = read_eval_log(info)
+    logs.append({
+        "log": log.model_dump(mode="json", exclude={"samples"}),
+        "samples": [sample.model_dump(mode="json") for sample in log.samples],
+        "summaries": [
+            summary.model_dump(mode="json")
+            for summary in read_eval_log_sample_summaries(info)
+        ],
+    })
+print(json.dumps(logs))
+"""
+
+
+def test_inspect_reads_the_same_samples_scores_and_usage(cwd: Path) -> None:
+    siftlog("export", "r", "--to", "inspect", "logs", cwd=cwd)
+    logs = {
+        read["log"]["eval"]["model"]: read
+        for read in run_there(READ_INSPECT, "logs", cwd=cwd)
+    }
+    answers = _rows(cwd, "answers")
+    failed = [row for row in _rows(cwd, "tasks") if row["state"] == "failed"]
+    assert failed
+    verdicts = _rows(cwd, "scores/1/verdicts")
+    for model, read in logs.items():
+        samples = {s["metadata"]["siftlog_task"]: s for s in read["samples"]}
+        replied = {row["task"]: row for row in answers if row["model"] == model}
+        for task, row in replied.items():
+            _compare_reply(samples.pop(task), row)
+        assert samples.keys() == {r["task"] for r in failed if r["model"] == model}
+        for sample in samples.values():
+            assert sample["error"]["message"].startswith("ContentFiltered")
+        scored = Counter(
+            (sample["metadata"]["siftlog_task"], score["answer"], score["value"])
+            for sample in read["samples"]
+            for score in (sample["scores"] or {}).values()
+        )
+        values = {True: "C", False: "I"}
+        assert scored == Counter(
+            (v["task"], v["value"], values.get(v["correct"], v["value"]))
+            for v in verdicts
+            if v["model"] == model
+        )
+        _compare_header(read["log"], model, cwd, replied)
+        assert {(s["id"], s["epoch"]) for s in read["summaries"]} == {
+            (s["id"], s["epoch"]) for s in read["samples"]
+        }
+    assert sorted(logs) == ["m/1", "m/2"]
+
+
+def _compare_reply(sample: dict[str, Any], row: dict[str, Any]) -> None:
+    assert sample["id"] == f"{row['stage']}/{row['key']}"
+    assert sample["epoch"] == row["replicate"]
+    assert sample["error"] is None
+    *sent, reply = sample["messages"]
+    assert reply["content"] == sample["output"]["completion"] == row["reply"]
+    assert [{"role": m["role"], "content": m["content"]} for m in sent] == json.loads(
+        row["prompt"]
+    )
+    usage = sample["output"]["usage"]
+    assert usage == sample["model_usage"][row["model"]]
+    cached = usage["input_tokens_cache_read"] or 0
+    assert usage["input_tokens"] + cached == row["tokens_in"]
+    assert usage["output_tokens"] == row["tokens_out"]
+    assert usage["total_cost"] == row["cost_usd"]
+
+
+def _compare_header(
+    log: dict[str, Any], model: str, cwd: Path, replied: dict[int, dict[str, Any]]
+) -> None:
+    assert log["status"] == "success"
+    (score, *_) = log["results"]["scores"]
+    card = json.loads((cwd / "runs/r/scores/1/scorecard.json").read_text())
+    assert {path: metric["value"] for path, metric in score["metrics"].items()} == {
+        path: metric["value"]
+        for path, metric in card["models"][model]["metrics"].items()
+        if metric["value"] is not None
+    }
+    usage = log["stats"]["model_usage"][model]
+    assert usage["output_tokens"] == sum(row["tokens_out"] for row in replied.values())
+    assert usage["total_tokens"] == usage["output_tokens"] + sum(
+        row["tokens_in"] for row in replied.values()
+    )
+    cost = sum(row["cost_usd"] for row in replied.values())
+    assert usage["total_cost"] == pytest.approx(cost, abs=1e-12)

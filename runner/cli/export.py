@@ -205,7 +205,13 @@ def _write_folder(
     relax_collector()
     with (
         paced_progress(SystemClock()) as progress,
-        open_source(folder, scoring, prompts=prompts, progress=progress) as source,
+        open_source(
+            folder,
+            scoring,
+            prompts=prompts,
+            environ=arguments.environment(),
+            progress=progress,
+        ) as source,
     ):
         files = export_folder(form, source, out)
         recorded = source.scoring

@@ -147,7 +147,7 @@ class _Log:
             },
             "stats": {
                 "started_at": iso_time(state.created_us),
-                "completed_at": iso_time(max(state.created_us, state.signs.phase_us)),
+                "completed_at": iso_time(self._source.ended_us),
                 "model_usage": {self._model: self._usage} if self._usage else {},
             },
         }

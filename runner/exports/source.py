@@ -131,11 +131,29 @@ class ExportSource:
     through_seq: int
     first: RunStarted
     status: Status
-    scoring: ScoringRecorded | None
-    card: Scorecard | None  #: None: the run has no scoring
+    scoring: ScoringRecorded | None  #: None: the run has none
     with_prompts: bool
-    progress: Callable[[str], object]
+    environ: Mapping[str, str]  #: has keys, which no export may contain
+    progress: Callable[[str], None]
     leaving: ExitStack  #: closes what is read
+
+    @cached_property
+    def card(self) -> Scorecard | None:
+        """The scorecard, from a replay; None without a scoring.
+
+        Raises:
+            DatasetError: an input of the scoring is missing or was changed.
+            RunnerError: the scoring cannot be repeated.
+        """
+        if self.scoring is None:
+            return None
+        card = repeated_scorecard(self.folder, self.scoring)
+        return self.leaving.enter_context(card)
+
+    @property
+    def ended_us(self) -> int:
+        """When the run last ended or began work."""
+        return max(self.status.created_us, self.status.signs.phase_us)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -204,7 +222,8 @@ def open_source(
     scoring: int | None,
     *,
     prompts: bool,
-    progress: Callable[[str], object],
+    environ: Mapping[str, str],
+    progress: Callable[[str], None],
 ) -> Iterator[ExportSource]:
     """Open a run to export it.
 
@@ -212,12 +231,11 @@ def open_source(
         folder: the run's folder.
         scoring: number of a scoring; None: the newest, if there is one.
         prompts: whether forms may contain the texts of requests.
+        environ: variables with keys, which a bundle must not contain.
         progress: receives progress messages.
 
     Raises:
         UsageError: there is no such scoring.
-        DatasetError: an input of the scoring is missing or was changed.
-        RunnerError: the scoring cannot be repeated.
     """
     with ExitStack() as leaving:
         reader = leaving.enter_context(open_reader(folder.log))
@@ -235,10 +253,8 @@ def open_source(
             first=run_started(reader),
             status=status(reader),
             scoring=recorded,
-            card=None
-            if recorded is None
-            else leaving.enter_context(repeated_scorecard(folder, recorded)),
             with_prompts=prompts,
+            environ=environ,
             progress=progress,
             leaving=leaving,
         )

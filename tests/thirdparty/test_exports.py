@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from store.database import open_reader
+from store.read.status import run_started
 from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.processes import simulated
@@ -137,3 +139,81 @@ def _compare_header(
     )
     cost = sum(row["cost_usd"] for row in replied.values())
     assert usage["total_cost"] == pytest.approx(cost, abs=1e-12)
+
+
+VALIDATE_CRATE = """
+import json, sys
+from pathlib import Path
+import requests, rocrate
+from rdflib.plugins.shared.jsonld.context import Context
+from rocrate.rocrate import ROCrate
+from rocrate_validator import services
+from rocrate_validator.models import Severity
+
+# no network: the newer context in rocrate, which names one of the crate's terms anew
+text = (Path(rocrate.__file__).parent / "data/ro-crate.jsonld").read_text()
+text = text.replace("https://bioschemas.org/terms/", "https://bioschemas.org/")
+
+def get(session, url, **more):
+    assert url == "https://w3id.org/ro/crate/1.1/context", url
+    response = requests.Response()
+    response.status_code, response.url, response._content = 200, url, text.encode()
+    response.headers["content-type"] = "application/ld+json"
+    return response
+
+requests.Session.get = get
+Context._fetch_context = lambda self, source, base, seen: get(None, source).json()
+issues = []
+for profile in ("ro-crate-1.1", "workflow-run-crate-0.5"):
+    result = services.validate(services.ValidationSettings(
+        rocrate_uri=sys.argv[1], profile_identifier=profile, no_cache=True,
+        requirement_severity=Severity.REQUIRED,
+    ))
+    issues += [issue.message for issue in result.get_issues()]
+    assert result.passed() == (not issues)
+crate = ROCrate(sys.argv[1])
+action = crate.get("#run")
+print(json.dumps({
+    "issues": issues,
+    "workflow": crate.mainEntity.id,
+    "instrument": action["instrument"].id,
+    "results": [entity.id for entity in action["result"]],
+    "values": {e["name"]: e["value"] for e in crate.get_by_type("PropertyValue")},
+    "inputs": [crate.get("#input-1")["sha256"], crate.get("#input-2")["sha256"]],
+}))
+"""
+
+
+def test_a_crate_is_valid_and_its_bundle_is_proven(cwd: Path) -> None:
+    siftlog("export", "r", "--to", "ro-crate", "crate", cwd=cwd)
+    read = run_there(VALIDATE_CRATE, "crate", cwd=cwd)
+    assert read["issues"] == []
+    assert read["workflow"] == read["instrument"] == "run.toml"
+    assert read["results"] == ["r.siftlog.zip", "scorecard.json"]
+    assert read["values"]["model: subject"] == '["m/1", "m/2"]'
+    with open_reader(cwd / "runs/r/log.db") as reader:
+        first, second, *_ = run_started(reader).inputs
+    assert read["inputs"] == [first.sha256, second.sha256]
+    siftlog("verify", "crate/r.siftlog.zip", cwd=cwd)
+
+
+def test_datasets_loads_every_table_that_the_card_names(
+    cwd: Path, tmp_path: Path
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    siftlog("export", "r", "--to", "hugging-face", "hub", cwd=cwd)
+    folder = str(cwd / "hub")
+    names = datasets.get_dataset_config_names(folder)
+    assert {f"{name}.parquet" for name in names} == {
+        path.name for path in (cwd / "hub/data").iterdir()
+    }
+    loaded = {
+        name: datasets.load_dataset(
+            folder, name, split="train", cache_dir=str(tmp_path)
+        ).to_list()
+        for name in names
+    }
+    assert loaded["answers"] == _rows(cwd, "answers")
+    assert loaded["tasks"] == _rows(cwd, "tasks")
+    for name in ("metrics", "verdicts", "tables/questions"):
+        assert loaded[name.replace("/", "-")] == _rows(cwd, f"scores/1/{name}")

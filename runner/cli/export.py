@@ -208,12 +208,13 @@ def _write_folder(
         open_source(
             folder,
             scoring,
+            out,
             prompts=prompts,
             environ=arguments.environment(),
             progress=progress,
         ) as source,
     ):
-        files = export_folder(form, source, out)
+        files = export_folder(form, source)
         recorded = source.scoring
     if as_json:
         print_json(

@@ -11,6 +11,7 @@ from typing import Final
 FORMS: Final = {
     "inspect": "runner.exports.inspect_log",
     "hugging-face": "runner.exports.hugging_face",
+    "mlflow": "runner.exports.mlflow_store",
     "ro-crate": "runner.exports.ro_crate",
 }
 """Modules by the form's name on the command line."""

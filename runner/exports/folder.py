@@ -22,25 +22,25 @@ class ExportedPart:
     size: int  #: bytes
 
 
-def export_folder(form: str, source: ExportSource, out: Path) -> list[ExportedPart]:
+def export_folder(form: str, source: ExportSource) -> list[ExportedPart]:
     """Write a run in a form of another program to a new folder.
 
     The folder appears at the end, complete, or not at all.
 
     Args:
         form: a name in `FORMS`.
-        source: the run.
-        out: the folder.
+        source: the run, and where the folder will be.
 
     Returns:
         The files that the other program opens, without their parts.
 
     Raises:
-        UsageError: *out* exists, or a package that the form needs is missing.
+        UsageError: the folder exists, or a package that the form needs is missing.
         RunnerError: it cannot be written.
     """
     write: Callable[[ExportSource, Path], Iterator[Path]]
     write = import_module(FORMS[form]).write
+    out = source.out
     with _new_folder(out) as draft:
         return [
             ExportedPart(path=out / path.relative_to(draft), size=path.stat().st_size)

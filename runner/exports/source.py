@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Final
 
@@ -132,6 +133,7 @@ class ExportSource:
     first: RunStarted
     status: Status
     scoring: ScoringRecorded | None  #: None: the run has none
+    out: Path  #: where the export will be
     with_prompts: bool
     environ: Mapping[str, str]  #: has keys, which no export may contain
     progress: Callable[[str], None]
@@ -220,6 +222,7 @@ class ExportSource:
 def open_source(
     folder: RunFolder,
     scoring: int | None,
+    out: Path,
     *,
     prompts: bool,
     environ: Mapping[str, str],
@@ -230,6 +233,7 @@ def open_source(
     Args:
         folder: the run's folder.
         scoring: number of a scoring; None: the newest, if there is one.
+        out: the folder that the export will be.
         prompts: whether forms may contain the texts of requests.
         environ: variables with keys, which a bundle must not contain.
         progress: receives progress messages.
@@ -253,6 +257,7 @@ def open_source(
             first=run_started(reader),
             status=status(reader),
             scoring=recorded,
+            out=out,
             with_prompts=prompts,
             environ=environ,
             progress=progress,

@@ -217,3 +217,48 @@ def test_datasets_loads_every_table_that_the_card_names(
     assert loaded["tasks"] == _rows(cwd, "tasks")
     for name in ("metrics", "verdicts", "tables/questions"):
         assert loaded[name.replace("/", "-")] == _rows(cwd, f"scores/1/{name}")
+
+
+READ_MLFLOW = """
+import json, os, sys
+os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+from pathlib import Path
+from mlflow.tracking import MlflowClient
+client = MlflowClient(Path(sys.argv[1]).absolute().as_uri())
+runs = []
+for experiment in client.search_experiments(filter_string="name != 'Default'"):
+    for run in client.search_runs([experiment.experiment_id]):
+        files = {
+            entry.path: Path(client.download_artifacts(run.info.run_id, entry.path))
+            .read_text("utf-8").splitlines()
+            for entry in client.list_artifacts(run.info.run_id)
+        }
+        runs.append({
+            "experiment": experiment.name, **run.to_dictionary(), "artifacts": files,
+        })
+print(json.dumps(runs))
+"""
+
+
+def test_mlflow_reads_a_run_for_each_model(cwd: Path) -> None:
+    siftlog("export", "r", "--to", "mlflow", "mlruns", cwd=cwd)
+    runs = run_there(READ_MLFLOW, "mlruns", cwd=cwd)
+    assert {run["data"]["params"]["model"] for run in runs} == {"m/1", "m/2"}
+    for run in runs:
+        model = run["data"]["params"]["model"]
+        assert run["experiment"] == JOB
+        assert run["info"]["status"] == "FINISHED"
+        answers = [row for row in _rows(cwd, "answers") if row["model"] == model]
+        assert [json.loads(x) for x in run["artifacts"]["answers.jsonl"]] == answers
+        expected = {
+            row["metric"]: row["value"]
+            for row in _rows(cwd, "scores/1/metrics")
+            if row["model"] == model and row["value"] is not None
+        }
+        metrics = run["data"]["metrics"]
+        assert expected.items() <= metrics.items()
+        assert metrics.keys() - expected.keys() == {
+            *("siftlog.replies", "siftlog.tokens_in", "siftlog.tokens_out"),
+            "siftlog.cost_usd",
+        }
+        assert metrics["siftlog.tokens_out"] == sum(a["tokens_out"] for a in answers)

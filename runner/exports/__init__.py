@@ -11,6 +11,7 @@ from typing import Final
 FORMS: Final = {
     "inspect": "runner.exports.inspect_log",
     "hugging-face": "runner.exports.hugging_face",
+    "every-eval-ever": "runner.exports.every_eval_ever",
     "mlflow": "runner.exports.mlflow_store",
     "ro-crate": "runner.exports.ro_crate",
 }

@@ -17,7 +17,7 @@ from typing import Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from runner.bundle.archive import PIECE, plain_member
-from runner.exports.source import ExportedTask, ExportSource
+from runner.exports.source import CommonParameters, ExportedTask, ExportSource
 from runner.installed import version
 from runner.model_names import slugs
 from runner.scorecard import Metric, Verdict
@@ -88,18 +88,15 @@ class _Log:
         self._summaries = leaving.enter_context(
             SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - by *leaving*
         )
-        stages = {q.stage for q in source.status.queues if q.model == model}
-        self._is_staged = len(stages) > 1
         self._samples = 0
         self._errors = 0
         self._scored: dict[str, int] = {}  #: samples by name of the score
         self._usage: Json = {}
-        self._config: Json | None = None
+        self._parameters = CommonParameters()
 
     def add(self, task: ExportedTask) -> None:
         """Write a sample."""
-        key = task.row.key
-        sample_id = f"{task.row.stage}/{key}" if self._is_staged else key
+        sample_id = self._source.sample_id(task.row)
         sample = _sample(task, sample_id)
         self._put(f"samples/{sample_id}_epoch_{task.row.replicate}.json", sample)
         separator = b"," if self._samples else b"["
@@ -110,13 +107,7 @@ class _Log:
             self._scored[name] = self._scored.get(name, 0) + 1
         for usage in sample["model_usage"].values():
             self._usage = _sum(self._usage, usage)
-        config = _config(task)
-        # what all requests have in common; those of several stages may differ
-        self._config = (
-            config
-            if self._config is None
-            else {k: v for k, v in self._config.items() if config.get(k) == v}
-        )
+        self._parameters.add(task.parameters)
 
     def close(self) -> Path:
         """Write the summaries and the header, and close the file."""
@@ -143,7 +134,7 @@ class _Log:
             "plan": {
                 "name": "plan",
                 "steps": [{"solver": "siftlog", "params": {}}],
-                "config": self._config or {},
+                "config": self._parameters.values,
             },
             "stats": {
                 "started_at": iso_time(state.created_us),
@@ -169,7 +160,7 @@ class _Log:
             "task_args": settings,
             "dataset": {"name": first.job, "samples": self._samples},
             "model": self._model,
-            "model_generate_config": self._config or {},
+            "model_generate_config": self._parameters.values,
             "config": {"epochs": first.replicates},
             "packages": {"siftlog": version("siftlog")},
             "metadata": {
@@ -335,16 +326,6 @@ def _sum(total: Json, usage: Json) -> Json:
     return {name: total.get(name, 0) + usage.get(name, 0) for name in names}
 
 
-def _config(task: ExportedTask) -> Json:
-    parameters = task.parameters
-    return _without_none(
-        {
-            "max_tokens": parameters.max_tokens,
-            "temperature": parameters.temperature,
-        }
-    )
-
-
 def _target(verdicts: tuple[Verdict, ...]) -> str | list[str]:
     expected = [verdict.expected for verdict in verdicts]
     return expected if len(expected) > 1 else "".join(expected)
@@ -449,6 +430,6 @@ def _without_none(values: Mapping[str, Any]) -> Json:
 
 
 def _encoded(content: Json) -> bytes:
-    # texts of a reply may hold half a surrogate pair, which UTF-8 cannot
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    # inspect reads NaN and Infinity; half a surrogate pair of a reply is escaped
+    text = json.dumps(content, ensure_ascii=False)
     return text.encode("utf-8", "backslashreplace")

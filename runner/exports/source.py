@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -123,6 +124,29 @@ class ExportedTask:
         return next((end for end in ends if end is not None), None)
 
 
+class CommonParameters:
+    """Parameters that all requests of a model have in common."""
+
+    def __init__(self) -> None:
+        """Start without a request."""
+        self._values: dict[str, float] | None = None
+
+    def add(self, parameters: RequestParameters) -> None:
+        """Drop the values that this request has otherwise."""
+        values = {
+            name: value
+            for name in ("max_tokens", "temperature")
+            if (value := getattr(parameters, name)) is not None
+        }
+        known = values if self._values is None else self._values
+        self._values = {k: v for k, v in known.items() if values.get(k) == v}
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """The parameters by name; empty without a request."""
+        return self._values or {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExportSource:
     """An open run, as of one event of its log; also of a live run."""
@@ -151,6 +175,16 @@ class ExportSource:
             return None
         card = repeated_scorecard(self.folder, self.scoring)
         return self.leaving.enter_context(card)
+
+    @cached_property
+    def _staged(self) -> frozenset[str]:
+        """Models with tasks in several stages."""
+        uses = Counter(queue.model for queue in self.status.queues)
+        return frozenset(model for model, stages in uses.items() if stages > 1)
+
+    def sample_id(self, row: TaskRow) -> str:
+        """Return a task's key, after its stage if its model has several."""
+        return f"{row.stage}/{row.key}" if row.model in self._staged else row.key
 
     @property
     def ended_us(self) -> int:

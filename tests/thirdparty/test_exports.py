@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from store.database import open_reader
@@ -15,7 +17,7 @@ from store.read.status import run_started
 from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.processes import simulated
-from tests.thirdparty.export_readers import require_readers, run_there
+from tests.thirdparty.export_readers import require_readers, run_there, schema
 
 JOB = "paper-investigation"
 
@@ -251,7 +253,7 @@ def test_mlflow_reads_a_run_for_each_model(cwd: Path) -> None:
         answers = [row for row in _rows(cwd, "answers") if row["model"] == model]
         assert [json.loads(x) for x in run["artifacts"]["answers.jsonl"]] == answers
         expected = {
-            row["metric"]: row["value"]
+            row["metric"].replace("~", "_"): row["value"]  # MLflow takes no ~
             for row in _rows(cwd, "scores/1/metrics")
             if row["model"] == model and row["value"] is not None
         }
@@ -262,3 +264,46 @@ def test_mlflow_reads_a_run_for_each_model(cwd: Path) -> None:
             "siftlog.cost_usd",
         }
         assert metrics["siftlog.tokens_out"] == sum(a["tokens_out"] for a in answers)
+
+
+def test_the_schema_of_every_eval_ever_accepts_both_levels(cwd: Path) -> None:
+    siftlog("export", "r", "--to", "every-eval-ever", "eee", cwd=cwd)
+    verdicts = _rows(cwd, "scores/1/verdicts")
+    aggregate = _validator("eval.schema.json")
+    instance = _validator("instance_level_eval.schema.json")
+    records = [json.loads(p.read_text()) for p in (cwd / "eee").rglob("*.json")]
+    assert {record["model_info"]["id"] for record in records} == {"m/1", "m/2"}
+    for record in records:
+        aggregate.validate(record)
+        model = record["model_info"]["id"]
+        assert {
+            result["evaluation_result_id"].partition("#")[2]: result["score_details"]
+            for result in record["evaluation_results"]
+        }.keys() == {
+            row["metric"]
+            for row in _rows(cwd, "scores/1/metrics")
+            if row["model"] == model and row["value"] is not None
+        }
+        samples = record["detailed_evaluation_results"]
+        content = (cwd / "eee" / samples["file_path"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == samples["checksum"]
+        lines = [json.loads(line) for line in content.splitlines()]
+        assert len(lines) == samples["total_rows"]
+        for line in lines:
+            instance.validate(line)
+            assert line["evaluation_id"] == record["evaluation_id"]
+        assert Counter(
+            (int(line["metadata"]["task"]), line["evaluation"]["is_correct"])
+            for line in lines
+        ) == Counter(
+            (verdict["task"], verdict["correct"])
+            for verdict in verdicts
+            if verdict["model"] == model and verdict["correct"] is not None
+        )
+
+
+def _validator(name: str) -> Any:
+    published = schema(name)
+    kind = jsonschema.validators.validator_for(published)
+    kind.check_schema(published)
+    return kind(published)

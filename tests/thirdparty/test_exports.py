@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +16,17 @@ import pytest
 
 from store.database import open_reader
 from store.read.status import run_started
+from tests.browsers import browsing, needs_browser
 from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.processes import simulated
-from tests.thirdparty.export_readers import require_readers, run_there, schema
+from tests.thirdparty.export_readers import (
+    ENVIRONMENT,
+    require_readers,
+    run_there,
+    schema,
+)
+from tests.thirdparty.servers import free_port, served
 
 JOB = "paper-investigation"
 
@@ -219,6 +228,36 @@ def test_datasets_loads_every_table_that_the_card_names(
     assert loaded["tasks"] == _rows(cwd, "tasks")
     for name in ("metrics", "verdicts", "tables/questions"):
         assert loaded[name.replace("/", "-")] == _rows(cwd, f"scores/1/{name}")
+
+
+@pytest.mark.skipif("SIFTLOG_PROVE" not in os.environ, reason="SIFTLOG_PROVE=1")
+@needs_browser
+def test_inspect_view_shows_the_samples_in_a_browser(cwd: Path, tmp_path: Path) -> None:
+    siftlog("export", "r", "--to", "inspect", "viewed", cwd=cwd)
+    log = next((cwd / "viewed").iterdir())
+    port = free_port()
+    words = (ENVIRONMENT.home / "bin/inspect", "view", "start", "--log-dir", "viewed")
+    words += ("--host", "127.0.0.1", "--port", port)
+    env = {"XDG_DATA_HOME": str(tmp_path)}  # where it notes that it runs
+    url = f"http://127.0.0.1:{port}"
+    with served(words, cwd=cwd, url=url, env=env):
+        shown = asyncio.run(_shown(f"{url}/#/logs/{log.name}/samples", tmp_path))
+    model = log.name.split("_")[1].removeprefix(f"{JOB}-").replace("-", "/")
+    answers = [row for row in _rows(cwd, "answers") if row["model"] == model]
+    assert f"{answers[0]['stage']}/{answers[0]['key']}" in shown
+    count = sum(
+        row["model"] == model and row["state"] in {"completed", "failed"}
+        for row in _rows(cwd, "tasks")
+    )
+    assert f"{count} rows" in shown
+
+
+async def _shown(url: str, tmp_path: Path) -> str:
+    async with browsing(tmp_path) as (page,):
+        await page.resize(1400, 900)
+        await page.open(url)
+        await page.until("document.body.innerText.includes(' rows')")
+        return str(await page.look("document.body.innerText"))
 
 
 READ_MLFLOW = """

@@ -38,7 +38,7 @@ PROGRESS_TASKS: Final = 1_000
 _LENGTH_BYTES: Final = 4
 
 
-class TaskVerdicts:
+class VerdictIndex:
     """Verdicts of a scoring by task, in a temporary file.
 
     Memory holds eight bytes for each task: where its last verdict begins. Each verdict
@@ -194,10 +194,10 @@ class ExportSource:
     @property
     def models(self) -> tuple[str, ...]:
         """The models that have tasks, in the order of the run."""
-        asked = {queue.model for queue in self.status.queues}
+        used = {queue.model for queue in self.status.queues}
         subjects = [name for names in self.first.models.values() for name in names]
-        ordered = [model for model in dict.fromkeys(subjects) if model in asked]
-        return (*ordered, *sorted(asked.difference(ordered)))
+        ordered = [model for model in dict.fromkeys(subjects) if model in used]
+        return (*ordered, *sorted(used.difference(ordered)))
 
     def metrics(self, model: str) -> tuple[Metric, ...]:
         """Return a model's metrics, headlines first; none without a scoring."""
@@ -205,8 +205,8 @@ class ExportSource:
         return tuple(sorted(metrics, key=lambda metric: not metric.is_headline))
 
     @cached_property
-    def _verdicts(self) -> TaskVerdicts:
-        verdicts = TaskVerdicts(self.leaving)
+    def _verdicts(self) -> VerdictIndex:
+        verdicts = VerdictIndex(self.leaving)
         for detail in () if self.card is None else self.card.details:
             if isinstance(detail, Verdict):
                 verdicts.add(detail)

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from runner.exports import FORMS
-from runner.exports.source import TaskVerdicts
+from runner.exports.source import VerdictIndex
 from runner.scorecard import Verdict
 from tests.commands import siftlog
 from tests.corpus import write_corpus
@@ -168,7 +168,7 @@ def test_the_verdicts_of_a_task_come_back_in_order() -> None:
 
     given = [(7, "a"), (2, "b"), (7, "c"), (7, "d" * 3_000_000), (1, "e")]
     with ExitStack() as leaving:
-        verdicts = TaskVerdicts(leaving)
+        verdicts = VerdictIndex(leaving)
         for task, value in given:
             verdicts.add(verdict(task, value))
         for task in range(10):

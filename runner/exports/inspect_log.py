@@ -313,9 +313,9 @@ def _model_usage(answered: AttemptAnswered) -> Json | None:
             "input_tokens": answered.tokens_in - (cached or 0) - (written or 0),
             "output_tokens": answered.tokens_out,
             "total_tokens": answered.tokens_in + answered.tokens_out,
-            "input_tokens_cache_read": cached,
-            "input_tokens_cache_write": written,
-            "reasoning_tokens": answered.tokens_reasoning,
+            "input_tokens_cache_read": cached or None,
+            "input_tokens_cache_write": written or None,
+            "reasoning_tokens": answered.tokens_reasoning or None,
             "total_cost": answered.cost_usd,
         }
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,8 +27,6 @@ SCHEMA: Final = "0.3.0"
 UNKNOWN: Final = "unknown"
 """What the schema requires and a run does not state."""
 
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
-
 Json = dict[str, Any]
 
 
@@ -39,16 +36,32 @@ def write(source: ExportSource, folder: Path) -> Iterator[Path]:
     Raises:
         RunnerError: the scoring cannot be repeated.
     """
-    names = slugs(source.models)
+    identities = {model: _identity(model) for model in source.models}
+    # the datastore finds a model by its identity, so that its folder is not the model's
+    # whole name
+    names = slugs(name for _, name in identities.values())
     with ExitStack() as leaving:
         records = {
-            model: _Record(source, model, names[model], folder, leaving)
-            for model in source.models
+            model: _Record(
+                source,
+                model,
+                model_id=f"{developer}/{name}",
+                place=Path(slugs([developer])[developer], names[name]),
+                folder=folder,
+                leaving=leaving,
+            )
+            for model, (developer, name) in identities.items()
         }
         for task in source.tasks():
             records[task.row.model].add(task)
         for record in records.values():
             yield from record.close()
+
+
+def _identity(model: str) -> tuple[str, str]:
+    """Return who made a model, and its name there; nothing else says who made it."""
+    developer, _, name = model.partition("/")
+    return (developer, name) if name else (UNKNOWN, model)
 
 
 class _Record:
@@ -58,22 +71,21 @@ class _Record:
         self,
         source: ExportSource,
         model: str,
-        slug: str,
+        *,
+        model_id: str,
+        place: Path,
         folder: Path,
         leaving: ExitStack,
     ) -> None:
         self._source = source
         self._model = model
-        developer, _, rest = model.partition("/")
-        # the schema wants DEVELOPER/MODEL; nothing else says who made a model
-        self._model_id = model if rest else f"{UNKNOWN}/{model}"
+        self._model_id = model_id
         started_s = source.status.created_us // 1_000_000
         job = source.first.job
         self._id = f"{job}/{self._model_id}/{source.first.run_id}/{started_s}"
         digest = hashlib.sha256(self._id.encode()).digest()
         uuid = UUID(bytes=digest[:16], version=4)
-        owner = _UNSAFE.sub("_", developer) if rest else UNKNOWN
-        home = Path("data", _UNSAFE.sub("_", job), owner, slug)
+        home = Path("data", slugs([job])[job]) / place
         self._path = folder / home / f"{uuid}.json"
         self._samples_name = home / f"{uuid}_samples.jsonl"
         self._samples_path = folder / self._samples_name

@@ -177,10 +177,10 @@ _VERDICT: Final = columns(
 
 
 @contextmanager
-def scores(
+def repeated_scorecard(
     folder: RunFolder, recorded: ScoringRecorded
-) -> Iterator[tuple[ExportTable, ...]]:
-    """Yield the tables of a scoring; their rows are deleted on exit.
+) -> Iterator[Scorecard]:
+    """Yield the scorecard of a scoring, whose details can be read until exit.
 
     Args:
         folder: the run's folder.
@@ -190,7 +190,7 @@ def scores(
         DatasetError: an input file is missing or invalid.
         RunnerError: the replay gives other numbers than the scoring.
     """
-    with rescorer(folder) as run, ExitStack() as leaving:
+    with rescorer(folder) as run:
         scoring = run.repeated(recorded)
         if scoring.digest != recorded.digest:
             raise RunnerError(
@@ -199,7 +199,19 @@ def scores(
                 "a replay gives other numbers; siftlog score "
                 f"{folder.run_id} makes a new scoring."
             )
-        yield card_tables(scoring.scorecard, f"scores/{recorded.number}", leaving)
+        yield scoring.scorecard
+
+
+@contextmanager
+def scores(
+    folder: RunFolder, recorded: ScoringRecorded
+) -> Iterator[tuple[ExportTable, ...]]:
+    """Yield the tables of a scoring; their rows are deleted on exit.
+
+    Raises as `repeated_scorecard` does.
+    """
+    with repeated_scorecard(folder, recorded) as card, ExitStack() as leaving:
+        yield card_tables(card, f"scores/{recorded.number}", leaving)
 
 
 def card_tables(

@@ -1,4 +1,4 @@
-"""Names the models of litellm's table, as `--model` takes them.
+"""Names models: those of litellm's table, as `--model` takes them, and for files.
 
 Reads the table with the standard library alone, in 30 ms: the completion of a shell and
 the sentence about a typing mistake need names, not prices (`runner.money.prices`).
@@ -7,8 +7,11 @@ the sentence about a typing mistake need names, not prices (`runner.money.prices
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import cache
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -100,3 +103,30 @@ def _rows() -> Mapping[str, Mapping[str, Any]]:
         return {}
     rows: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
     return rows
+
+
+_UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")
+
+_TAKEN = re.compile(r"|figures|.*\.(csv|db|html|json|jsonl|txt)", re.IGNORECASE)
+"""Names that a scoring's own files could have; a model may be called so."""
+
+LONGEST_SLUG = 100
+"""Characters; most file systems take names of 255 bytes, with what comes after it."""
+
+
+def slugs(models: Iterable[str]) -> dict[str, str]:
+    """Return how each model is called in file names; two never share a name.
+
+    Nor do two that differ in upper and lower case alone, which are one file on some
+    systems.
+    """
+    plain = {model: _UNSAFE.sub("_", model) for model in models}
+    uses = Counter(slug.lower() for slug in plain.values())
+    return {
+        model: slug
+        if uses[slug.lower()] == 1
+        and len(slug) <= LONGEST_SLUG
+        and not _TAKEN.fullmatch(slug)
+        else f"{slug[:LONGEST_SLUG] or '_'}-{sha256(model.encode()).hexdigest()[:6]}"
+        for model, slug in plain.items()
+    }

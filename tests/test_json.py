@@ -113,6 +113,7 @@ CASES = (
     Case("estimate --from done --rpm 60", "what-if"),
     Case("export done", "export"),
     Case("export fresh scores --format csv", "export"),
+    Case("export fresh --to inspect logs", "folder-export"),
     Case("export resumed --otlp http://127.0.0.1:4318 --dry-run", "trace-export"),
     Case("bundle fresh --no-report --out packed", "bundle"),
     Case("disclose redacted --whole", "disclosure-file"),

@@ -5,18 +5,16 @@ Tables, labelled texts and quotes are blocks of `store.document`.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable
-from hashlib import sha256
 
-from runner import table_rendering
+from runner import model_names, table_rendering
 from runner.scorecard import Metric
 from runner.table_rendering import format_number
 from store import document
 from store.document import NONE
 
 plural = document.plural
+slugs = model_names.slugs
 
 
 def joined_words(values: Iterable[object]) -> str:
@@ -33,33 +31,6 @@ def listed(texts: Iterable[str], most: int = 6) -> str:
     every = [text.strip().rstrip(".") for text in texts]
     more = len(every) - most
     return "; ".join([*every[:most], *([f"and {more:,} more"] if more > 0 else [])])
-
-
-_UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")
-
-_TAKEN = re.compile(r"|figures|.*\.(csv|db|html|json|jsonl|txt)", re.IGNORECASE)
-"""Names that a scoring's own files could have; a model may be called so."""
-
-LONGEST_SLUG = 100
-"""Characters; most file systems take names of 255 bytes, with what comes after it."""
-
-
-def slugs(models: Iterable[str]) -> dict[str, str]:
-    """How each model is called in file names; two models never share a name.
-
-    Nor do two whose names differ in upper and lower case alone, which are one file on
-    some systems.
-    """
-    plain = {model: _UNSAFE.sub("_", model) for model in models}
-    uses = Counter(slug.lower() for slug in plain.values())
-    return {
-        model: slug
-        if uses[slug.lower()] == 1
-        and len(slug) <= LONGEST_SLUG
-        and not _TAKEN.fullmatch(slug)
-        else f"{slug[:LONGEST_SLUG] or '_'}-{sha256(model.encode()).hexdigest()[:6]}"
-        for model, slug in plain.items()
-    }
 
 
 UNDEFINED = table_rendering.UNDEFINED

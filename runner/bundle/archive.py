@@ -44,6 +44,16 @@ SEAL: Final = len(_SEAL_PREFIX) + _HEX
 """Bytes of the seal."""
 
 
+def plain_member(name: str, method: int) -> ZipInfo:
+    """Return the header of a file that depends on its name and content alone."""
+    # the earliest time in zip, and the same owner and mode everywhere
+    info = ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.create_system = 3  # Unix: defines the meaning of the attributes below
+    info.external_attr = MODE << 16
+    info.compress_type = method
+    return info
+
+
 def write(
     path: Path, members: Iterable[tuple[str, int, Iterable[bytes]]], *, method: int
 ) -> str:
@@ -59,11 +69,7 @@ def write(
     """
     with ZipFile(path, "w") as archive:
         for name, size, pieces in members:
-            # the earliest time in zip, and the same owner and mode everywhere
-            info = ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            info.create_system = 3  # Unix: defines the meaning of the attributes below
-            info.external_attr = MODE << 16
-            info.compress_type = method
+            info = plain_member(name, method)
             info.file_size = size
             with archive.open(info, "w") as file:
                 for piece in pieces:

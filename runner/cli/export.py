@@ -1,4 +1,4 @@
-"""The command export: writes tables, or sends OpenTelemetry traces."""
+"""The command export: writes tables or folders, or sends OpenTelemetry traces."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_note, print_text
+from runner.exports import FORMS
 
 if TYPE_CHECKING:
     import sqlite3
@@ -56,9 +57,16 @@ PROGRESS_ROWS: Final = 1_000
     "as http://127.0.0.1:4318.",
 )
 @click.option(
+    "--to",
+    "to",
+    type=(click.Choice(FORMS), click.Path(path_type=Path)),
+    metavar="FORM OUT",
+    help=f"Write a new folder OUT for another program instead, as {', '.join(FORMS)}.",
+)
+@click.option(
     "--prompts/--no-prompts",
     default=True,
-    help="Add a column with the exact prompt to answers.  [default: prompts]",
+    help="Include the exact prompts of answers.  [default: prompts]",
 )
 @click.option(
     "--dry-run", is_flag=True, help="Show what would happen, without doing it."
@@ -71,6 +79,7 @@ def export(
     form: str | None,
     scoring: int | None,
     otlp: str | None,
+    to: tuple[str, Path] | None,
     prompts: bool,
     dry_run: bool,
     runs_dir: Path,
@@ -82,6 +91,9 @@ def export(
     are the metrics of a scoring, its verdicts by task and the tables of the job, from
     a fresh replay that must reproduce its numbers. A run may be exported at any time
     and repeatedly: files are replaced, and spans and metrics keep their ids.
+
+    With --to, the run is written for another program: answers, with the verdicts and
+    metrics of a scoring if there is one. An existing folder is never changed.
     """
     from runner.errors import UsageError
     from store.runs import resolve
@@ -91,11 +103,18 @@ def export(
             "--otlp sends traces and metrics, and writes no file: export tables by "
             "another command, without it."
         )
-    if scoring is not None and "scores" not in subjects:
+    if to is not None and (subjects or form or otlp is not None or dry_run):
+        raise UsageError(
+            "--to writes one folder with everything in it: leave out tables, --format, "
+            "--otlp and --dry-run."
+        )
+    if scoring is not None and to is None and "scores" not in subjects:
         raise UsageError("--scoring is about scores: say export RUN scores.")
     folder = resolve(runs_dir, run_name)
     if otlp is not None:
         return _send(folder, otlp, dry_run=dry_run, as_json=as_json)
+    if to is not None:
+        return _write_folder(folder, *to, scoring, prompts=prompts, as_json=as_json)
     selected_subjects = tuple(dict.fromkeys(subjects or DEFAULT))
     return _write(
         folder,
@@ -164,6 +183,58 @@ def _write(
         print_text(str(file.path))
         if dry_run:
             print_note(f"dry run: {file.path.name} would have {file.rows:,} rows.")
+    return DONE
+
+
+def _write_folder(
+    folder: RunFolder,
+    form: str,
+    out: Path,
+    scoring: int | None,
+    *,
+    prompts: bool,
+    as_json: bool,
+) -> int:
+    from runner.cli.console import relax_collector
+    from runner.cli.progress import paced_progress
+    from runner.exports.folder import export_folder, refuse_existing
+    from runner.exports.source import open_source
+    from store.clock import SystemClock
+
+    refuse_existing(out)
+    relax_collector()
+    with (
+        paced_progress(SystemClock()) as progress,
+        open_source(
+            folder,
+            scoring,
+            out,
+            prompts=prompts,
+            environ=arguments.environment(),
+            progress=progress,
+        ) as source,
+    ):
+        files = export_folder(form, source)
+        recorded = source.scoring
+    if as_json:
+        print_json(
+            "siftlog.folder-export/1",
+            {
+                "run": folder.run_id,
+                "form": form,
+                "folder": str(out),
+                "seq": source.through_seq,
+                "scoring": None if recorded is None else recorded.number,
+                "files": [{"file": str(f.path), "bytes": f.size} for f in files],
+            },
+        )
+        return DONE
+    for file in files:
+        print_text(str(file.path))
+    if recorded is None:
+        print_note(
+            f"note: run {folder.run_id} has no scoring: the export has answers alone."
+        )
     return DONE
 
 

@@ -136,6 +136,24 @@ class ExportJson(TypedDict):
     files: list[ExportedFileJson]
 
 
+class FolderExportFileJson(TypedDict):
+    """A file that another program opens."""
+
+    file: str
+    bytes: int
+
+
+class FolderExportJson(TypedDict):
+    """A folder that was written for another program."""
+
+    run: str
+    form: str
+    folder: str
+    seq: int  #: the last event that was read
+    scoring: int | None  #: None: the run has no scoring
+    files: list[FolderExportFileJson]
+
+
 class TraceExportJson(TypedDict):
     """Traces that were sent to a collector."""
 
@@ -551,6 +569,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.limits/1": JsonForm(("limits",), (LimitsJson,)),
     "siftlog.budget/1": JsonForm(("budget",), (BudgetJson, CommandPreview)),
     "siftlog.export/1": JsonForm(("export",), (ExportJson,)),
+    "siftlog.folder-export/1": JsonForm(("export",), (FolderExportJson,)),
     "siftlog.trace-export/1": JsonForm(("export",), (TraceExportJson,)),
     "siftlog.sql-row/1": JsonForm(("sql",), (SqlRowJson,)),
     "siftlog.bundle/1": JsonForm(("bundle",), (BundleJson,)),

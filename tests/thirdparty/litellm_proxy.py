@@ -5,26 +5,22 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tests.thirdparty.environments import Environment
 from tests.thirdparty.servers import Server, free_port, served
 
 HERE: Final = Path(__file__).parent
 CONSTRAINTS: Final = HERE / "litellm-constraints.txt"
-HOME: Final = Path(sys.prefix) / "litellm-proxy"
-"""In the project's own environment, which is kept out of the repository."""
-
-READY: Final = HOME / ".ready"
+ENVIRONMENT: Final = Environment(
+    name="litellm-proxy", constraints=CONSTRAINTS, packages=("litellm[proxy]",)
+)
 ENV: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else the table of prices is downloaded
     "LITELLM_RATE_LIMIT_WINDOW_SIZE": "2",  # seconds; a refusal's retry-after
@@ -32,29 +28,6 @@ ENV: Final = {
     "DO_NOT_TRACK": "1",
     "NO_PROXY": "127.0.0.1",
 }
-
-
-def is_made() -> bool:
-    """Whether the environment is there, with the versions of today's constraints."""
-    return READY.exists() and READY.read_text("utf-8") == _wanted()
-
-
-def make() -> None:
-    """Make the environment unless it is there; several processes make it once."""
-    with HOME.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if is_made():
-            return
-        python = HOME / "bin" / "python"
-        quiet = ("--quiet", "--disable-pip-version-check")
-        subprocess.run([sys.executable, "-m", "venv", "--clear", HOME], check=True)
-        words = [*quiet, "-c", CONSTRAINTS, "litellm[proxy]"]
-        subprocess.run([python, "-m", "pip", "install", *words], check=True)
-        READY.write_text(_wanted(), "utf-8")
-
-
-def _wanted() -> str:
-    return hashlib.sha256(CONSTRAINTS.read_bytes()).hexdigest()
 
 
 def version() -> str:
@@ -74,12 +47,13 @@ def proxied(backends: Mapping[str, tuple[str, int]], cwd: Path) -> Iterator[Serv
     config.write_text(json.dumps(_config(backends)), "utf-8")
     port = free_port()
     url = f"http://127.0.0.1:{port}"
+    programs = ENVIRONMENT.home / "bin"
     words = [
-        HOME / "bin" / "litellm",
+        programs / "litellm",
         *("--config", config, "--host", "127.0.0.1", "--port", port),
         *("--telemetry", "False"),
     ]
-    env = {**ENV, "PATH": f"{HOME / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    env = {**ENV, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     ready = "/health/liveliness"
     with served(words, cwd=cwd, url=url, ready=ready, env=env) as server:
         yield server
@@ -109,4 +83,4 @@ def _config(backends: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    make()
+    ENVIRONMENT.make()

@@ -52,8 +52,8 @@ class Proxy:
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     if os.environ.get("SIFTLOG_PROVE"):
-        litellm_proxy.make()
-    if not litellm_proxy.is_made():
+        litellm_proxy.ENVIRONMENT.make()
+    if not litellm_proxy.ENVIRONMENT.is_made():
         pytest.skip("litellm[proxy] has no environment: make litellm-proxy")
     ports = {group: free_port() for group in GROUPS}
     backends = {group: (model, ports[group]) for group, model in GROUPS.items()}

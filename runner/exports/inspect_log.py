@@ -1,0 +1,435 @@
+"""Writes logs of inspect_ai, format 2: one `.eval` file for each model.
+
+A sample is a task: its id is the task's key, its epoch the replicate. The header holds
+the job as inspect's task, the metrics of a scoring as its results, and the usage.
+`inspect view` and `inspect_ai.log.read_eval_log` open them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import Any, Final
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from runner.bundle.archive import PIECE, plain_member
+from runner.exports.source import CommonParameters, ExportedTask, ExportSource
+from runner.installed import version
+from runner.model_names import slugs
+from runner.scorecard import Metric, Verdict
+from runner.table_files import IN_MEMORY
+from store.clock import iso_time
+from store.events import AttemptAnswered
+from store.task import TaskState
+
+VERSION: Final = 2
+"""Version of inspect's log format."""
+
+SUMMARY_CHARS: Final = 1_000
+"""Maximum characters of a text in the summary of a sample, which lists load."""
+
+_STOP_REASONS: Final = {
+    "stop": "stop",
+    "length": "max_tokens",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+    "tool_calls": "tool_calls",
+}
+"""Inspect's stop reasons by siftlog's finish reasons; all others are unknown."""
+
+_ROLES: Final = frozenset({"system", "user", "assistant"})
+
+_STATUSES: Final = {
+    "run_finished": "success",
+    "run_drained": "cancelled",
+    "run_cancelled": "cancelled",
+}
+"""Inspect's status by the last event that ended work; otherwise it has only started."""
+
+Json = dict[str, Any]
+
+
+def write(source: ExportSource, folder: Path) -> Iterator[Path]:
+    """Write a log for each model into *folder*; yield each when it is complete."""
+    names = slugs(source.models)
+    with ExitStack() as leaving:
+        logs = {
+            model: _Log(source, model, folder, names[model], leaving)
+            for model in source.models
+        }
+        for task in source.tasks():
+            logs[task.row.model].add(task)
+        for log in logs.values():
+            yield log.close()
+
+
+class _Log:
+    """The log of one model, written sample by sample."""
+
+    def __init__(
+        self,
+        source: ExportSource,
+        model: str,
+        folder: Path,
+        slug: str,
+        leaving: ExitStack,
+    ) -> None:
+        self._source = source
+        self._model = model
+        # inspect reads the task and its id from the name, between underscores
+        created = iso_time(source.status.created_us).replace(":", "-")
+        task = f"{source.first.job}-{slug}".replace("_", "-")
+        self._path = folder / f"{created}_{task}_{self._id('task')}.eval"
+        self._archive = leaving.enter_context(ZipFile(self._path, "w"))
+        self._summaries = leaving.enter_context(
+            SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - by *leaving*
+        )
+        self._samples = 0
+        self._errors = 0
+        self._scored: dict[str, int] = {}  #: samples by name of the score
+        self._usage: Json = {}
+        self._parameters = CommonParameters()
+
+    def add(self, task: ExportedTask) -> None:
+        """Write a sample."""
+        sample_id = self._source.sample_id(task.row)
+        sample = _sample(task, sample_id)
+        self._put(f"samples/{sample_id}_epoch_{task.row.replicate}.json", sample)
+        separator = b"," if self._samples else b"["
+        self._summaries.write(separator + _encoded(_summary(sample)))
+        self._samples += 1
+        self._errors += "error" in sample
+        for name in sample.get("scores", {}):
+            self._scored[name] = self._scored.get(name, 0) + 1
+        for usage in sample["model_usage"].values():
+            self._usage = _sum(self._usage, usage)
+        self._parameters.add(task.parameters)
+
+    def close(self) -> Path:
+        """Write the summaries and the header, and close the file."""
+        self._summaries.write(b"]" if self._samples else b"[]")
+        self._summaries.seek(0)
+        with self._archive.open(
+            plain_member("summaries.json", ZIP_DEFLATED), "w"
+        ) as file:
+            while piece := self._summaries.read(PIECE):
+                file.write(piece)
+        self._put("header.json", self._header())
+        self._archive.close()
+        return self._path
+
+    def _put(self, name: str, content: Json) -> None:
+        self._archive.writestr(plain_member(name, ZIP_DEFLATED), _encoded(content))
+
+    def _header(self) -> Json:
+        state = self._source.status
+        header: Json = {
+            "version": VERSION,
+            "status": _STATUSES.get(state.signs.phase, "started"),
+            "eval": self._spec(),
+            "plan": {
+                "name": "plan",
+                "steps": [{"solver": "siftlog", "params": {}}],
+                "config": self._parameters.values,
+            },
+            "stats": {
+                "started_at": iso_time(state.created_us),
+                "completed_at": iso_time(self._source.ended_us),
+                "model_usage": {self._model: self._usage} if self._usage else {},
+            },
+        }
+        if self._source.scoring is not None:
+            header["results"] = self._results()
+        return header
+
+    def _spec(self) -> Json:
+        source, first = self._source, self._source.first
+        settings = source.settings()
+        scoring = source.scoring
+        return {
+            "eval_id": self._id("eval"),
+            "run_id": self._id("run", of_model=False),
+            "created": iso_time(source.status.created_us),
+            "task": first.job,
+            "task_id": self._id("task"),
+            "task_version": first.job_version,
+            "task_args": settings,
+            "dataset": {"name": first.job, "samples": self._samples},
+            "model": self._model,
+            "model_generate_config": self._parameters.values,
+            "config": {"epochs": first.replicates},
+            "packages": {"siftlog": version("siftlog")},
+            "metadata": {
+                "siftlog_run": first.run_id,
+                "siftlog_version": first.siftlog_version,
+                "last_event": source.through_seq,
+                "code_sha256": first.code_sha256,
+                "inputs": {i.setting: i.sha256 for i in first.inputs},
+                "scoring": scoring and scoring.number,
+                "scorecard_sha256": scoring and scoring.digest,
+            },
+        }
+
+    def _id(self, kind: str, *, of_model: bool = True) -> str:
+        """Return an id that is the same in each export of a run."""
+        state = self._source.status
+        names = [kind, state.run_id, str(state.created_us)]
+        digest = hashlib.sha256("\n".join([*names, self._model * of_model]).encode())
+        return digest.hexdigest()[:22]
+
+    def _results(self) -> Json:
+        metrics = self._source.metrics(self._model)
+        defined = [metric for metric in metrics if metric.value is not None]
+        job = self._source.first.job
+        scored = self._scored or {job: 0}
+        return {
+            "total_samples": self._samples,
+            "completed_samples": self._samples - self._errors,
+            "scores": [
+                {
+                    "name": name,
+                    "scorer": job,
+                    "scored_samples": count,
+                    "unscored_samples": self._samples - count,
+                    # the metrics of a scorecard are those of all verdicts together
+                    "metrics": _metrics(defined) if number == 0 else {},
+                }
+                for number, (name, count) in enumerate(scored.items())
+            ],
+            "metadata": {
+                "undefined": [metric.path for metric in metrics if metric.value is None]
+            },
+        }
+
+
+def _metrics(metrics: Iterable[Metric]) -> Json:
+    return {
+        metric.path: {
+            "name": metric.path,
+            "value": metric.value,
+            "metadata": _without_none(
+                {
+                    "n": metric.n,
+                    "n_defined": metric.n_defined,
+                    "lo": metric.lo,
+                    "hi": metric.hi,
+                    "subset": metric.subset or None,
+                    "definition": metric.definition,
+                    "note": metric.note,
+                    "headline": metric.is_headline or None,
+                }
+            ),
+        }
+        for metric in metrics
+    }
+
+
+def _sample(task: ExportedTask, sample_id: str) -> Json:
+    row = task.row
+    sent = [_message(role, text) for role, text in task.messages]
+    reply = _reply(task)
+    only_user = len(sent) == 1 and sent[0]["role"] == "user"
+    usage = None if task.answered is None else _model_usage(task.answered)
+    sample: Json = {
+        "id": sample_id,
+        "epoch": row.replicate,
+        "input": sent[0]["content"] if only_user else sent,
+        "target": _target(task.verdicts),
+        "messages": [*sent, *([reply] if reply else [])],
+        "output": _output(task, reply, usage),
+        "metadata": _metadata(task),
+        "model_usage": {row.model: usage} if usage else {},
+    }
+    if task.verdicts:
+        sample["scores"] = _scores(task)
+    if task.started_us is not None:
+        sample["started_at"] = iso_time(task.started_us)
+    if task.ended_us is not None:
+        sample["completed_at"] = iso_time(task.ended_us)
+        if task.started_us is not None:
+            sample["total_time"] = (task.ended_us - task.started_us) / 1e6
+    if row.latency_ms is not None:
+        sample["working_time"] = row.latency_ms / 1e3
+    failures = [_error(f"{f.error}: {f.message}") for f in task.failed_attempts]
+    if row.state is TaskState.FAILED:
+        sample["error"] = _error(task.error or "unknown")
+        failures = failures[:-1]
+    if failures:
+        sample["error_retries"] = failures
+    return sample
+
+
+def _message(role: str, text: str) -> Json:
+    return {
+        "role": role if role in _ROLES else "user",
+        "content": text,
+        "source": "input",
+    }
+
+
+def _reply(task: ExportedTask) -> Json | None:
+    if task.answered is None:
+        return None
+    content: Any = task.text
+    if task.reasoning:
+        content = [
+            {"type": "reasoning", "reasoning": task.reasoning},
+            {"type": "text", "text": task.text},
+        ]
+    return {
+        "role": "assistant",
+        "content": content,
+        "source": "generate",
+        "model": task.served.model or task.row.model,
+    }
+
+
+def _output(task: ExportedTask, reply: Json | None, usage: Json | None) -> Json:
+    answered = task.answered
+    if answered is None or reply is None:
+        return {"model": task.row.model, "choices": [], "error": task.error}
+    reason = _STOP_REASONS.get(answered.finish_reason, "unknown")
+    output = {
+        "model": reply["model"],
+        "choices": [{"message": reply, "stop_reason": reason}],
+        "completion": task.text,
+        "usage": usage,
+        "time": answered.latency_ms and answered.latency_ms / 1e3,
+    }
+    return _without_none(output)
+
+
+def _model_usage(answered: AttemptAnswered) -> Json | None:
+    """Return the reply's usage; inspect's input tokens exclude those of the cache."""
+    if answered.tokens_in is None or answered.tokens_out is None:
+        return None
+    cached, written = answered.tokens_cached, answered.tokens_cache_write
+    return _without_none(
+        {
+            "input_tokens": answered.tokens_in - (cached or 0) - (written or 0),
+            "output_tokens": answered.tokens_out,
+            "total_tokens": answered.tokens_in + answered.tokens_out,
+            "input_tokens_cache_read": cached or None,
+            "input_tokens_cache_write": written or None,
+            "reasoning_tokens": answered.tokens_reasoning or None,
+            "total_cost": answered.cost_usd,
+        }
+    )
+
+
+def _sum(total: Json, usage: Json) -> Json:
+    names = dict.fromkeys([*total, *usage])
+    return {name: total.get(name, 0) + usage.get(name, 0) for name in names}
+
+
+def _target(verdicts: tuple[Verdict, ...]) -> str | list[str]:
+    expected = [verdict.expected for verdict in verdicts]
+    return expected if len(expected) > 1 else "".join(expected)
+
+
+def _scores(task: ExportedTask) -> Json:
+    """Return the verdicts by name: the part of the item, or the stage."""
+    scores: Json = {}
+    for verdict in task.verdicts:
+        name = verdict.part or verdict.stage
+        number = 1
+        while name in scores:
+            number += 1
+            name = f"{verdict.part or verdict.stage} {number}"
+        scores[name] = _score(verdict)
+    return scores
+
+
+def _score(verdict: Verdict) -> Json:
+    if verdict.correct is None:
+        value = verdict.value
+    else:
+        value = "C" if verdict.correct else "I"
+    return {
+        "value": value,
+        "answer": verdict.value,
+        "explanation": verdict.rule,
+        "metadata": _without_none(
+            {
+                "expected": verdict.expected,
+                "confidence": verdict.confidence,
+                "grounded": verdict.is_grounded,
+                "unparsed": verdict.is_unparsed or None,
+            }
+        ),
+    }
+
+
+def _metadata(task: ExportedTask) -> Json:
+    row, answered, served = task.row, task.answered, task.served
+    return _without_none(
+        {
+            "siftlog_task": row.task,
+            "stage": row.stage,
+            "key": row.key,
+            "attempts": row.attempts or None,
+            "unparsed": row.reason if row.state is TaskState.COMPLETED else None,
+            "cached": (answered is not None and answered.cached) or None,
+            # of all attempts; the usage is that of the reply
+            "cost_usd": row.cost_usd,
+            "request_sha256": task.request_sha256,
+            "fingerprint": served.fingerprint,
+            "provider": served.provider,
+            "request_id": served.request_id,
+        }
+    )
+
+
+def _summary(sample: Json) -> Json:
+    """Return what lists of samples show, with texts cut."""
+    copied = ("id", "epoch", "metadata", "model_usage", "started_at", "completed_at")
+    summary = {
+        name: sample[name]
+        for name in (*copied, "total_time", "working_time")
+        if name in sample
+    }
+    summary |= {
+        "input": _cut(sample["input"]),
+        "target": _cut(sample["target"]),
+        "completed": True,
+        "message_count": len(sample["messages"]),
+    }
+    if "scores" in sample:
+        summary["scores"] = {n: _cut(score) for n, score in sample["scores"].items()}
+    if "error" in sample:
+        summary["error"] = _cut(sample["error"]["message"])
+    if "error_retries" in sample:
+        summary["retries"] = len(sample["error_retries"])
+    return summary
+
+
+def _cut(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return JSON with texts of at most `SUMMARY_CHARS`."""
+    match value:
+        case str():
+            is_long = len(value) > SUMMARY_CHARS
+            return f"{value[: SUMMARY_CHARS - 1]}…" if is_long else value
+        case list():
+            return [_cut(item) for item in value]
+        case dict():
+            return {name: _cut(item) for name, item in value.items()}
+        case _:
+            return value
+
+
+def _error(message: str) -> Json:
+    return {"message": message, "traceback": "", "traceback_ansi": ""}
+
+
+def _without_none(values: Mapping[str, Any]) -> Json:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _encoded(content: Json) -> bytes:
+    # inspect reads NaN and Infinity; half a surrogate pair of a reply is escaped
+    text = json.dumps(content, ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace")

@@ -1,0 +1,75 @@
+"""The programs that `siftlog export --to` writes for, in an environment of their own.
+
+`python -m tests.thirdparty.export_readers` makes it (`make export-readers`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from zipfile import ZipFile
+
+import pytest
+
+from tests.thirdparty.environments import Environment
+
+SCHEMAS: Final = "every_eval_ever/schemas"
+EVERY_EVAL_EVER: Final = "every-eval-ever==0.3.0"
+"""Needs Python 3.12; only its published schemas are read."""
+
+
+def _add_schemas(home: Path) -> None:
+    with TemporaryDirectory() as folder:
+        words = ("--quiet", "--no-deps", "--only-binary", ":all:")
+        words += ("--python-version", "3.12", "--dest", folder, EVERY_EVAL_EVER)
+        pip = [sys.executable, "-m", "pip", "download", *words]
+        subprocess.run(pip, check=True)
+        (wheel,) = Path(folder).glob("*.whl")
+        with ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if name.startswith(SCHEMAS)]
+            archive.extractall(home, names)
+
+
+ENVIRONMENT: Final = Environment(
+    name="export-readers",
+    constraints=Path(__file__).with_name("export-constraints.txt"),
+    packages=("inspect-ai", "mlflow-skinny", "roc-validator", "rocrate"),
+    finish=_add_schemas,
+)
+
+
+def require_readers() -> None:
+    """Skip a test where the environment is absent."""
+    if os.environ.get("SIFTLOG_PROVE"):
+        ENVIRONMENT.make()
+    if not ENVIRONMENT.is_made():
+        pytest.skip("the readers of exports have no environment: make export-readers")
+
+
+def run_there(script: str, *words: object, cwd: Path) -> Any:
+    """Run Python there; return the JSON that its last line prints."""
+    done = subprocess.run(
+        [str(word) for word in (ENVIRONMENT.python, "-c", script, *words)],
+        cwd=cwd,
+        env={**os.environ, "DO_NOT_TRACK": "1", "MLFLOW_DISABLE_TELEMETRY": "true"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def schema(name: str) -> Any:
+    """A published schema of Every Eval Ever."""
+    return json.loads((ENVIRONMENT.home / SCHEMAS / name).read_text("utf-8"))
+
+
+if __name__ == "__main__":
+    ENVIRONMENT.make()

@@ -311,6 +311,28 @@ class ForkJson(TypedDict):
     requests: list[ForkedRequestJson]
 
 
+class DroppedJson(TypedDict):
+    """What an import does not keep."""
+
+    what: str
+    replies: int  #: that have it
+
+
+class ImportJson(TypedDict):
+    """What an import reads from its files, before it writes a run."""
+
+    job: str
+    models: list[str]
+    replicates: int
+    tasks: int
+    replies: int
+    failed: int  #: calls that failed in the other tool
+    skipped: int  #: tasks without a reply in the files
+    dropped: list[DroppedJson]
+    notes: list[str]
+    dry_run: bool
+
+
 class CachePruneJson(TypedDict):
     """Entries that were removed from the response cache."""
 
@@ -468,6 +490,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.certificate-verify/1": JsonForm(("verify",), (CertificateVerifyJson,)),
     "siftlog.bundle-verify/1": JsonForm(("verify",), (BundleVerifyJson,)),
     "siftlog.fork/1": JsonForm(("fork",), (ForkJson,)),
+    "siftlog.import/1": JsonForm(("import",), (ImportJson,)),
     "siftlog.removal/1": JsonForm(("rm",), (RemovalJson,)),
     "siftlog.cache-group/1": JsonForm(("cache list",), (CacheGroupJson,)),
     "siftlog.cache-prune/1": JsonForm(("cache prune",), (CachePruneJson,)),

@@ -76,7 +76,7 @@ class PromptRows(Mapping[str, PromptRow]):
     """The prompts by item, in the order of the files."""
 
     def __init__(
-        self, replies: Iterable[ForeignReply], settings: ReplySettings
+        self, replies: Iterable[tuple[Path, ForeignReply]], settings: ReplySettings
     ) -> None:
         """Store the first prompt of each item, and count those that differ."""
         self._settings = settings
@@ -86,7 +86,7 @@ class PromptRows(Mapping[str, PromptRow]):
         self._hashes: dict[str, int] = {}
         self.other_prompts = 0  #: replies to a prompt other than the first of the item
         self.without_prompt = 0  #: items whose file has no prompt
-        for reply in replies:
+        for _, reply in replies:
             self._add(item_key(reply, settings.item), reply)
         self._file.flush()
         self._cached = lru_cache(maxsize=CACHED_PROMPTS)(self._read)

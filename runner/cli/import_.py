@@ -163,7 +163,7 @@ def foreign_importer(
         form in FORMS and form not in of_job
         if form is not None
         else bool(files)
-        and all(file.is_file() and recognised(file) is not None for file in files)
+        and all(file.is_file() and recognised(file, plain=False) for file in files)
     )
     if not is_foreign and not (work.job.importer is None and files):
         return None

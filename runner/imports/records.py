@@ -59,6 +59,16 @@ class ForeignReply:
     dropped: tuple[str, ...] = ()  #: what the file has of it and this does not
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignPrompt:
+    """A request in a file that has no replies, which are in another file."""
+
+    item: str
+    model: str
+    messages: tuple[Message, ...]
+    dropped: tuple[str, ...] = ()
+
+
 def item_key(reply: ForeignReply, field: str) -> str:
     """Return the key of a reply's item: a field of its sample; "": the sample's id.
 

@@ -90,26 +90,25 @@ class ForeignImporter:
         decoder = msgspec.msgpack.Decoder(ImportedAnswer)
         unknown: Counter[str] = Counter()
         with TemporaryFile(buffering=1 << 20) as stored:
-            for file in files:
-                for reply in read_files([file], form, model):
-                    key = item_key(reply, self._item)
-                    number = self._numbers.get(key)
-                    if number is None:
-                        unknown[key] += 1
-                        continue
-                    self.dropped.update(self._lost(reply))
-                    packed = encoder.encode(self._answer(reply, self._specs[number]))
-                    places.append(
-                        _Place(
-                            number,
-                            models.setdefault(reply.model, len(models)),
-                            replicates.get(file, reply.epoch),
-                            len(places),
-                            stored.tell(),
-                            len(packed),
-                        )
+            for file, reply in read_files(files, form, model):
+                key = item_key(reply, self._item)
+                number = self._numbers.get(key)
+                if number is None:
+                    unknown[key] += 1
+                    continue
+                self.dropped.update(self._lost(reply))
+                packed = encoder.encode(self._answer(reply, self._specs[number]))
+                places.append(
+                    _Place(
+                        number,
+                        models.setdefault(reply.model, len(models)),
+                        replicates.get(file, reply.epoch),
+                        len(places),
+                        stored.tell(),
+                        len(packed),
                     )
-                    stored.write(packed)
+                )
+                stored.write(packed)
             self._check(places, unknown)
             for place, replicate in self._numbered(places, list(models)):
                 if isinstance(place, ImportedAnswer):

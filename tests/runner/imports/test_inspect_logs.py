@@ -27,7 +27,7 @@ from tests.runner.imports.foreign_files import (
 
 
 def read(path: Path) -> list[ForeignReply]:
-    return list(read_files([path]))
+    return [reply for _, reply in read_files([path])]
 
 
 def message(role: str, text: str) -> Message:

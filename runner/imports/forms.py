@@ -22,12 +22,23 @@ from typing import IO, Final
 from zipfile import is_zipfile
 
 from runner.errors import DatasetError, UsageError
-from runner.imports import batches, inspect_logs, plain_lines
+from runner.imports import (
+    batches,
+    every_eval_ever,
+    inspect_logs,
+    langfuse,
+    lm_eval,
+    plain_lines,
+    promptfoo,
+)
 from runner.imports.json_stream import first_keys
 from runner.imports.records import ForeignPrompt, ForeignReply, opened
 
 ARCHIVE: Final = "zip"
 """Stands for the keys of an archive, which is no JSON."""
+
+LIST: Final = "[]"
+"""Stands beside the keys of the first object of a list, which no other form is in."""
 
 
 PLAIN: Final = "plain"
@@ -49,7 +60,10 @@ class ForeignForm:
 
     def fits(self, keys: Collection[str]) -> bool:
         """Return whether a file whose first object has *keys* is in this form."""
-        return any(wanted.issubset(keys) for wanted in self.keys)
+        return any(
+            wanted.issubset(keys) and (LIST in wanted) == (LIST in keys)
+            for wanted in self.keys
+        )
 
 
 def _of(*keys: str) -> frozenset[str]:
@@ -93,6 +107,42 @@ FORMS: Final[Mapping[str, ForeignForm]] = {
         title="Anthropic batch, requests, one object",
         keys=(_of("requests"),),
         prompts=batches.read_request_list,
+    ),
+    "lm-eval": ForeignForm(
+        title="lm-evaluation-harness, samples_*.jsonl",
+        keys=(_of("doc_id", "doc", "resps"),),
+        read=lm_eval.read,
+        needs=", or copy its results_*.json beside it",
+    ),
+    "promptfoo": ForeignForm(
+        title="promptfoo results, .json",
+        keys=(_of("evalId", "results"),),
+        read=promptfoo.read_json,
+    ),
+    "promptfoo-lines": ForeignForm(
+        title="promptfoo results, .jsonl",
+        keys=(_of("promptIdx", "testIdx"),),
+        read=promptfoo.read_lines,
+    ),
+    "every-eval-ever": ForeignForm(
+        title="Every Eval Ever, instance records",
+        keys=(_of("schema_version", "model_id", "sample_id", "evaluation"),),
+        read=every_eval_ever.read,
+    ),
+    "langfuse": ForeignForm(
+        title="Langfuse observations, one a line",
+        keys=(_of("trace_id", "start_time", "type"), _of("traceId", "startTime")),
+        read=langfuse.read_lines,
+    ),
+    "langfuse-list": ForeignForm(
+        title="Langfuse observations, a list",
+        keys=(_of(LIST, "traceId", "startTime"), _of(LIST, "trace_id", "start_time")),
+        read=langfuse.read_list,
+    ),
+    "langfuse-api": ForeignForm(
+        title="Langfuse observations, answer of the API",
+        keys=(_of("data", "meta"),),
+        read=langfuse.read_answer,
     ),
     PLAIN: ForeignForm(
         title="JSON lines with prompt or id, reply, model",

@@ -203,14 +203,15 @@ def _key(tokens: _Tokens, token: bytes) -> str:
 def first_keys(file: BinaryIO, name: str) -> list[str]:
     """Return the keys of the first object in a file, up to the first that fails.
 
-    A list is entered. Only the keys that the first `CHUNK` bytes show are read: a form
-    is recognised by the beginning of its file.
+    A list is entered, and counts as a key "[]". Only the keys that the first `CHUNK`
+    bytes show are read: a form is recognised by the beginning of its file.
     """
     tokens = _Tokens(BytesIO(file.read(CHUNK)), name)
     keys: list[str] = []
     try:
         token = tokens.next()
         if token == b"[":
+            keys.append("[]")
             token = tokens.next()
         if token != b"{":
             return keys

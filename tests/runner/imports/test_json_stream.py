@@ -82,6 +82,6 @@ def test_what_is_no_json_between_values_is_named(text: str) -> None:
 
 
 def test_the_keys_of_the_first_object_are_read_from_the_head_alone() -> None:
-    assert first_keys(BytesIO(b'[{"a": [{"b": 1}], "c": "d'), "x") == ["a", "c"]
+    assert first_keys(BytesIO(b'[{"a": [{"b": 1}], "c": "d'), "x") == ["[]", "a", "c"]
     assert first_keys(BytesIO(b'{"a": 1}\n{"b": 2}'), "x") == ["a"]
     assert first_keys(BytesIO(b"a,b\n1,2"), "x") == []

@@ -65,7 +65,7 @@ class PromptRow(RowModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class SentPrompt:
     """A prompt as it was sent."""
 
     row: PromptRow
@@ -110,16 +110,16 @@ class PromptRows(Mapping[str, PromptRow]):
                 "match": self._settings.match,
             },
         )
-        prompt = Prompt(row=row, messages=reply.messages)
+        prompt = SentPrompt(row=row, messages=reply.messages)
         packed = pickle.dumps(prompt, pickle.HIGHEST_PROTOCOL)
         self._hashes[key] = hash(reply.messages)
         self._places[key] = (self._file.tell(), len(packed))
         self._file.write(packed)
 
-    def _read(self, key: str) -> Prompt:
+    def _read(self, key: str) -> SentPrompt:
         start, size = self._places[key]
         # no shared position: several threads and processes may read
-        prompt: Prompt = pickle.loads(os.pread(self._file.fileno(), size, start))  # noqa: S301 - written above
+        prompt: SentPrompt = pickle.loads(os.pread(self._file.fileno(), size, start))  # noqa: S301 - written above
         return prompt
 
     def messages(self, key: str) -> tuple[Message, ...]:

@@ -22,10 +22,10 @@ EXCERPT: int = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyText:
+class NormalText:
     """The text of a reply, in lower case and without repeated spaces.
 
-    >>> str(ReplyText.of("  The answer   is 42. "))
+    >>> str(NormalText.of("  The answer   is 42. "))
     'the answer is 42.'
     """
 
@@ -42,19 +42,19 @@ class ReplyText:
 
 
 @dataclass(frozen=True, slots=True)
-class Target(ReplyText):
+class RightAnswer(NormalText):
     """The right answer, and how a reply is compared with it.
 
     Punctuation at its ends does not count.
 
-    >>> reply = ReplyText.of("It is 42.")
-    >>> [Target.of(text).matches(reply) for text in ("42", "4", "it is 42")]
+    >>> reply = NormalText.of("It is 42.")
+    >>> [RightAnswer.of(text).matches(reply) for text in ("42", "4", "it is 42")]
     [True, False, True]
     """
 
     match: str = "includes"  #: or "exact"
 
-    def matches(self, reply: ReplyText) -> bool:
+    def matches(self, reply: NormalText) -> bool:
         """Return whether a reply is right."""
         words = _bare(self.text) or self.text
         if self.match == "exact":
@@ -117,19 +117,19 @@ class Replies(QuestionJob):
 
     def read(self, text: str) -> Value | ParseFailure | None:
         """The text; None if it is blank."""
-        return ReplyText.of(text) if text.strip() else None
+        return NormalText.of(text) if text.strip() else None
 
     def truth_of(self, row: RowModel) -> Value | None:
         """The target of a prompt."""
         if not isinstance(row, PromptRow) or not (row.target or "").strip():
             return None
-        return replace(Target.of(row.target or ""), match=row.match)
+        return replace(RightAnswer.of(row.target or ""), match=row.match)
 
     def is_right(self, value: Value, truth: Value) -> bool:
         """Whether a reply matches the target."""
         return (
-            isinstance(value, ReplyText)
-            and isinstance(truth, Target)
+            isinstance(value, NormalText)
+            and isinstance(truth, RightAnswer)
             and truth.matches(value)
         )
 

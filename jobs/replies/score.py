@@ -66,8 +66,8 @@ def collected(
             task = answer.task
             if task.context is None or task.key not in dataset.rows:
                 continue
-            given: Mapping[str, float] = json.loads(task.context).get("scores", {})
-            for name, value in given.items():
+            recorded: Mapping[str, float] = json.loads(task.context).get("scores", {})
+            for name, value in recorded.items():
                 of_scorer = scores[task.model].setdefault(name, ItemScores(keys))
                 of_scorer.values.setdefault(task.key, []).append(value)
     return scores

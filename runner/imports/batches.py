@@ -17,7 +17,7 @@ from runner.clients.refusals import refusal
 from runner.clients.wire import ANTHROPIC_MESSAGES, decode_reply
 from runner.clients.wire_openai import OPENAI_CHAT, OPENAI_RESPONSES
 from runner.errors import AttemptError, DatasetError
-from runner.imports.json_stream import EACH, values_in
+from runner.imports.json_stream import ELEMENT, values_in
 from runner.imports.records import (
     Content,
     ForeignPrompt,
@@ -34,7 +34,7 @@ from runner.messages import Reply
 # Requests
 
 
-class Body(msgspec.Struct, kw_only=True):
+class BatchedBody(msgspec.Struct, kw_only=True):
     """A chat request of either provider; of OpenAI's responses `input`."""
 
     model: str
@@ -44,12 +44,12 @@ class Body(msgspec.Struct, kw_only=True):
     input: str | list[RoleMessage] | None = None
 
 
-class BatchRequest(msgspec.Struct, kw_only=True):
+class BatchedRequest(msgspec.Struct, kw_only=True):
     """A line of a file of requests: `body` is OpenAI's, `params` Anthropic's."""
 
     custom_id: str
-    body: Body | None = None
-    params: Body | None = None
+    body: BatchedBody | None = None
+    params: BatchedBody | None = None
 
 
 def read_requests(path: Path) -> Iterator[ForeignPrompt]:
@@ -58,11 +58,11 @@ def read_requests(path: Path) -> Iterator[ForeignPrompt]:
     Raises:
         DatasetError: a line is no request.
     """
-    for where, request in json_lines(path, BatchRequest):
+    for where, request in json_lines(path, BatchedRequest):
         yield _prompt(request, where)
 
 
-_REQUESTS: Final = ("requests", EACH)
+_REQUESTS: Final = ("requests", ELEMENT)
 
 
 def read_request_list(path: Path) -> Iterator[ForeignPrompt]:
@@ -70,10 +70,10 @@ def read_request_list(path: Path) -> Iterator[ForeignPrompt]:
     with opened(path) as file:
         for value in values_in(file, path.name, [_REQUESTS]):
             where = f"{path.name} line {value.line}"
-            yield _prompt(decoded(value.raw, BatchRequest, where), where)
+            yield _prompt(decoded(value.raw, BatchedRequest, where), where)
 
 
-def _prompt(request: BatchRequest, where: str) -> ForeignPrompt:
+def _prompt(request: BatchedRequest, where: str) -> ForeignPrompt:
     body = request.body or request.params
     if body is None:
         raise DatasetError(

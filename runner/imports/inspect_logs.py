@@ -2,8 +2,8 @@
 
 A log has a header (task, model, time) and samples. In an archive each sample is a JSON
 file of its own, compressed by zstandard or deflate; in a JSON log they are a list.
-`Header` and `Sample` declare the fields that are read of both, under inspect's names:
-those of `EvalLog` and `EvalSample` in `inspect_ai.log`.
+`InspectHeader` and `InspectSample` declare the fields that are read of both, under
+inspect's names: those of `EvalLog` and `EvalSample` in `inspect_ai.log`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 import zstandard
 
 from runner.errors import DatasetError
-from runner.imports.json_stream import EACH, values_in
+from runner.imports.json_stream import ELEMENT, values_in
 from runner.imports.records import (
     Content,
     ForeignReply,
@@ -42,7 +42,7 @@ from store.served_by import ServedBy
 HEADER: Final = "header.json"
 """Member with the header; absent if inspect was killed."""
 START: Final = "_journal/start.json"
-"""Member that is written first, with the fields of `Header` but for the outcome."""
+"""Member that is written first, with the header's fields but for the outcome."""
 SAMPLES: Final = "samples/"
 """Folder of the samples, `samples/ID_epoch_N.json`."""
 ZIP_ZSTANDARD: Final = 93
@@ -52,10 +52,10 @@ CORRECT: Final[Mapping[str, float]] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Values of inspect's letters: correct, partial, incorrect, no answer."""
 
 ATTACHMENT: Final = "attachment://"
-"""Begins a text that is stored once, in `Sample.attachments`, by what follows."""
+"""Begins a text that is stored once, in `attachments`, under what follows."""
 
 
-class Eval(msgspec.Struct, kw_only=True):
+class InspectEval(msgspec.Struct, kw_only=True):
     """What was evaluated."""
 
     model: str
@@ -63,13 +63,13 @@ class Eval(msgspec.Struct, kw_only=True):
     created: str | None = None
 
 
-class Header(msgspec.Struct, kw_only=True):
+class InspectHeader(msgspec.Struct, kw_only=True):
     """The header of a log."""
 
-    eval: Eval
+    eval: InspectEval
 
 
-class ModelUsage(msgspec.Struct, kw_only=True):
+class InspectUsage(msgspec.Struct, kw_only=True):
     """Tokens of calls; cached ones are not part of `input_tokens`."""
 
     input_tokens: int = 0
@@ -92,38 +92,38 @@ class ModelUsage(msgspec.Struct, kw_only=True):
         )
 
 
-class Choice(msgspec.Struct, kw_only=True):
+class InspectChoice(msgspec.Struct, kw_only=True):
     """A reply of the model."""
 
     message: RoleMessage
     stop_reason: str = "stop"
 
 
-class Output(msgspec.Struct, kw_only=True):
+class InspectOutput(msgspec.Struct, kw_only=True):
     """The model's last output."""
 
     model: str = ""
-    choices: list[Choice] = []
+    choices: list[InspectChoice] = []
     completion: str | None = None
-    usage: ModelUsage | None = None
+    usage: InspectUsage | None = None
     time: float | None = None  #: seconds
     error: str | None = None
     response_id: str | None = None
 
 
-class Score(msgspec.Struct, kw_only=True):
+class InspectScore(msgspec.Struct, kw_only=True):
     """A score of a sample."""
 
     value: Any = None
 
 
-class SampleError(msgspec.Struct, kw_only=True):
+class InspectError(msgspec.Struct, kw_only=True):
     """What ended a sample early."""
 
     message: str = ""
 
 
-class Sample(msgspec.Struct, kw_only=True):
+class InspectSample(msgspec.Struct, kw_only=True):
     """A sample with its conversation, output and scores."""
 
     id: int | str
@@ -132,13 +132,13 @@ class Sample(msgspec.Struct, kw_only=True):
     choices: list[str] | None = None
     target: str | list[str] = ""
     messages: list[RoleMessage] = []
-    output: Output = msgspec.field(default_factory=Output)
-    scores: dict[str, Score] | None = None
-    score: Score | None = None  #: of old logs, with one scorer
+    output: InspectOutput = msgspec.field(default_factory=InspectOutput)
+    scores: dict[str, InspectScore] | None = None
+    score: InspectScore | None = None  #: of old logs, with one scorer
     metadata: dict[str, Any] = {}
-    model_usage: dict[str, ModelUsage] = {}
+    model_usage: dict[str, InspectUsage] = {}
     completed_at: str | None = None
-    error: SampleError | None = None
+    error: InspectError | None = None
     limit: Any = None
     attachments: dict[str, str] = {}
 
@@ -160,11 +160,13 @@ def read_archive(path: Path) -> Iterator[ForeignReply]:
                     f"{START} (name a .eval file of inspect_ai)."
                 )
             where = f"{path.name}, {first.filename}"
-            header = decoded(_member(file, archive, first, path.name), Header, where)
+            header = decoded(
+                _member(file, archive, first, path.name), InspectHeader, where
+            )
             for name, member in members.items():
                 if name.startswith(SAMPLES) and name.endswith(".json"):
                     raw = _member(file, archive, member, path.name)
-                    sample = decoded(raw, Sample, f"{path.name}, {name}")
+                    sample = decoded(raw, InspectSample, f"{path.name}, {name}")
                     yield _reply(header.eval, sample)
     except _BROKEN as error:
         raise DatasetError(
@@ -220,7 +222,7 @@ def _damaged(name: str, member: ZipInfo, problem: object) -> DatasetError:
 
 
 _EVAL: Final = ("eval",)
-_SAMPLES: Final = ("samples", EACH)
+_SAMPLES: Final = ("samples", ELEMENT)
 
 
 def read_json(path: Path) -> Iterator[ForeignReply]:
@@ -230,22 +232,22 @@ def read_json(path: Path) -> Iterator[ForeignReply]:
         DatasetError: the file is cut, a value is off, or its samples come before its
             header.
     """
-    header: Eval | None = None
+    header: InspectEval | None = None
     with opened(path) as file:
         for value in values_in(file, path.name, [_EVAL, _SAMPLES]):
             where = f"{path.name} line {value.line}"
             if value.path == _EVAL:
-                header = decoded(value.raw, Eval, where)
+                header = decoded(value.raw, InspectEval, where)
             elif header is None:
                 raise DatasetError(
                     f"{where}: a sample before the header eval, as inspect does not "
                     "write it (convert the log: inspect log convert)."
                 )
             else:
-                yield _reply(header, decoded(value.raw, Sample, where))
+                yield _reply(header, decoded(value.raw, InspectSample, where))
 
 
-def _reply(header: Eval, sample: Sample) -> ForeignReply:
+def _reply(header: InspectEval, sample: InspectSample) -> ForeignReply:
     dropped: dict[str, None] = {}
     output = sample.output
     choice = output.choices[0] if output.choices else None
@@ -293,7 +295,7 @@ def _reply(header: Eval, sample: Sample) -> ForeignReply:
     )
 
 
-def _prompt(sample: Sample, choice: Choice | None) -> list[RoleMessage]:
+def _prompt(sample: InspectSample, choice: InspectChoice | None) -> list[RoleMessage]:
     """Return the messages before the reply; the input if there was no call."""
     messages = sample.messages
     if choice is not None and messages and messages[-1].role == "assistant":
@@ -320,7 +322,7 @@ def _resolved(content: Content, attachments: Mapping[str, str]) -> Content:
     return content
 
 
-def _error(sample: Sample) -> str:
+def _error(sample: InspectSample) -> str:
     if sample.error is not None:
         return error_word(sample.error.message)
     return error_word(sample.output.error)
@@ -334,7 +336,7 @@ def _one(target: str | list[str], dropped: dict[str, None]) -> str:
     return target[0]
 
 
-def _scores(sample: Sample, dropped: dict[str, None]) -> dict[str, float]:
+def _scores(sample: InspectSample, dropped: dict[str, None]) -> dict[str, float]:
     """Return the scores that are numbers, by inspect's values of its letters."""
     scores: dict[str, float] = {}
     values = dict(sample.scores or ({"score": sample.score} if sample.score else {}))

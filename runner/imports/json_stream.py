@@ -7,7 +7,7 @@ here: who decodes a value finds what is wrong inside of it.
 
 >>> from io import BytesIO
 >>> file = BytesIO(b'{"version": 2, "samples": [{"id": 1}, {"id": 2}]}')
->>> for value in values_in(file, "log.json", [("version",), ("samples", EACH)]):
+>>> for value in values_in(file, "log.json", [("version",), ("samples", ELEMENT)]):
 ...     print(value.path, value.raw)
 ('version',) b'2'
 ('samples', '*') b'{"id": 1}'
@@ -25,7 +25,7 @@ from typing import BinaryIO, Final, TypeAlias
 
 from runner.errors import DatasetError
 
-EACH: Final = "*"
+ELEMENT: Final = "*"
 """In a path: each element of a list."""
 
 CHUNK: Final = 1 << 16
@@ -151,7 +151,7 @@ def values_in(
     Args:
         file: open for reading, at a JSON value.
         name: the file's name in errors.
-        paths: keys from the outside in; `EACH` stands for each element of a list. No
+        paths: keys from the outside in; `ELEMENT` stands for each element of a list. No
             path may begin another.
 
     Raises:
@@ -174,7 +174,7 @@ def _walk(
         close = b"}" if first == b"{" else b"]"
         token = tokens.next()
         while token != close:
-            name = EACH
+            name = ELEMENT
             if first == b"{":
                 name = _key(tokens, token)
                 token = tokens.next()

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from runner.imports.json_stream import EACH, values_in
+from runner.imports.json_stream import ELEMENT, values_in
 from runner.imports.records import (
     ForeignReply,
     RoleMessage,
@@ -63,7 +63,7 @@ def read_list(path: Path) -> Iterator[ForeignReply]:
     Raises:
         DatasetError: the file is cut, or an element is no object.
     """
-    yield from _elements(path, (EACH,))
+    yield from _elements(path, (ELEMENT,))
 
 
 def read_answer(path: Path) -> Iterator[ForeignReply]:
@@ -72,7 +72,7 @@ def read_answer(path: Path) -> Iterator[ForeignReply]:
     Raises:
         DatasetError: as `read_list`.
     """
-    yield from _elements(path, ("data", EACH))
+    yield from _elements(path, ("data", ELEMENT))
 
 
 def _elements(path: Path, at: tuple[str, ...]) -> Iterator[ForeignReply]:
@@ -128,19 +128,19 @@ def _unpacked(value: object) -> Any:  # noqa: ANN401 - of any shape
     return value
 
 
-def _prompt(given: object, dropped: dict[str, None]) -> tuple[Message, ...]:
+def _prompt(value: object, dropped: dict[str, None]) -> tuple[Message, ...]:
     """Return the messages of an input: a list, an object with one, or a text."""
-    if isinstance(given, dict) and "messages" in given:
-        given = given["messages"]
-    if isinstance(given, list):
+    if isinstance(value, dict) and "messages" in value:
+        value = value["messages"]
+    if isinstance(value, list):
         try:
-            chat = msgspec.convert(given, list[RoleMessage])
+            chat = msgspec.convert(value, list[RoleMessage])
         except msgspec.ValidationError:
-            chat = [RoleMessage(role="user", content=json.dumps(given))]
+            chat = [RoleMessage(role="user", content=json.dumps(value))]
         return messages_from(chat, dropped)
-    if given is None:
+    if value is None:
         return ()
-    text = given if isinstance(given, str) else json.dumps(given)
+    text = value if isinstance(value, str) else json.dumps(value)
     return messages_from(text, dropped)
 
 

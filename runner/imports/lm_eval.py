@@ -33,7 +33,7 @@ from runner.messages import Message
 _FILE: Final = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.")
 
 
-class Sample(msgspec.Struct, kw_only=True):
+class HarnessSample(msgspec.Struct, kw_only=True):
     """A line; the values of its metrics are further keys, by the names in `metrics`."""
 
     doc_id: int | str
@@ -67,7 +67,7 @@ def read(path: Path) -> Iterator[ForeignReply]:
     model, created = _results(results) if match and results.is_file() else ("", None)
     scores = _scores(path)
     for where, raw in json_lines(path, msgspec.Raw):
-        sample = decoded(bytes(raw), Sample, where)
+        sample = decoded(bytes(raw), HarnessSample, where)
         of_sample = scores.pop(str(sample.doc_id), None)
         if of_sample is None:
             continue  # the same replies under another filter
@@ -110,7 +110,7 @@ def _scores(path: Path) -> dict[str, dict[str, float]]:
     rows: dict[str, dict[tuple[str, str], float]] = {}
     filters: dict[str, None] = {}
     for where, raw in json_lines(path, msgspec.Raw):
-        sample = decoded(bytes(raw), Sample, where)
+        sample = decoded(bytes(raw), HarnessSample, where)
         values = decoded(bytes(raw), dict[str, Any], where)
         filters[sample.filter] = None
         of_doc = rows.setdefault(str(sample.doc_id), {})
@@ -127,7 +127,7 @@ def _scores(path: Path) -> dict[str, dict[str, float]]:
     }
 
 
-def _texts(sample: Sample) -> Iterator[tuple[str | None, dict[str, None]]]:
+def _texts(sample: HarnessSample) -> Iterator[tuple[str | None, dict[str, None]]]:
     """Yield the replies of a document, each with what is not kept of it."""
     calls = sample.calls()
     likelihoods = [_likelihood(replies) for replies in sample.resps]
@@ -162,7 +162,7 @@ def _likelihood(replies: object) -> float | None:
         return None
 
 
-def _messages(sample: Sample, dropped: dict[str, None]) -> tuple[Message, ...]:
+def _messages(sample: HarnessSample, dropped: dict[str, None]) -> tuple[Message, ...]:
     calls = sample.calls()
     prompt = calls[0][0] if calls else ""
     if prompt.startswith('[{"role"'):
@@ -172,7 +172,7 @@ def _messages(sample: Sample, dropped: dict[str, None]) -> tuple[Message, ...]:
     return messages_from(prompt, dropped) if prompt else ()
 
 
-def _target(sample: Sample) -> str | None:
+def _target(sample: HarnessSample) -> str | None:
     """Return the right answer; of a number of a choice, its text."""
     target = sample.target
     if target is None or isinstance(target, list | Mapping):

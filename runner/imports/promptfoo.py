@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from runner.imports.json_stream import EACH, values_in
+from runner.imports.json_stream import ELEMENT, values_in
 from runner.imports.records import (
     ForeignReply,
     RoleMessage,
@@ -36,51 +36,51 @@ RIGHT: Final = ("equals", "contains", "icontains")
 """Assertions whose value is a right answer."""
 
 
-class Provider(msgspec.Struct, kw_only=True):
+class PromptfooProvider(msgspec.Struct, kw_only=True):
     """A model, with its parameters."""
 
     id: str = ""
     label: str | None = None
 
 
-class Prompt(msgspec.Struct, kw_only=True):
+class PromptfooPrompt(msgspec.Struct, kw_only=True):
     """The prompt as it was sent: text, or messages as JSON."""
 
     raw: str = ""
     label: str = ""
 
 
-class TokenUsage(msgspec.Struct, kw_only=True):
+class PromptfooUsage(msgspec.Struct, kw_only=True):
     """Tokens of a reply; of a cached one, they are all `cached`."""
 
     prompt: int | None = None
     completion: int | None = None
 
 
-class Response(msgspec.Struct, kw_only=True):
+class PromptfooResponse(msgspec.Struct, kw_only=True):
     """What the provider returned."""
 
     output: Any = None
     error: str | None = None
-    tokenUsage: TokenUsage | None = None  # noqa: N815 - promptfoo's name
+    tokenUsage: PromptfooUsage | None = None  # noqa: N815 - promptfoo's name
     finishReason: str | None = None  # noqa: N815 - as above
 
 
-class TestCase(msgspec.Struct, kw_only=True):
+class PromptfooTest(msgspec.Struct, kw_only=True):
     """A test: its assertions, among them the right answer."""
 
     assertions: list[Any] = msgspec.field(name="assert", default_factory=list)
 
 
-class Result(msgspec.Struct, kw_only=True):
+class PromptfooResult(msgspec.Struct, kw_only=True):
     """A result."""
 
     testIdx: int = 0  # noqa: N815 - as above
     promptIdx: int = 0  # noqa: N815 - as above
-    provider: Provider = msgspec.field(default_factory=Provider)
-    prompt: Prompt = msgspec.field(default_factory=Prompt)
+    provider: PromptfooProvider = msgspec.field(default_factory=PromptfooProvider)
+    prompt: PromptfooPrompt = msgspec.field(default_factory=PromptfooPrompt)
     vars: dict[str, Any] = {}
-    response: Response | None = None
+    response: PromptfooResponse | None = None
     error: str | None = None
     failureReason: int = 0  # noqa: N815 - as above
     success: bool = False
@@ -88,12 +88,12 @@ class Result(msgspec.Struct, kw_only=True):
     namedScores: dict[str, Any] = {}  # noqa: N815 - as above
     latencyMs: float | None = None  # noqa: N815 - as above
     cost: float | None = None
-    testCase: TestCase = msgspec.field(default_factory=TestCase)  # noqa: N815 - as above
+    testCase: PromptfooTest = msgspec.field(default_factory=PromptfooTest)  # noqa: N815 - as above
     gradingResult: Any = None  # noqa: N815 - as above
 
 
 _TIME: Final = ("results", "timestamp")
-_RESULTS: Final = ("results", "results", EACH)
+_RESULTS: Final = ("results", "results", ELEMENT)
 
 
 def read_json(path: Path) -> Iterator[ForeignReply]:
@@ -109,7 +109,7 @@ def read_json(path: Path) -> Iterator[ForeignReply]:
             if value.path == _TIME:
                 created = seconds_of(decoded(value.raw, str, where))
             else:
-                yield _reply(decoded(value.raw, Result, where), created)
+                yield _reply(decoded(value.raw, PromptfooResult, where), created)
 
 
 def read_lines(path: Path) -> Iterator[ForeignReply]:
@@ -118,13 +118,13 @@ def read_lines(path: Path) -> Iterator[ForeignReply]:
     Raises:
         DatasetError: a line is no result.
     """
-    for _, result in json_lines(path, Result):
+    for _, result in json_lines(path, PromptfooResult):
         yield _reply(result, None)
 
 
-def _reply(result: Result, created_s: int | None) -> ForeignReply:
+def _reply(result: PromptfooResult, created_s: int | None) -> ForeignReply:
     dropped: dict[str, None] = {}
-    response = result.response or Response()
+    response = result.response or PromptfooResponse()
     error = response.error or (result.error if result.failureReason == ERROR else None)
     output = response.output
     text = None
@@ -171,7 +171,7 @@ def _prompt(raw: str) -> str | list[RoleMessage]:
         return raw
 
 
-def _target(test: TestCase) -> str | None:
+def _target(test: PromptfooTest) -> str | None:
     for assertion in test.assertions:
         if isinstance(assertion, dict) and assertion.get("type") in RIGHT:
             value = assertion.get("value")

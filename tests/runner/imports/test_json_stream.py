@@ -8,12 +8,12 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import DatasetError
 from runner.imports import json_stream
-from runner.imports.json_stream import EACH, first_keys, values_in
+from runner.imports.json_stream import ELEMENT, first_keys, values_in
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(-9, 9) | st.text(),
@@ -22,7 +22,7 @@ VALUES = st.recursive(
     ),
     max_leaves=12,
 )
-PATHS = [("head",), ("rows", EACH), ("deep", "rows", EACH)]
+PATHS = [("head",), ("rows", ELEMENT), ("deep", "rows", ELEMENT)]
 
 
 def read(data: bytes) -> list[tuple[tuple[str, ...], Any]]:
@@ -46,14 +46,15 @@ LAYOUTS = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=60)
 @given(document=DOCUMENTS, layout=LAYOUTS, chunk=st.integers(1, 40))
 def test_the_chosen_values_come_out_whatever_is_read_at_once(
     document: dict[str, Any], layout: dict[str, Any], chunk: int
 ) -> None:
     expected = [
         (("head",), document["head"]),
-        *((("deep", "rows", EACH), value) for value in document["deep"]["rows"]),
-        *((("rows", EACH), value) for value in document["rows"]),
+        *((("deep", "rows", ELEMENT), value) for value in document["deep"]["rows"]),
+        *((("rows", ELEMENT), value) for value in document["rows"]),
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_stream, "CHUNK", chunk)

@@ -112,11 +112,10 @@ def import_(
             files, settings, model=model, form=form, replicates=dict(replicates)
         )
         summary = census(job, spool.fill(answers))
-        dropped = {} if foreign is None else dict(foreign.dropped.most_common())
         if request.output.as_json:
-            print_summary(job, summary, dropped, dry_run=dry_run)
+            print_summary(job, summary, foreign, dry_run=dry_run)
         if dry_run:
-            report(summary, dropped, "Would import")
+            report(job, summary, foreign, "Would import")
             return DONE
         options = run_steps.engine_options(
             NOT_TYPED, {}, model=summary.models, replicates=summary.replicates
@@ -133,7 +132,7 @@ def import_(
                 await write_answers(log, work, spool, print_note)
 
         asyncio.run(write())
-    report(summary, dropped, "Imported")
+    report(job, summary, foreign, "Imported")
     ended = RunOutcome(outcome="finished")
     return run_steps.end(folder, work, ended, request.output, scores=not no_score)
 
@@ -188,24 +187,35 @@ def importer_of(job: Job, form: str | None) -> Importer:
     return importer
 
 
-def report(summary: ImportSummary, dropped: Mapping[str, int], verb: str) -> None:
+def report(
+    job: Job, summary: ImportSummary, foreign: ForeignImporter | None, verb: str
+) -> None:
     """Print what was read, and what was not kept of it, on stderr."""
     for note in summary.notes:
         print_note(note)
-    for what, replies in dropped.items():
-        print_note(f"note: not kept: {what} ({replies:,} replies)")
-    absent = f", {summary.skipped:,} of them skipped" if summary.skipped else ""
+    if foreign is not None:
+        for what, replies in foreign.dropped.most_common():
+            print_note(f"note: not kept: {what} ({replies:,} replies)")
+        if foreign.missing:
+            print_note(
+                f"note: {foreign.missing:,} items of {job.name} have no reply in the "
+                "files."
+            )
     failed = f", {summary.failed:,} failed" if summary.failed else ""
     print_note(
-        f"{verb} {summary.answers:,} tasks of: {', '.join(summary.models)}"
-        f"{absent}{failed}."
+        f"{verb} {summary.answers:,} tasks of: {', '.join(summary.models)}{failed}."
     )
 
 
 def print_summary(
-    job: Job, summary: ImportSummary, dropped: Mapping[str, int], *, dry_run: bool
+    job: Job,
+    summary: ImportSummary,
+    foreign: ForeignImporter | None,
+    *,
+    dry_run: bool,
 ) -> None:
     """Print the same as JSON."""
+    dropped = [] if foreign is None else foreign.dropped.most_common()
     print_json(
         "siftlog.import/1",
         {
@@ -213,11 +223,11 @@ def print_summary(
             "models": list(summary.models),
             "replicates": summary.replicates,
             "tasks": summary.answers,
-            "replies": summary.answers - summary.failed - summary.skipped,
             "failed": summary.failed,
             "skipped": summary.skipped,
+            "missing": 0 if foreign is None else foreign.missing,
             "dropped": [
-                {"what": what, "replies": replies} for what, replies in dropped.items()
+                {"what": what, "replies": replies} for what, replies in dropped
             ],
             "notes": list(summary.notes),
             "dry_run": dry_run,

@@ -325,9 +325,9 @@ class ImportJson(TypedDict):
     models: list[str]
     replicates: int
     tasks: int
-    replies: int
-    failed: int  #: calls that failed in the other tool
-    skipped: int  #: tasks without a reply in the files
+    failed: int  #: of the tasks, calls that failed in the other tool
+    skipped: int  #: of the tasks, those that the other tool did not send
+    missing: int  #: tasks of the job without a reply in another tool's files
     dropped: list[DroppedJson]
     notes: list[str]
     dry_run: bool

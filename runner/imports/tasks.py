@@ -1,10 +1,10 @@
 """Matches replies of other tools with the items of a job, as an imported run.
 
 A reply belongs to the task of the job's plan whose key, or item, is the id of its
-sample, or the value of the field that `--item` names. A task without a reply of a model
-is skipped as `not_in_file`. Replies may be in any order in their files, and the tasks
-of a run are in that of the plan: so replies are kept in a temporary file, and sorted by
-their places alone.
+sample, or the value of the field that `--item` names. An item without a reply has no
+task, and is counted. Replies may be in any order in their files, and the tasks of a run
+are in that of the plan: so replies are kept in a temporary file, and sorted by their
+places alone.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,9 +25,6 @@ from runner.imports.records import ForeignReply, item_key
 from runner.job import AnySettings, Dataset, ImportedAnswer, Job, TaskSpec
 from runner.job_faults import calling
 from store.nearest import nearest
-
-NOT_IN_FILE: Final = "not_in_file"
-"""Why a task of an imported run is skipped."""
 
 
 class _Place(NamedTuple):
@@ -66,6 +64,7 @@ class ForeignImporter:
         self._numbers = {
             name: of_name[0] for name, of_name in numbers.items() if len(of_name) == 1
         }
+        self.missing = 0  #: tasks of the plan without a reply
         self.dropped: Counter[str] = Counter()  #: replies by what was not kept of them
 
     def read(
@@ -110,16 +109,16 @@ class ForeignImporter:
                 )
                 stored.write(packed)
             self._check(places, unknown)
-            for place, replicate in self._numbered(places, list(models)):
-                if isinstance(place, ImportedAnswer):
-                    yield place
-                    continue
-                stored.seek(place.start)
-                answer = decoder.decode(stored.read(place.size))
-                yield replace(answer, replicate=replicate)
+            places.sort()
+            for _, of_task in groupby(places, key=lambda place: place[:2]):
+                for replicate, place in enumerate(of_task, 1):
+                    stored.seek(place.start)
+                    answer = decoder.decode(stored.read(place.size))
+                    yield replace(answer, replicate=replicate)
 
     def _check(self, places: list[_Place], unknown: Counter[str]) -> None:
-        """Count replies to items that the job does not have; refuse only such ones."""
+        """Count items without replies, and replies without items; refuse only such."""
+        self.missing = len(self._specs) - len({place.spec for place in places})
         if not unknown:
             if not places:
                 raise DatasetError("The files have no reply (name other files).")
@@ -134,27 +133,6 @@ class ForeignImporter:
             )
         what = f"items that {self._job.name} does not have, such as {first!r}"
         self.dropped[what] = unknown.total()
-
-    def _numbered(
-        self, places: list[_Place], models: list[str]
-    ) -> Iterator[tuple[_Place | ImportedAnswer, int]]:
-        """Yield the places in the order of the plan, with numbers of replicates.
-
-        Between them come the tasks of models without a reply.
-        """
-        places.sort()
-        at = 0
-        for number, spec in enumerate(self._specs):
-            for model, name in enumerate(models):
-                replicate = 0
-                while at < len(places) and places[at][:2] == (number, model):
-                    replicate += 1
-                    yield places[at], replicate
-                    at += 1
-                if not replicate:
-                    skip = spec.skip or NOT_IN_FILE
-                    absent = replace(spec, skip=skip)
-                    yield ImportedAnswer(spec=absent, model=name, replicate=1), 1
 
     def _answer(self, reply: ForeignReply, spec: TaskSpec) -> ImportedAnswer:
         context = spec.context

@@ -150,7 +150,8 @@ def _replies(
         dropped["further right answers of a sample"] = None
     usage = record.token_usage
     messages = messages_from(prompt, dropped)
-    for text in texts or [None]:
+    replies: Sequence[str | None] = texts or [None]
+    for text in replies:
         failed = text is None or bool(record.error)
         yield ForeignReply(
             item=record.sample_id,

@@ -48,6 +48,8 @@ PROPERTY_EXTRACTION = JobOutline(
     },
 )
 
+REPLIES = JobOutline(version="1", stages={"question": "subject"})
+
 REVIEW_BENCHMARK = JobOutline(
     version="2",
     stages={

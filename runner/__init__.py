@@ -16,6 +16,7 @@ For authors of jobs:
 - `registry`: finds installed jobs and their outlines
 - `fingerprint`: hashes of inputs and requests
 - `json_entries`: entries of JSON and JSON lines
+- `imports.forms`, `imports.records`: replies in files of other tools
 - `table_files`: tables as CSV, JSON lines and Parquet
 - `money.tokens`: token counts of texts
 

@@ -179,6 +179,14 @@ def input_hashes(files: Iterable[InputFile]) -> list[Input]:
     ]
 
 
+def hashes_by_setting(inputs: Iterable[Input]) -> dict[str, list[str]]:
+    """Return the hashes of the files of each setting; a setting may name several."""
+    hashes: dict[str, list[str]] = {}
+    for recorded in inputs:
+        hashes.setdefault(recorded.setting, []).append(recorded.sha256)
+    return hashes
+
+
 def files_of(folder: Path) -> list[Path]:
     """Return the files of a folder that its hash covers, in order."""
     return sorted(path for path in folder.rglob("*") if path.is_file())

@@ -17,15 +17,15 @@ from typing import Self
 import msgspec
 import zstandard
 
-from runner.clients.wire import encode_answer
-from runner.engine.attempt_events import completed_event
+from runner.clients.client import Received
+from runner.clients.wire import decode_reply, encode_answer
+from runner.engine.attempt_events import answered_event, completed_event
 from runner.job import ImportedAnswer, Job, Task
 from runner.job_faults import JobFaults, read_reply
 from runner.messages import Reply
 from runner.plan import BLOCK, stage_of
 from runner.workload import Workload
 from store.events import (
-    AttemptAnswered,
     Entry,
     Event,
     RunFinished,
@@ -43,6 +43,8 @@ class ImportSummary:
     models: tuple[str, ...]  #: of the subject role, in the order they appear
     replicates: int
     answers: int
+    failed: int = 0  #: of the answers, calls that failed in the other tool
+    skipped: int = 0  #: of the answers, tasks that were never sent
     notes: tuple[str, ...] = ()  #: sentences about the files, each once
 
 
@@ -51,8 +53,10 @@ def census(job: Job, answers: Iterable[ImportedAnswer]) -> ImportSummary:
     subjects = {stage.name for stage in job.stages if stage.role == "subject"}
     models: dict[str, None] = {}
     notes: dict[str, None] = {}
-    replicates = count = 0
+    replicates = count = failed = skipped = 0
     for count, answer in enumerate(answers, 1):  # noqa: B007 - the number of answers
+        skipped += answer.spec.skip is not None
+        failed += answer.spec.skip is None and answer.text is None
         if answer.spec.stage in subjects:
             models[answer.model] = None
         replicates = max(replicates, answer.replicate)
@@ -62,6 +66,8 @@ def census(job: Job, answers: Iterable[ImportedAnswer]) -> ImportSummary:
         models=tuple(models),
         replicates=replicates,
         answers=count,
+        failed=failed,
+        skipped=skipped,
         notes=tuple(notes),
     )
 
@@ -145,20 +151,34 @@ def _answered(
         replicate=answer.replicate,
         context=answer.spec.context,
     )
-    reply = Reply(text=text, finish_reason=answer.finish_reason)
-    parsed = read_reply(stage, work.dataset, task, reply, faults)
-    form, body = encode_answer(reply)
-    # nothing was sent: there are neither headers nor usage, nor who served it
-    event = AttemptAnswered(
+    received = _received(answer, text)
+    parsed = read_reply(stage, work.dataset, task, received.reply, faults)
+    event = answered_event(
+        received,
         task=number,
         attempt=0,
-        form=form,
-        status=200,
-        latency_ms=None,
-        finish_reason=reply.finish_reason,
-        empty=not text.strip(),
+        latency_ms=answer.latency_ms,
+        cost_usd=answer.cost_usd,
     )
-    return [Entry(event=event, payload=body), completed_event(number, 0, parsed)]
+    return [
+        Entry(event=event, payload=received.body),
+        completed_event(number, 0, parsed),
+    ]
+
+
+def _received(answer: ImportedAnswer, text: str) -> Received:
+    """Return the reply of an answer as if it had just been received."""
+    if answer.body is not None:
+        reply = decode_reply(answer.form, answer.body)
+        return Received(reply=reply, form=answer.form, body=answer.body)
+    reply = Reply(
+        text=text,
+        finish_reason=answer.finish_reason,
+        usage=answer.usage,
+        served=answer.served,
+    )
+    form, body = encode_answer(reply, answer.created_s)
+    return Received(reply=reply, form=form, body=body)
 
 
 IN_MEMORY = 32 << 20

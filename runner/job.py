@@ -26,9 +26,10 @@ import msgspec
 from pydantic import BaseModel
 
 from runner.errors import UsageError
-from runner.messages import AnyReply, Content, ParseFailure, Reply, Request
+from runner.messages import AnyReply, Content, ParseFailure, Reply, Request, Usage
 from runner.prompts import PromptCatalog
 from runner.scorecard import Booking, Scorecard
+from store.served_by import ServedBy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +288,15 @@ class ImportedAnswer:
     text: str | None = None  #: the reply; None if the task was skipped or failed
     finish_reason: str = "stop"
     error: str | None = None  #: class of its failure in the other tool
+    usage: Usage | None = None
+    served: ServedBy | None = None  #: dated model and id of the reply, if recorded
+    created_s: int | None = None  #: time of the reply, seconds since 1970
+    latency_ms: float | None = None
+    cost_usd: float | None = None  #: as the other tool reports it
+    form: str = ""  #: wire form of `body`
+    body: bytes | None = None
+    """The endpoint's reply, byte for byte, if the file has it; it has text, usage and
+    the others."""
     descends: bool = False  #: True: a descendant of the last answer that is none
     notes: tuple[str, ...] = ()  #: sentences about the files, printed at import
 
@@ -374,6 +384,11 @@ class Job(ABC):
 
     importer: Importer | None = None
     """Imports answers of other tools. None: not supported."""
+
+    holds_foreign: bool = False
+    """Whether its data are files of other tools: an import of such a file then loses no
+    prompts and right answers, and scores of the other tool are part of
+    `Task.context`."""
 
     labelling: Any = None
     """What people can label: a `runner.labelling.Labelling`. None: whether each reply

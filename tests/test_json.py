@@ -141,7 +141,7 @@ CASES = (
     Case("fork fresh --as forked --no-report", "fork launch done"),
     Case("add-stage fresh scan.toml --no-report", "add-stage launch done"),
     Case("rm killed --yes", "removal"),
-    Case("import paper-investigation {answers} --no-score", "launch done"),
+    Case("import paper-investigation {answers} --no-score", "import launch done"),
     Case("resume done --no-report", "launch done"),
     Case("run-all group.toml --dry-run", "matrix-preview"),
     Case("run-all group.toml --no-report", "launch done matrix"),

@@ -39,7 +39,7 @@ from runner.bundle.manifest import (
 from runner.bundle.redacted_verify import RedactionReport, checked
 from runner.certificates import checked_certificate
 from runner.errors import RunnerError
-from runner.fingerprint import input_hashes
+from runner.fingerprint import hashes_by_setting, input_hashes
 from runner.registry import job_of
 from runner.score.repeat import chosen
 from runner.score.scoring import replayed
@@ -173,16 +173,9 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
 
 def changed_settings(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ...]:
     """Return settings whose files differ between the two."""
-    before, after = _by_setting(then), _by_setting(now)
+    before, after = hashes_by_setting(then), hashes_by_setting(now)
     names = sorted(before.keys() | after.keys())
     return tuple(name for name in names if before.get(name) != after.get(name))
-
-
-def _by_setting(inputs: Sequence[Input]) -> dict[str, list[str]]:
-    hashes: dict[str, list[str]] = {}
-    for recorded_input in inputs:
-        hashes.setdefault(recorded_input.setting, []).append(recorded_input.sha256)
-    return hashes
 
 
 LATE: Final = (

@@ -153,6 +153,14 @@ new_run = options_of(
 )
 """Options of every command that creates a run."""
 
+imported_run = options_of(
+    config,
+    sets,
+    option("--run-id", "--as", "run_id", metavar="ID", help="Id of the run."),
+    runs_dir,
+)
+"""The same of an import, whose id may be named as that of a fork is."""
+
 
 model_options = options_of(
     option(

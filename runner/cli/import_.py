@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from runner.cli import arguments, console
 from runner.cli.arguments import ANY_SETTING, split_words
-from runner.cli.console import print_note
+from runner.cli.console import DONE, print_json, print_note
 from runner.cli.request import NOT_TYPED, RunRequest
 from runner.errors import UsageError
 
 if TYPE_CHECKING:
-    from runner.job import Importer
+    from runner.imported_answers import ImportSummary
+    from runner.imports.tasks import ForeignImporter
+    from runner.job import Importer, Job
+    from runner.workload import Workload
+
+GENERAL_JOB: Final = "replies"
+"""The job of files of other tools, if none is named: their prompts are its items."""
+
+FILES: Final = "rows"
+"""Its setting with these files; `form` and `item` are settings too."""
 
 
 @click.command("import", context_settings=ANY_SETTING)
-@click.argument("job_name", metavar="JOB")
+@click.argument("job_name", metavar="[JOB]")
 @click.argument("words", nargs=-1, metavar="[FILES]...", type=click.UNPROCESSED)
 @click.option("--model", help="Model name, if the files do not give it.")
 @click.option(
     "--format",
     "form",
     help="Format of the files.  [default: recognised from their contents]",
+)
+@click.option(
+    "--item",
+    default="",
+    metavar="FIELD",
+    help="Field of another tool's file with the key of the item, such as "
+    "metadata.pmid.  [default: the id of the sample]",
 )
 @click.option(
     "--replicate",
@@ -37,7 +54,8 @@ if TYPE_CHECKING:
 @click.option(
     "--responses-path", "responses", multiple=True, help="Further file to import."
 )
-@arguments.new_run
+@arguments.imported_run
+@click.option("--dry-run", is_flag=True, help="Print what would be imported.")
 @arguments.no_score
 @arguments.no_report
 @arguments.figures
@@ -49,36 +67,44 @@ def import_(
     words: tuple[str, ...],
     model: str | None,
     form: str | None,
+    item: str,
     replicates: tuple[tuple[Path, int], ...],
     responses: tuple[str, ...],
+    dry_run: bool,
     no_score: bool,
     **parameters: Any,
 ) -> int:
     """Import answers made by other tools as a run of JOB.
 
-    The format of FILES is recognised from their contents. Give a setting of the job by
-    its own flag (--profile NAME) or as --set profile=NAME; siftlog jobs JOB --all lists
-    them.
+    The format of FILES is recognised from their contents: one of JOB, or a log of
+    another tool (docs/imports.md). Without JOB, the prompts of such files are the items
+    of the run. Give a setting of the job by its own flag (--profile NAME) or as --set
+    profile=NAME; siftlog jobs JOB --all lists them.
     """
     import asyncio
 
     from runner.cli import run_steps
     from runner.imported_answers import AnswerSpool, census, write_answers
     from runner.run.end import RunOutcome
-    from runner.run.folder import create
+    from runner.run.folder import check_new, create
     from runner.workload import file_lists, load_workload, switches
 
+    if is_file(job_name):
+        words, job_name = (job_name, *words), GENERAL_JOB
     job, source = run_steps.chosen_job(job_name, RunRequest.of((), parameters).source)
-    importer = job.importer
-    if importer is None:
-        raise UsageError(f"{job.name} has no import.")
-    require_form(importer, form)
     plain, flags = split_words(words, switches(job), file_lists(job))
     files = tuple(Path(name) for name in (*plain, *responses))
-    request = RunRequest.of(flags, {**parameters, "sets": source.sets})
+    sets = [*source.sets]
+    if job.holds_foreign:
+        sets += [f"{FILES}={file}" for file in files]
+        sets += [f"form={form}"] if form else []
+        sets += [f"item={item}"] if item else []
+    request = RunRequest.of(flags, {**parameters, "sets": tuple(sets)})
     file = run_steps.configuration(request.source, job)
     settings = run_steps.typed_settings(job, request.source, file)
     work = load_workload(job, settings)
+    foreign = foreign_importer(work, files, form, item)
+    importer = foreign or importer_of(job, form)
 
     console.relax_collector()
     with AnswerSpool() as spool:
@@ -86,10 +112,16 @@ def import_(
             files, settings, model=model, form=form, replicates=dict(replicates)
         )
         summary = census(job, spool.fill(answers))
+        if request.output.as_json:
+            print_summary(job, summary, foreign, dry_run=dry_run)
+        if dry_run:
+            report(job, summary, foreign, "Would import")
+            return DONE
         options = run_steps.engine_options(
             NOT_TYPED, {}, model=summary.models, replicates=summary.replicates
         )
         folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
+        check_new(folder)
         context = run_steps.run_context(request, folder, work)
 
         async def write() -> None:
@@ -100,19 +132,104 @@ def import_(
                 await write_answers(log, work, spool, print_note)
 
         asyncio.run(write())
-    for note in summary.notes:
-        print_note(note)
-    print_note(f"Imported {summary.answers:,} tasks of: {', '.join(summary.models)}.")
+    report(job, summary, foreign, "Imported")
     ended = RunOutcome(outcome="finished")
     return run_steps.end(folder, work, ended, request.output, scores=not no_score)
 
 
-def require_form(importer: Importer, form: str | None) -> None:
-    """Refuse a format that the importer does not have.
+def is_file(word: str) -> bool:
+    """Return whether the first word is a file to import, and not a job."""
+    from runner.registry import is_job
+
+    return not is_job(word) and Path(word).is_file()
+
+
+def foreign_importer(
+    work: Workload, files: Sequence[Path], form: str | None, item: str
+) -> ForeignImporter | None:
+    """Return the importer for files of other tools; None if they are the job's own.
+
+    A job without an importer takes no others.
 
     Raises:
-        UsageError: there is no such format.
+        DatasetError: a file cannot be read.
     """
+    from runner.imports.forms import FORMS, recognised
+    from runner.imports.tasks import ForeignImporter
+
+    of_job: Mapping[str, str] = work.job.importer.formats if work.job.importer else {}
+    is_foreign = work.job.holds_foreign or (
+        form in FORMS and form not in of_job
+        if form is not None
+        else bool(files)
+        and all(file.is_file() and recognised(file, plain=False) for file in files)
+    )
+    if not is_foreign and not (work.job.importer is None and files):
+        return None
+    return ForeignImporter(work.job, work.dataset, item)
+
+
+def importer_of(job: Job, form: str | None) -> Importer:
+    """Return the job's own importer.
+
+    Raises:
+        UsageError: it has none, or there is no such format.
+    """
+    importer: Importer | None = job.importer
+    if importer is None:
+        raise UsageError(
+            f"Name the files to import after {job.name}: it has no forms of its own, "
+            "and takes the logs of other tools."
+        )
     if form not in {None, *importer.formats}:
         formats = ", ".join(importer.formats)
         raise UsageError(f"There is no format {form!r}; choose one of {formats}.")
+    return importer
+
+
+def report(
+    job: Job, summary: ImportSummary, foreign: ForeignImporter | None, verb: str
+) -> None:
+    """Print what was read, and what was not kept of it, on stderr."""
+    for note in summary.notes:
+        print_note(note)
+    if foreign is not None:
+        for what, replies in foreign.dropped.most_common():
+            print_note(f"note: not kept: {what} ({replies:,} replies)")
+        if foreign.missing:
+            print_note(
+                f"note: {foreign.missing:,} items of {job.name} have no reply in the "
+                "files."
+            )
+    failed = f", {summary.failed:,} failed" if summary.failed else ""
+    print_note(
+        f"{verb} {summary.answers:,} tasks of: {', '.join(summary.models)}{failed}."
+    )
+
+
+def print_summary(
+    job: Job,
+    summary: ImportSummary,
+    foreign: ForeignImporter | None,
+    *,
+    dry_run: bool,
+) -> None:
+    """Print the same as JSON."""
+    dropped = [] if foreign is None else foreign.dropped.most_common()
+    print_json(
+        "siftlog.import/1",
+        {
+            "job": job.name,
+            "models": list(summary.models),
+            "replicates": summary.replicates,
+            "tasks": summary.answers,
+            "failed": summary.failed,
+            "skipped": summary.skipped,
+            "missing": 0 if foreign is None else foreign.missing,
+            "dropped": [
+                {"what": what, "replies": replies} for what, replies in dropped
+            ],
+            "notes": list(summary.notes),
+            "dry_run": dry_run,
+        },
+    )

@@ -413,6 +413,28 @@ class AddStageJson(TypedDict):
     stages: list[AddedStageCostJson]
 
 
+class DroppedJson(TypedDict):
+    """What an import does not keep."""
+
+    what: str
+    replies: int  #: that have it
+
+
+class ImportJson(TypedDict):
+    """What an import reads from its files, before it writes a run."""
+
+    job: str
+    models: list[str]
+    replicates: int
+    tasks: int
+    failed: int  #: of the tasks, calls that failed in the other tool
+    skipped: int  #: of the tasks, those that the other tool did not send
+    missing: int  #: tasks of the job without a reply in another tool's files
+    dropped: list[DroppedJson]
+    notes: list[str]
+    dry_run: bool
+
+
 class CachePruneJson(TypedDict):
     """Entries that were removed from the response cache."""
 
@@ -582,6 +604,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.bundle-verify/1": JsonForm(("verify",), (BundleVerifyJson,)),
     "siftlog.fork/1": JsonForm(("fork",), (ForkJson,)),
     "siftlog.add-stage/1": JsonForm(("add-stage",), (AddStageJson,)),
+    "siftlog.import/1": JsonForm(("import",), (ImportJson,)),
     "siftlog.removal/1": JsonForm(("rm",), (RemovalJson,)),
     "siftlog.cache-group/1": JsonForm(("cache list",), (CacheGroupJson,)),
     "siftlog.cache-prune/1": JsonForm(("cache prune",), (CachePruneJson,)),

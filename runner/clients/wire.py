@@ -383,11 +383,22 @@ def decode_reply(form: str, body: bytes) -> AnyReply:
     return decode(body)
 
 
-def encode_answer(reply: AnyReply) -> tuple[str, bytes]:
-    """Encode a reply from an offline source; return the form of its kind and body."""
+def encode_answer(reply: AnyReply, created_s: int | None = None) -> tuple[str, bytes]:
+    """Encode a reply from an offline source; return the form of its kind and body.
+
+    Args:
+        reply: the reply.
+        created_s: time of a chat's reply, if it was made before.
+    """
     match reply:
         case Reply():
-            body = encode_reply(reply.text, reply.finish_reason, reply.usage)
+            body = encode_reply(
+                reply.text,
+                reply.finish_reason,
+                reply.usage,
+                served=reply.served,
+                created_s=created_s,
+            )
             return OPENAI_CHAT, body
         case Vectors():
             return OPENAI_EMBEDDINGS, encode_vectors(reply)

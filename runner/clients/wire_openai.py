@@ -78,10 +78,29 @@ def response_format(schema: Schema, shape: Shape) -> dict[str, object]:
 
 
 def encode_reply(
-    text: str, finish_reason: str = "stop", usage: Usage | None = None
+    text: str,
+    finish_reason: str = "stop",
+    usage: Usage | None = None,
+    *,
+    served: ServedBy | None = None,
+    created_s: int | None = None,
 ) -> bytes:
-    """Encode an answer from an offline source in the form `OPENAI_CHAT`."""
+    """Encode an answer from an offline source in the form `OPENAI_CHAT`.
+
+    Args:
+        text: of the reply.
+        finish_reason: of the reply.
+        usage: tokens, if counted.
+        served: what served it elsewhere; its model and request id are encoded.
+        created_s: time of the reply, seconds since 1970.
+    """
+    origin = {
+        "id": served and served.request_id,
+        "created": created_s,
+        "model": served and served.model,
+    }
     body: dict[str, object] = {
+        **{name: value for name, value in origin.items() if value is not None},
         "choices": [
             {
                 "message": {
@@ -90,7 +109,7 @@ def encode_reply(
                 },
                 "finish_reason": finish_reason,
             }
-        ]
+        ],
     }
     if usage is not None:
         body["usage"] = _counted(usage)

@@ -21,6 +21,7 @@ from runner.fingerprint import (
     code_fingerprint,
     code_hash,
     files_of,
+    hashes_by_setting,
     input_hashes,
     manifest,
 )
@@ -462,9 +463,11 @@ def reported(
 
 
 def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
-    hashes_before = {i.setting: i.sha256 for i in before}
+    known = hashes_by_setting(before)
     return tuple(
-        i.setting for i in now if hashes_before.get(i.setting, i.sha256) != i.sha256
+        setting
+        for setting, hashes in hashes_by_setting(now).items()
+        if known.get(setting, hashes) != hashes
     )
 
 

@@ -164,7 +164,9 @@ def test_what_follows_a_verdict_on_a_subject_goes_to_that_subject() -> None:
 
 def test_a_judge_that_answered_elsewhere_is_no_subject() -> None:
     answers = [
-        ImportedAnswer(spec=TaskSpec(stage=stage, key="i0"), model=model, replicate=1)
+        ImportedAnswer(
+            spec=TaskSpec(stage=stage, key="i0"), model=model, replicate=1, text="yes"
+        )
         for stage, model in (("answer", "b"), ("judge", "j"), ("answer", "a"))
     ]
     assert census(PanelJob(), answers) == ImportSummary(

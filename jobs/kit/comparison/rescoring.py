@@ -15,6 +15,7 @@ from jobs.kit.comparison.models import Side
 from jobs.kit.comparison.sides import ModelReference, RunReference, paired_models
 from jobs.kit.drift import SNAPSHOT
 from runner.errors import UsageError
+from runner.fingerprint import hashes_by_setting
 from runner.registry import job_of
 from runner.score.repeat import rescorer
 from runner.score.scoring import Scoring, effective_settings, score_run
@@ -184,13 +185,11 @@ def _settings(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
 
 def _inputs(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
     """Files whose content was not the same on both sides."""
-    digests_a = {
-        input_file.setting: input_file.sha256 for input_file in a.scoring.inputs
-    }
-    for input_file in b.scoring.inputs:
-        if digests_a.get(input_file.setting, input_file.sha256) != input_file.sha256:
+    hashes_a = hashes_by_setting(a.scoring.inputs)
+    for setting, hashes in hashes_by_setting(b.scoring.inputs).items():
+        if hashes_a.get(setting, hashes) != hashes:
             yield (
-                f"{input_file.setting} was not the same file for {a.name} and "
+                f"{setting} was not the same file for {a.name} and "
                 f"{b.name}; where the truth differs, so do the scores."
             )
 

@@ -75,13 +75,17 @@ OWN = {"ask": "[check]\nuser = 'Read {values}'\n"}
 """A user's file, where a system message alone lacks what a job needs in it."""
 
 
+WITH_PROMPTS = tuple(name for name in job_names() if name != "replies")
+"""Jobs with texts of their own; `replies` sends the prompts of its files."""
+
+
 def catalog_of(name: str) -> PromptCatalog:
     catalog = load_job(name).prompts
     assert catalog is not None
     return catalog
 
 
-@pytest.mark.parametrize("name", job_names())
+@pytest.mark.parametrize("name", WITH_PROMPTS)
 def test_the_shipped_file_is_what_siftlog_prints(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,7 +101,7 @@ def test_the_shipped_file_is_what_siftlog_prints(
     assert (REASK in catalog.blocks) == can_ask_again
 
 
-@pytest.mark.parametrize("name", job_names())
+@pytest.mark.parametrize("name", WITH_PROMPTS)
 def test_the_printed_file_makes_identical_requests(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,7 +129,7 @@ def test_the_printed_file_makes_identical_requests(
         assert job.request(own, task) == job.request(first, task)
 
 
-@pytest.mark.parametrize("name", job_names())
+@pytest.mark.parametrize("name", WITH_PROMPTS)
 def test_every_text_can_be_replaced_and_the_baseline_still_answers(
     name: str,
     tmp_path: Path,

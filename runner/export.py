@@ -10,6 +10,7 @@ from typing import Final
 from runner.errors import RunnerError
 from runner.plan import reply_of, served_by
 from runner.score.repeat import rescorer
+from runner.score.scoring import Scoring
 from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
 from runner.sent_requests import SentRequests, reply_text
 from runner.table_files import ExportTable, Kind, Record, RowBuffer, columns
@@ -177,10 +178,8 @@ _VERDICT: Final = columns(
 
 
 @contextmanager
-def repeated_scorecard(
-    folder: RunFolder, recorded: ScoringRecorded
-) -> Iterator[Scorecard]:
-    """Yield the scorecard of a scoring, whose details can be read until exit.
+def repeated_scoring(folder: RunFolder, recorded: ScoringRecorded) -> Iterator[Scoring]:
+    """Yield a scoring again; the details of its scorecard can be read until exit.
 
     Args:
         folder: the run's folder.
@@ -199,7 +198,7 @@ def repeated_scorecard(
                 "a replay gives other numbers; siftlog score "
                 f"{folder.run_id} makes a new scoring."
             )
-        yield scoring.scorecard
+        yield scoring
 
 
 @contextmanager
@@ -208,10 +207,10 @@ def scores(
 ) -> Iterator[tuple[ExportTable, ...]]:
     """Yield the tables of a scoring; their rows are deleted on exit.
 
-    Raises as `repeated_scorecard` does.
+    Raises as `repeated_scoring` does.
     """
-    with repeated_scorecard(folder, recorded) as card, ExitStack() as leaving:
-        yield card_tables(card, f"scores/{recorded.number}", leaving)
+    with repeated_scoring(folder, recorded) as scoring, ExitStack() as leaving:
+        yield card_tables(scoring.scorecard, f"scores/{recorded.number}", leaving)
 
 
 def card_tables(

@@ -244,8 +244,8 @@ def _sample(task: ExportedTask, sample_id: str) -> Json:
         "metadata": _metadata(task),
         "model_usage": {row.model: usage} if usage else {},
     }
-    if task.verdicts:
-        sample["scores"] = _scores(task)
+    if scores := _scores(task):
+        sample["scores"] = scores
     if task.started_us is not None:
         sample["started_at"] = iso_time(task.started_us)
     if task.ended_us is not None:
@@ -332,7 +332,7 @@ def _target(verdicts: tuple[Verdict, ...]) -> str | list[str]:
 
 
 def _scores(task: ExportedTask) -> Json:
-    """Return the verdicts by name: the part of the item, or the stage."""
+    """Return verdicts by name, the item's part or the stage, and imported scores."""
     scores: Json = {}
     for verdict in task.verdicts:
         name = verdict.part or verdict.stage
@@ -341,7 +341,8 @@ def _scores(task: ExportedTask) -> Json:
             number += 1
             name = f"{verdict.part or verdict.stage} {number}"
         scores[name] = _score(verdict)
-    return scores
+    imported = task.imported_scores.items()
+    return scores | {name: {"value": value} for name, value in imported}
 
 
 def _score(verdict: Verdict) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from array import array
 from collections import Counter
@@ -15,9 +16,12 @@ from typing import Final
 
 import msgspec
 
-from runner.export import repeated_scorecard
-from runner.plan import reply_of, served_by
+from runner.export import repeated_scoring
+from runner.messages import ChatRequest
+from runner.plan import reply_of, served_by, task_of
+from runner.registry import job_of
 from runner.score.repeat import chosen
+from runner.score.scoring import Scoring
 from runner.scorecard import Metric, Scorecard, Verdict
 from runner.sent_requests import SentRequest, SentRequests, reply_text
 from runner.table_files import IN_MEMORY
@@ -88,6 +92,13 @@ class ExportedTask:
     request_sha256: str | None
     parameters: RequestParameters
     verdicts: tuple[Verdict, ...]
+
+    @property
+    def imported_scores(self) -> Mapping[str, float]:
+        """Scores that another tool gave the reply, by scorer."""
+        context = json.loads(self.row.context or "{}")
+        scores = context.get("scores") if isinstance(context, dict) else None
+        return scores if isinstance(scores, dict) else {}
 
     @property
     def messages(self) -> tuple[tuple[str, str], ...]:
@@ -164,8 +175,8 @@ class ExportSource:
     leaving: ExitStack  #: closes what is read
 
     @cached_property
-    def card(self) -> Scorecard | None:
-        """The scorecard, from a replay; None without a scoring.
+    def _scoring(self) -> Scoring | None:
+        """The scoring, from a replay.
 
         Raises:
             DatasetError: an input of the scoring is missing or was changed.
@@ -173,8 +184,23 @@ class ExportSource:
         """
         if self.scoring is None:
             return None
-        card = repeated_scorecard(self.folder, self.scoring)
-        return self.leaving.enter_context(card)
+        return self.leaving.enter_context(repeated_scoring(self.folder, self.scoring))
+
+    @property
+    def card(self) -> Scorecard | None:
+        """The scorecard, from a replay; None without a scoring. Raises likewise."""
+        return None if self._scoring is None else self._scoring.scorecard
+
+    def _request(self, row: TaskRow) -> SentRequest | None:
+        """Return the prompt of an imported reply, if the job's data hold it."""
+        job = job_of(self.first)
+        if not (self.first.imported and job.holds_foreign and self._scoring):
+            return None
+        request = job.request(self._scoring.dataset, task_of(row))
+        if not isinstance(request, ChatRequest):
+            return None
+        messages = tuple((message.role, message.text) for message in request.messages)
+        return SentRequest(kind="chat", messages=messages)
 
     @cached_property
     def _staged(self) -> frozenset[str]:
@@ -239,7 +265,9 @@ class ExportSource:
                 text="" if reply is None else reply_text(reply),
                 reasoning=getattr(reply, "reasoning", ""),
                 served=(stored and served_by(stored)) or SERVED_UNKNOWN,
-                sent=sent[1] if sent and self.with_prompts else None,
+                sent=(sent[1] if sent else self._request(row))
+                if self.with_prompts
+                else None,
                 request_sha256=sent[0] if sent else None,
                 parameters=request_parameters(
                     skeleton, stored.answered.form if stored else ""

@@ -230,6 +230,78 @@ def test_datasets_loads_every_table_that_the_card_names(
         assert loaded[name.replace("/", "-")] == _rows(cwd, f"scores/1/{name}")
 
 
+WRITE_INSPECT = """
+import json
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import includes, match
+from inspect_ai.solver import generate, system_message
+
+outputs = []
+for i in range(12):
+    output = ModelOutput.from_content("mockllm/model", f"answer {i % 4}")
+    output.usage = ModelUsage(
+        input_tokens=100 + i, output_tokens=5 + i, total_tokens=112 + 2 * i,
+        input_tokens_cache_read=7,
+    )
+    outputs.append(output)
+samples = [
+    Sample(id=f"s{i}", input=f"Question {i}?", target=f"answer {i % 3}")
+    for i in range(6)
+]
+task = Task(
+    name="toy", dataset=samples, solver=[system_message("Be brief."), generate()],
+    scorer=[match(), includes()], epochs=2,
+)
+model = get_model("mockllm/model", custom_outputs=outputs)
+eval(task, model=model, log_dir="theirs", display="none", max_samples=1)
+print(json.dumps(None))
+"""
+
+COMPARE_INSPECT = """
+import json, sys
+from inspect_ai.log import list_eval_logs, read_eval_log
+from inspect_ai.scorer import value_to_float
+
+number = value_to_float()
+logs = []
+for folder in sys.argv[1:]:
+    (log,) = map(read_eval_log, list_eval_logs(folder))
+    logs.append({
+        "model": log.eval.model,
+        "usage": {k: v.model_dump() for k, v in log.stats.model_usage.items()},
+        "samples": [
+            {
+                "id": sample.id,
+                "epoch": sample.epoch,
+                "target": sample.target,
+                "messages": [(m.role, m.text) for m in sample.messages],
+                "completion": sample.output.completion,
+                "usage": sample.output.usage.model_dump(),
+                "scores": {
+                    name: number(score.value) for name, score in sample.scores.items()
+                    if name in ("match", "includes")
+                },
+            }
+            for sample in log.samples
+        ],
+    })
+print(json.dumps(logs))
+"""
+
+
+def test_a_log_of_inspect_is_equal_after_import_and_export(tmp_path: Path) -> None:
+    require_readers()
+    run_there(WRITE_INSPECT, cwd=tmp_path)
+    log = next((tmp_path / "theirs").glob("*.eval"))
+    siftlog("import", log, "--as", "imported", "--no-report", cwd=tmp_path)
+    siftlog("export", "imported", "--to", "inspect", "ours", cwd=tmp_path)
+    theirs, ours = run_there(COMPARE_INSPECT, "theirs", "ours", cwd=tmp_path)
+    assert len(theirs["samples"]) == 12
+    assert ours == theirs
+
+
 @pytest.mark.skipif("SIFTLOG_PROVE" not in os.environ, reason="SIFTLOG_PROVE=1")
 @needs_browser
 def test_inspect_view_shows_the_samples_in_a_browser(cwd: Path, tmp_path: Path) -> None:

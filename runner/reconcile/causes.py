@@ -21,7 +21,8 @@ from typing import Final, NamedTuple
 from runner.messages import Usage
 from runner.money.prices import Price, cost_pico, price_at
 from runner.reconcile.attempts import CallPrices, SentCall
-from runner.reconcile.usage_file import COUNTS, UsageLine
+from runner.reconcile.usage_file import UsageLine
+from runner.reconcile.usage_forms import COUNTS
 from store.task import pico
 
 

@@ -25,7 +25,8 @@ from runner.reconcile.causes import (
 )
 from runner.reconcile.matching import is_same_model
 from runner.reconcile.report import Reconciliation
-from runner.reconcile.usage_file import COUNTS, UsageFile, UsageLine
+from runner.reconcile.usage_file import UsageFile, UsageLine
+from runner.reconcile.usage_forms import COUNTS
 
 
 def compare_sums(

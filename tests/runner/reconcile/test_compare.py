@@ -255,6 +255,12 @@ def test_a_line_that_comes_twice_is_a_double_charge_with_its_id_or_without() -> 
         assert _named(report) == [("double charge", _line(1).billed_pico, 1)]
 
 
+def test_of_two_lines_the_right_one_is_that_of_the_call() -> None:
+    wrong = _line(1, 7, billed_pico=12_345)
+    report = _compared([_call(1)], [wrong, _line(1)])
+    assert _named(report) == [("double charge", 12_345, 1)]
+
+
 def test_a_refused_call_is_charged() -> None:
     line = _line(2, ids=("?",), billed_pico=123)
     report = _compared([_call(1), _lost(2, CallOutcome.FAILED)], [_line(1), line])

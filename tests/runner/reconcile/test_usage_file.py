@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from runner.errors import DatasetError
-from runner.reconcile.usage_file import FORMS, UsageLine, read_usage
+from runner.reconcile.usage_file import UsageLine, read_usage
+from runner.reconcile.usage_forms import FORMS
 
 DAY = 86_400_000_000
 NOON = 1_767_355_200_000_000  # 2026-01-02T12:00:00Z

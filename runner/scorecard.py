@@ -249,11 +249,11 @@ class Metric:
     mean: float | None = None  #: mean over parts, such as folds, if `value` pools them
     std: float | None = None  #: standard deviation over the same parts, ddof 1
     target: Target | None = None
-    terms: tuple[Sequence[float], Sequence[float]] | None = field(
+    terms: tuple[Iterable[float], Iterable[float]] | None = field(
         default=None, repr=False, compare=False
     )
     """Numerators and denominators of the value, one of each per cluster; None: it is no
-    ratio of sums. Recorded in redacted bundles."""
+    ratio of sums, or has very many. Recorded in redacted bundles."""
 
     @property
     def label(self) -> str:

@@ -45,6 +45,9 @@ from jobs.kit.metrics import (
 from jobs.kit.metrics.cluster_statistics import Derived, Statistic
 from runner.scorecard import Metric, Target
 
+MOST_TERMS = 10_000
+"""Clusters of which a metric holds its terms: 170 ratios then take 27 MB."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredValue:
@@ -191,10 +194,8 @@ def with_intervals(
 
 def _terms(
     statistic: Statistic | ResampledStatistic | None,
-) -> tuple[Sequence[float], Sequence[float]] | None:
-    """The columns of a ratio."""
-    if not isinstance(statistic, Ratio):
+) -> tuple[Iterable[float], Iterable[float]] | None:
+    """The columns of a ratio, if they are few enough to be held with the metric."""
+    if not isinstance(statistic, Ratio) or len(statistic.numerators) > MOST_TERMS:
         return None
-    columns = statistic.numerators, statistic.denominators
-    above, below = (np.asarray(column, dtype=np.float64).tolist() for column in columns)
-    return above, below
+    return statistic.numerators, statistic.denominators

@@ -122,7 +122,9 @@ def label_logs_of(folder: RunFolder, shared: Path | None) -> Mapping[str, Path]:
     if shared is not None:
         further = label_logs(shared)
         if not further:
-            raise UsageError(f"{shared} has no label log: name another --labels.")
+            raise UsageError(
+                f"{shared} has no label log: name another --labels (SIFTLOG_LABELS)."
+            )
         logs += further if shared.resolve() != folder.labels.resolve() else ()
     members: dict[str, Path] = {}
     for log in logs:

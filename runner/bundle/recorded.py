@@ -91,7 +91,8 @@ def values_of(
             if metric.path in comparable:
                 columns = _of_items(comparable[metric.path](), lists)
             elif metric.terms is not None:
-                columns = "ratio", None, *metric.terms
+                above, below = (list(map(float, column)) for column in metric.terms)
+                columns = "ratio", None, above, below
             if columns is None:
                 continue
             kind, over, first, second = columns

@@ -44,6 +44,7 @@ CLEAR: Final[Mapping[str, frozenset[str]]] = {
         "code.dependencies.# code.dependencies.*",
         "run_resumed": "code_sha256 changed.*.setting changed.*.kept code.job code.kit "
         "code.metrics code.engine code.dependencies.# code.dependencies.*",
+        "stage_added": "stage model form code_sha256 siftlog_version",
         "run_paused": "stage model",
         "run_drained": "by",
         "tasks_planned": "payload.*.stage payload.*.model",

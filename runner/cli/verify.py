@@ -270,9 +270,15 @@ def _print_proof(proof: DisclosureReport) -> None:
     for place in proof.whole:
         print_text(f"  {place}")
     for task in proof.tasks:
-        counts = [f"{task.parts} of {task.of_parts} parts of the prompt"]
-        counts += [f"{task.replies} replies"] if task.replies else []
-        counts += [f"{task.verdicts} verdicts"] if task.verdicts else []
+        counts = [
+            f"{number} {sort}"
+            for number, sort in (
+                (task.parts, f"of {task.of_parts} parts of the prompt"),
+                (task.replies, "reply" if task.replies == 1 else "replies"),
+                (task.verdicts, "texts of verdicts"),
+            )
+            if number
+        ]
         item = "of an item that is not opened" if task.item is None else task.item
         print_text(
             f"  task {task.task}, {task.stage}, {task.model}, {item}: "

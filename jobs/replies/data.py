@@ -23,8 +23,8 @@ from jobs.kit.inputs import cells
 from jobs.kit.inputs.rows import RowModel, RowSource
 from jobs.kit.questions import Questions, QuestionSettings
 from jobs.kit.text_format import plural
-from runner.errors import DatasetError, UsageError
-from runner.imports.forms import FORMS, read_files
+from runner.errors import DatasetError
+from runner.imports.forms import read_files
 from runner.imports.records import ForeignReply, item_key
 from runner.messages import Message
 from runner.scorecard import Finding
@@ -152,10 +152,6 @@ def load(settings: ReplySettings) -> ReplyData:
         DatasetError: a file is damaged or in no known form, or none has a sample.
         UsageError: there is no such form.
     """
-    if settings.form and settings.form not in FORMS:
-        raise UsageError(
-            f"There is no format {settings.form!r}; choose one of {', '.join(FORMS)}."
-        )
     # the model of a reply does not matter here
     replies = read_files(settings.rows, settings.form or None, model="any")
     rows = PromptRows(replies, settings)

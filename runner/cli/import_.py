@@ -138,10 +138,20 @@ def import_(
 
 
 def is_file(word: str) -> bool:
-    """Return whether the first word is a file to import, and not a job."""
+    """Return whether the first word is a file to import, and not a job.
+
+    Raises:
+        UsageError: it looks like a file, and there is none.
+    """
     from runner.registry import is_job
 
-    return not is_job(word) and Path(word).is_file()
+    if is_job(word):
+        return False
+    if not Path(word).is_file() and Path(word).suffix:
+        raise UsageError(
+            f"{word} does not exist: name a job, or a file to import without one."
+        )
+    return Path(word).is_file()
 
 
 def foreign_importer(

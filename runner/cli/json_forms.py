@@ -19,6 +19,7 @@ from runner.cli.json_runs import (
     DoneJson,
     EstimateJson,
     EventJson,
+    ImportJson,
     LaunchJson,
     ModelLimitsJson,
     RunJson,
@@ -411,28 +412,6 @@ class AddStageJson(TypedDict):
     tasks: int  #: of the stage, offline ones included
     requests: int  #: to online models
     stages: list[AddedStageCostJson]
-
-
-class DroppedJson(TypedDict):
-    """What an import does not keep."""
-
-    what: str
-    replies: int  #: that have it
-
-
-class ImportJson(TypedDict):
-    """What an import reads from its files, before it writes a run."""
-
-    job: str
-    models: list[str]
-    replicates: int
-    tasks: int
-    failed: int  #: of the tasks, calls that failed in the other tool
-    skipped: int  #: of the tasks, those that the other tool did not send
-    missing: int  #: tasks of the job without a reply in another tool's files
-    dropped: list[DroppedJson]
-    notes: list[str]
-    dry_run: bool
 
 
 class CachePruneJson(TypedDict):

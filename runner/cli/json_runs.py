@@ -516,3 +516,25 @@ class ScoringJson(TypedDict):
     settings: dict[str, Any]
     inputs: list[ScoringInputJson]
     changed: ScoringChangesJson | None  #: null: the first scoring
+
+
+class DroppedJson(TypedDict):
+    """What an import does not keep."""
+
+    what: str
+    replies: int  #: that have it
+
+
+class ImportJson(TypedDict):
+    """What an import reads from its files, before it writes a run."""
+
+    job: str
+    models: list[str]
+    replicates: int
+    tasks: int
+    failed: int  #: of the tasks, calls that failed in the other tool
+    skipped: int  #: of the tasks, those that the other tool did not send
+    missing: int  #: tasks of the job without a reply in another tool's files
+    dropped: list[DroppedJson]
+    notes: list[str]
+    dry_run: bool

@@ -241,8 +241,12 @@ def read_files(
 
     Raises:
         DatasetError: a file is in no known form, or damaged.
-        UsageError: a reply has no model, or no file has replies.
+        UsageError: there is no such form, a reply has no model, or no file has replies.
     """
+    if form is not None and form not in FORMS:
+        raise UsageError(
+            f"There is no format {form!r}; choose one of {', '.join(FORMS)}."
+        )
     named = [(path, FORMS[form or _form_of(path)]) for path in paths]
     if named and not any(of.read for _, of in named):
         raise UsageError(

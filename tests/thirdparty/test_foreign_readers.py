@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,7 @@ pytestmark = pytest.mark.timeout(900)  # the environment may have to be made
 
 @pytest.fixture(scope="module", autouse=True)
 def _environment() -> None:
-    if os.environ.get("SIFTLOG_PROVE"):
-        foreign_readers.make()
-    if not foreign_readers.is_made():
-        pytest.skip("inspect_ai and lm_eval have no environment: make foreign-readers")
+    foreign_readers.require_readers()
 
 
 def read(path: Path) -> list[ForeignReply]:

@@ -167,6 +167,12 @@ def asking(folder: Path, gold: Edit = same, texts: Edit = same) -> Words:
     return ("ask", "--recipe", folder / "recipe.toml")
 
 
+def prompted(folder: Path, edit: Edit = same) -> Words:
+    """The sample's prompts with their replies, some changed."""
+    source = sample("replies") / "replies.jsonl"
+    return "replies", "--rows", edited_lines(source, folder / "replies.jsonl", edit)
+
+
 def treatments(folder: Path, edit: Edit = same) -> Words:
     """The rows of the example job."""
     source = folder / "all.csv"

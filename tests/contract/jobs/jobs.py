@@ -19,6 +19,7 @@ from tests.contract.jobs.data import (
     asking,
     evidence,
     investigation,
+    prompted,
     properties,
     reviews,
     same,
@@ -308,6 +309,18 @@ LISTED = (
         texts=lambda folder, change: screening(
             folder, same, with_texts(("title", "abstract"), change)
         ),
+    ),
+    JobCase(
+        name="replies",
+        replies=("baseline/lexical",),
+        items=lambda: ("dose", "blinded", "design", "women", "country"),
+        readers=("jobs.replies.job.Replies.read",),
+        truths={
+            "targets": lambda folder: _pair(
+                folder, prompted, lambda line: {**line, "target": "8675309"}
+            )
+        },
+        texts=lambda folder, change: prompted(folder, with_texts(("prompt",), change)),
     ),
     JobCase(
         name="treatments",

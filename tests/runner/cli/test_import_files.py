@@ -69,6 +69,20 @@ def test_two_tools_runs_are_compared_by_their_scores(
     assert (metric["n"], metric["difference"]) == (12, 0.0)
 
 
+def test_several_files_are_the_same_files_when_they_are_scored_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for item in ("a", "b"):
+        lines(tmp_path / f"{item}.jsonl", {"id": item, "reply": "x", "model": "m"})
+    words = ("import", "a.jsonl", "b.jsonl", "--as", "both", "--no-report")
+    assert command(*words).code == 0
+    assert "is not the file" not in command("score", "both", "--no-report").err
+    lines(tmp_path / "a.jsonl", {"id": "a", "reply": "y", "model": "m"})
+    changed = command("score", "both", "--no-report").err
+    assert "note: rows is not the file that the run was started with." in changed
+
+
 def test_a_dry_run_writes_nothing_and_prints_what_it_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,10 +144,37 @@ def test_replies_are_scored_by_another_job(
     assert metrics_of("asked", 1, "m")["field.answer.accuracy"]["value"] == 1.0
 
 
-def test_a_job_without_formats_asks_for_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ("ask", "--question", "Why?", "--papers", "papers.jsonl"),
+            "Name the files to import after ask: it has no forms of its own, and",
+        ),
+        (
+            ("absent.eval", "--as", "x"),
+            "absent.eval does not exist: name a job, or a file to import without one.",
+        ),
+        (
+            ("papers.jsonl", "--as", "x"),
+            "papers.jsonl: fits no known format (inspect: inspect_ai log, .eval;",
+        ),
+        (
+            ("papers.jsonl", "--as", "x", "--format", "csv"),
+            "There is no format 'csv'; choose one of inspect, inspect-json,",
+        ),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_in_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    sentence: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = command("import", "ask", "--question", "Why?", "--papers", "p")
+    lines(tmp_path / "papers.jsonl", {"id": "q1", "text": "Twelve took part."})
+    done = command("import", *words)
     assert done.code in {1, 2}
+    assert done.err.startswith(f"siftlog: {sentence}")
     assert len(done.err.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()

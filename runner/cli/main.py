@@ -170,8 +170,8 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *("limits", "budget", "commands"),
     ),
     "Files": (
-        *("export", "sql", "bundle", "verify", "regress", "reconcile"),
-        *("merge", "rm", "cache"),
+        *("export", "sql", "bundle", "disclose", "verify", "regress"),
+        *("reconcile", "merge", "rm", "cache"),
     ),
     "Setup and tests": ("jobs", "models", "doctor", "simulate", "completion"),
 }

@@ -81,6 +81,7 @@ class Replies(QuestionJob):
     show = ("prompt",)
     truth = "target"
 
+    labelling = None  # type: ignore[assignment] # of replies: a target is a part of one
     load = staticmethod(load)  # type: ignore[assignment] # of files in other forms
 
     def with_sample(self, settings: ReplySettings) -> ReplySettings:

@@ -270,9 +270,13 @@ def _assign(
     call_of: dict[int, int] = {}
 
     def place(number: int, worst: int, seen: set[int]) -> bool:
-        for level, _, i in possible[number]:
-            if level > worst or i in seen or len(seen) > MOST_MOVES:
-                continue
+        calls = [
+            i
+            for level, _, i in possible[number]
+            if level <= worst and i not in seen and len(seen) <= MOST_MOVES
+        ]
+        # no line gives way where a call is free
+        for i in sorted(calls, key=line_of.__contains__):
             seen.add(i)
             if i not in line_of or place(line_of[i], worst, seen):
                 line_of[i], call_of[number] = number, i

@@ -226,7 +226,9 @@ def _by_tokens(
         else:
             rest.append(line)
     for counts, group in grouped.items():
-        rest += _assign(matches, group, _Candidates(calls, same[counts]))
+        # a call that did not last then may have a line with other tokens
+        lasting = len(_Fit)
+        rest += _assign(matches, group, _Candidates(calls, same[counts]), lasting)
     free = (i for i in range(len(calls)) if i not in matches.lines)
     # the same request has the same prompt tokens whenever it is sent
     prompts = {
@@ -253,7 +255,10 @@ def _by_counts(
 
 
 def _assign(
-    matches: Matches, lines: Sequence[UsageLine], free: _Candidates
+    matches: Matches,
+    lines: Sequence[UsageLine],
+    free: _Candidates,
+    levels: int = 2 * len(_Fit),
 ) -> list[UsageLine]:
     """Match as many lines as possible, the best fits first; return the other ones.
 
@@ -265,9 +270,13 @@ def _assign(
     call_of: dict[int, int] = {}
 
     def place(number: int, worst: int, seen: set[int]) -> bool:
-        for level, _, i in possible[number]:
-            if level > worst or i in seen or len(seen) > MOST_MOVES:
-                continue
+        calls = [
+            i
+            for level, _, i in possible[number]
+            if level <= worst and i not in seen and len(seen) <= MOST_MOVES
+        ]
+        # no line gives way where a call is free
+        for i in sorted(calls, key=line_of.__contains__):
             seen.add(i)
             if i not in line_of or place(line_of[i], worst, seen):
                 line_of[i], call_of[number] = number, i
@@ -278,7 +287,7 @@ def _assign(
         (number for number in range(len(lines)) if possible[number]),
         key=lambda number: possible[number][0],
     )
-    for worst in range(2 * len(_Fit)):
+    for worst in range(levels):
         for number in nearest:
             if number not in call_of:
                 place(number, worst, set())

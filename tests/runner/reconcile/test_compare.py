@@ -198,6 +198,33 @@ def test_the_same_prompt_tells_which_call_was_lost() -> None:
     assert not report.differs
 
 
+def test_a_misbilled_line_does_not_take_the_call_of_another_one() -> None:
+    """All within the resolution of the file, and with the same prompt."""
+    at = {"request_id": None, "started_us": START, "ended_us": START + 8_000}
+    usage = _call(1).usage
+    assert usage is not None
+    other = replace(usage, tokens_out=7)
+    lost = _lost(2, CallOutcome.LOST)
+    lost = replace(lost, started_us=START + 14_000, ended_us=START + 16_000)
+    again = _call(2, attempt=2, usage=other, cost_pico=_cost(other), request_id=None)
+    twice = replace(usage, tokens_out=usage.tokens_out + 10, tokens_reasoning=20)
+    lines = [
+        _line(1, 1, ids=(), start_us=START + 7_000),
+        _line(1, 2, ids=(), start_us=START + 15_000, tokens_out=7),
+        _line(1, 3, ids=(), start_us=again.started_us, tokens_out=7),
+    ]
+    lines[0] = replace(
+        lines[0],
+        tokens_out=twice.tokens_out,
+        tokens_reasoning=20,
+        billed_pico=_cost(twice),
+    )
+    lines[1:] = [replace(line, billed_pico=_cost(other)) for line in lines[1:]]
+    report = _compared([_call(1, **at), lost, again], lines)
+    assert _named(report) == [("reasoning", 10 * OUT, 1)]
+    assert [s.row for s in report.settlements] == [2]
+
+
 def _billed(n: int, usage: Usage) -> UsageLine:
     return _line(n, billed_pico=_cost(usage))
 

@@ -175,6 +175,16 @@ class _Extended(Job):
         if self._is_judged(stage):
             yield from filter(None, map(self.added.follow_up, group))
 
+    def follow_up_alone(
+        self, dataset: Dataset, answer: Answer, /
+    ) -> Iterator[TaskSpec]:
+        yield from self.base.follow_up_alone(dataset, answer)
+        if self._is_judged(stage_of(self, answer.task.stage)):
+            yield from filter(None, (self.added.follow_up(answer),))
+
+    def follows_alone(self, dataset: Dataset, stage: Stage, /) -> bool:
+        return self._is_judged(stage) or self.base.follows_alone(dataset, stage)
+
     def follows(self, dataset: Dataset, stage: Stage, /) -> bool:
         if stage is self.added.stage:
             return False

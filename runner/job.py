@@ -494,6 +494,21 @@ class Job(ABC):
         del dataset
         return stage.follows
 
+    def follow_up_alone(
+        self, dataset: Dataset, answer: Answer, /
+    ) -> Iterator[TaskSpec]:
+        """Yield later-stage specs for a reply without a group, in a gathering stage.
+
+        Only stages that were added to a run have any (`runner.added_stages`).
+        """
+        del dataset, answer
+        return iter(())
+
+    def follows_alone(self, dataset: Dataset, stage: Stage, /) -> bool:
+        """Return whether `follow_up_alone` may yield any in a gathering stage."""
+        del dataset, stage
+        return False
+
     def reaches(self, dataset: Dataset, /) -> Collection[str]:
         """Return the stages that the plan can reach; by default all of them."""
         del dataset

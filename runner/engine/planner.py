@@ -85,7 +85,9 @@ class Planner:
         self._roles = roles
         self._stages = {stage.name: stage for stage in job.stages}
         self._follows = {
-            stage.name: not stage.gathers and job.follows(dataset, stage)
+            stage.name: job.follows_alone(dataset, stage)
+            if stage.gathers
+            else job.follows(dataset, stage)
             for stage in job.stages
         }
         self._consumed = start.planning.consumed
@@ -313,7 +315,11 @@ class Planner:
         """Return the follow-ups of a single answer."""
         if not self.follows(end.row.stage) or end.answer.reply is None:
             return []
-        return self._follow_up((end.answer,))
+        if not self._stages[end.row.stage].gathers:
+            return self._follow_up((end.answer,))
+        if end.row.group is not None:
+            return []
+        return list(self._job.follow_up_alone(self._dataset, end.answer))
 
     async def _missing(
         self,
@@ -435,15 +441,15 @@ class Planner:
 
     async def _follow_again(self, rows: Sequence[TaskRow]) -> list[tuple[str, str]]:
         """Derive the follow-ups of some tasks of one stage, in one transaction."""
-        if self._stages[rows[0].stage].gathers:
-            for row in rows:
-                if row.group is not None:
-                    key = (row.stage, row.model, row.replicate, row.group)
-                    self._pending[key] = None
-            return []
-        ended = [
-            TaskEnd(row=row, answer=await self._answer(row), entries=()) for row in rows
-        ]
+        gathers = self._stages[rows[0].stage].gathers
+        ended = []
+        for row in rows:
+            if gathers and row.group is not None:
+                key = (row.stage, row.model, row.replicate, row.group)
+                self._pending[key] = None
+            elif self._follows[row.stage]:
+                answer = await self._answer(row)
+                ended.append(TaskEnd(row=row, answer=answer, entries=()))
         return (await self._follow_and_append(ended)).pairs
 
 

@@ -114,3 +114,16 @@ def test_a_wrong_declaration_is_one_sentence(
     assert add.returncode in {1, 2}
     assert sentence in add.stderr
     assert len(add.stderr.strip().splitlines()) == 1
+
+
+def test_answers_of_a_gathering_stage_without_groups_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("judge.toml").write_text(JUDGE.replace('"question"', '"abstract"'))
+    words = ("--limit", "3", "--run-id", "r", "--no-score")
+    assert here.command("run", "screening", *words).code == 0
+    assert here.command("add-stage", "r", "judge.toml", "--no-score").code == 0
+    stages = {row["stage"]: row for row in status(tmp_path, "r")["stages"]}
+    assert (stages["abstract"]["completed"], stages["support"]["completed"]) == (3, 3)
+    assert here.command("regress", "runs", "--json").code == 0

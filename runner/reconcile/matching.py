@@ -23,6 +23,7 @@ from runner.messages import Usage
 from runner.reconcile.attempts import CallOutcome, SentCall
 from runner.reconcile.causes import stated
 from runner.reconcile.usage_file import US, UsageLine
+from runner.reconcile.usage_forms import COUNTS
 
 SKEW_US: Final = 5 * US
 """Largest difference of two clocks, with the time that a request is under way."""
@@ -54,6 +55,7 @@ class _Candidate(NamedTuple):
     """A call that a line may belong to."""
 
     level: int  #: of the fit; those that did not last then come after all others
+    unequal: int  #: counts that the line states otherwise
     since_us: int  #: between the starts of call and line
     call: int  #: index
 
@@ -164,7 +166,9 @@ class _Candidates:
             fit = self._fit(call, line)
             if away_us <= SKEW_US and fit is not None:
                 level = fit + (len(_Fit) if away_us > RESOLUTION_US else 0)
-                possible.append(_Candidate(level, abs(early_us), i))
+                possible.append(
+                    _Candidate(level, _unequal(call, line), abs(early_us), i)
+                )
         return sorted(possible)
 
     def _fit(self, call: SentCall, line: UsageLine) -> _Fit | None:
@@ -181,6 +185,14 @@ class _Candidates:
             line.billed_pico is not None and line.billed_pico <= call.possible_pico
         )
         return _Fit.POSSIBLE if is_within else None
+
+
+def _unequal(call: SentCall, line: UsageLine) -> int:
+    """Return how many counts of a line are others than in the reply."""
+    if call.usage is None:
+        return 0
+    billed = stated(line, call.usage)
+    return sum(getattr(billed, n) != getattr(call.usage, n) for n in COUNTS)
 
 
 def _answered_fit(usage: Usage, line: UsageLine) -> _Fit | None:
@@ -272,7 +284,7 @@ def _assign(
     def place(number: int, worst: int, seen: set[int]) -> bool:
         calls = [
             i
-            for level, _, i in possible[number]
+            for level, *_, i in possible[number]
             if level <= worst and i not in seen and len(seen) <= MOST_MOVES
         ]
         # no line gives way where a call is free

@@ -225,6 +225,25 @@ def test_a_misbilled_line_does_not_take_the_call_of_another_one() -> None:
     assert [s.row for s in report.settlements] == [2]
 
 
+def test_of_two_calls_with_the_same_prompt_more_equal_counts_decide() -> None:
+    first, second = _call(1, request_id=None), _call(2, request_id=None)
+    assert first.usage is not None
+    assert second.usage is not None
+    usage = replace(second.usage, tokens_in=first.usage.tokens_in)
+    second = replace(
+        second, usage=usage, cost_pico=_cost(usage), started_us=first.started_us
+    )
+    lines = []
+    for row, of in ((1, usage), (2, first.usage)):
+        twice = replace(of, tokens_out=of.tokens_out + 10, tokens_reasoning=20)
+        line = _line(1, row, ids=(), tokens_out=twice.tokens_out, tokens_reasoning=20)
+        lines.append(
+            replace(line, tokens_cached=of.tokens_cached, billed_pico=_cost(twice))
+        )
+    report = _compared([first, second], lines)
+    assert _named(report) == [("reasoning", 10 * OUT, n) for n in (2, 1)]
+
+
 def _billed(n: int, usage: Usage) -> UsageLine:
     return _line(n, billed_pico=_cost(usage))
 

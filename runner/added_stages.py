@@ -136,7 +136,10 @@ def extended(job: Job, added: AddedStage) -> Job:
     members = {"__module__": kind.__module__, "__doc__": kind.__doc__, "name": job.name}
     longer_kind = type(kind.__name__, (_Extended, kind), members)
     longer = cast("_Extended", object.__new__(longer_kind))
-    vars(longer).update(vars(job))
+    # a method that the instance replaced is reached through `base`
+    vars(longer).update(
+        (k, v) for k, v in vars(job).items() if k not in vars(_Extended)
+    )
     longer.base, longer.added = job, added
     longer.stages = (*job.stages, added.stage)
     return longer

@@ -28,8 +28,8 @@ FILES: Final = "rows"
 
 
 @click.command("import", context_settings=ANY_SETTING)
-@click.argument("job_name", metavar="[JOB]")
-@click.argument("words", nargs=-1, metavar="[FILES]...", type=click.UNPROCESSED)
+@click.argument("job_name", metavar="[JOB] FILES...")
+@click.argument("words", nargs=-1, metavar="", type=click.UNPROCESSED)
 @click.option("--model", help="Model name, if the files do not give it.")
 @click.option(
     "--format",

@@ -15,11 +15,12 @@ from runner.errors import UsageError
 from runner.options import RunOptions
 
 READ_BY_THE_VERB = {
-    "run": {"job_name", "dry_run", "count_tokens", "no_score"},
+    "run": {"job_name", "dry_run", "count_tokens", "cache_from", "no_score"},
     "resume": {"run_name", "accept_changes", "no_score", "stage", "model"},
     "estimate": {"what", "run_name", "count_tokens"},
     "import": {
-        *("job_name", "words", "model", "form", "replicates", "responses", "no_score"),
+        *("job_name", "words", "model", "form", "item", "replicates", "responses"),
+        *("dry_run", "no_score"),
     },
 }
 

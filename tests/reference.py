@@ -96,7 +96,7 @@ def _verb(
     shared: Mapping[str, list[Option]],
 ) -> str:
     """A command; options that it shares with a reference command are only named."""
-    usage = " ".join(command.collect_usage_pieces(context))
+    usage = " ".join(filter(None, command.collect_usage_pieces(context)))
     text = inspect.cleandoc(command.help or "").replace("\b\n", "")
     parts = [
         f"## {context.command_path}\n",

@@ -262,7 +262,7 @@ class TasksScreen(FilteredScreen):
         now = self._clock.monotonic()
         if now - self._ages_drawn_s >= AGE_S:
             self._ages_drawn_s = now
-            self._table.refresh()
+            self._table.redraw_changes()
 
     def _say(self) -> None:
         task_list = self._lister.list

@@ -129,6 +129,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         self._cursor = 0
         self._is_upward = False
         self._emptiness = ""
+        self._drawn: dict[int, Strip] = {}  #: by line of the widget
 
     @property
     def numbers(self) -> Sequence[int]:
@@ -332,8 +333,18 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
             left += column.width + COLUMN_GAP
         return None
 
+    def redraw_changes(self) -> None:
+        """Draw lines whose text has changed since, such as an age."""
+        for y, drawn in self._drawn.items():
+            if y < self.size.height and self._line(y) != drawn:
+                self.refresh(Region(0, y, self.size.width, 1))
+
     def render_line(self, y: int) -> Strip:
         """Render one line: the header, a row, dots, or nothing."""
+        self._drawn[y] = self._line(y)
+        return self._drawn[y]
+
+    def _line(self, y: int) -> Strip:
         width = self.size.width
         if y < _HEAD:
             return self._head(width)

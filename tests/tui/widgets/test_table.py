@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 from textual import on
 from textual.app import App, ComposeResult
+from textual.geometry import Region
 from textual.pilot import Pilot
 
 from tests.tui.hostile import HOSTILE
@@ -84,6 +85,27 @@ async def test_a_million_rows_are_shown_by_reading_three_pages() -> None:
         assert lines[1].split() == ["▸", "row", "1", "5"]
         assert lines[11].split() == ["row", "11", "6"]
         assert len(app.said) == 3  # this page, the next and the last
+
+
+@pytest.mark.asyncio
+async def test_only_lines_whose_text_has_changed_are_drawn_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ages: dict[str, int] = {}
+    age = TableColumn(
+        title="age", width=8, text=lambda row: f"{ages.get(row, 0)} s", grows=True
+    )
+    app = Shown()
+    app.table = PagedTable((age,), UNICODE)
+    async with app.run_test(size=SIZE) as pilot:
+        await _settled(pilot)
+        drawn: list[Region] = []
+        monkeypatch.setattr(app.table, "refresh", lambda *where: drawn.extend(where))
+        app.table.redraw_changes()
+        assert drawn == []
+        ages["row 3"] = 5
+        app.table.redraw_changes()
+        assert drawn == [Region(0, 3, SIZE[0], 1)]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ SIFTLOG_PROVE tries a thousand disclosures and a thousand forged ones; the suite
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
@@ -14,9 +13,8 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from zipfile import ZipFile
 
 import msgspec
 import pytest
@@ -34,176 +32,25 @@ from runner.bundle.disclosure import (
 from runner.bundle.manifest import NAME, RedactedManifest, decoded, encoded
 from runner.bundle.pieces import PIECE
 from runner.bundle.recorded import RecordedValues
-from runner.bundle.redacted_pack import make_redacted_bundle
 from runner.bundle.redacted_verify import RedactionReport, checked
 from runner.bundle.verify import check
 from runner.errors import RunnerError, UsageError
 from runner.score.repeat import rescorer
 from store.database import open_reader
 from store.errors import ignore_progress
-from store.events import (
-    AttemptFailed,
-    AttemptStarted,
-    CommandAccepted,
-    CommandRejected,
-    Entry,
-    ParameterRefused,
-    RunPaused,
-    TaskFailed,
-    TasksReopened,
-)
-from store.labels.writer import LabelWriter
-from store.log.sqlite import SqliteLog
-from store.runs import RunFolder
-from tests.plugging import plugged
 from tests.processes import siftlog
 from tests.runner.bundle.conftest import Bundled, made
 from tests.runner.bundle.forging import contents, forged, log_changed, packed
-from tests.runner.bundle.quoting import PROMPT
-from tests.store.memory_log import FakeClock
+from tests.runner.bundle.redacting import Redacted, redact, redacted_run
 
 TRIALS = 1000 if "SIFTLOG_PROVE" in os.environ else 60
-AUTHOR = "Dr Adelheid Windermere-Quill"
 SCORES = "scores/1"
-
-
-@dataclass(frozen=True)
-class Redacted:
-    """A run of `quoting`, its redacted bundle, and every text of it."""
-
-    folder: RunFolder
-    path: Path
-    secret: Path
-    manifest: RedactedManifest
-    unpacked: Path
-    texts: tuple[str, ...]
-    keys: tuple[str, ...]
-
-
-def _sentence(rng: random.Random, words: int) -> str:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    return " ".join(
-        "".join(rng.choices(letters, k=rng.randint(3, 9))) for _ in range(words)
-    )
-
-
-def _papers(rng: random.Random) -> list[dict[str, str]]:
-    papers = [
-        {
-            "title": f"{_sentence(rng, 6)} ({2000 + number})",
-            "text": f'{_sentence(rng, 60)} "quoted" \u03b2-{_sentence(rng, 8)}.',
-            "label": rng.choice(["include", "exclude"]),
-        }
-        for number in range(12)
-    ]
-    papers[3]["text"] = f"unreadable {papers[3]['text']}"
-    papers[4]["text"] = ""
-    return papers
-
-
-async def _more_texts(folder: RunFolder, rng: random.Random) -> list[str]:
-    """Record texts in events that the run of a toy has none of; return them."""
-    texts = [_sentence(rng, 7) for _ in range(9)]
-    request = json.dumps({"model": "baseline/lexical", "messages": []}).encode()
-    clock = FakeClock()
-    async with await SqliteLog.open(folder.log, clock=clock, owner="x:1") as log:
-        await log.append(
-            RunPaused(by=AUTHOR, paused=True),
-            ParameterRefused(
-                endpoint=f"https://{texts[0].replace(' ', '.')}",
-                model="baseline/lexical",
-                name="temperature",
-                words=texts[1],
-                instead=texts[2],
-            ),
-            CommandAccepted(
-                command="c1",
-                kind="limits",
-                author=AUTHOR,
-                payload=json.dumps({"note": texts[3]}),
-            ),
-            CommandRejected(command="c2", kind="x", author=AUTHOR, reason=texts[4]),
-            TasksReopened(tasks=[5], by=AUTHOR),
-            Entry(
-                event=AttemptStarted(
-                    task=5,
-                    attempt=2,
-                    request_sha256=hashlib.sha256(request).hexdigest(),
-                ),
-                payload=request,
-            ),
-            Entry(
-                event=AttemptFailed(
-                    task=5,
-                    attempt=2,
-                    error="BadRequest",
-                    latency_ms=1,
-                    message=texts[5],
-                ),
-                payload=json.dumps({"error": {"message": texts[6]}}).encode(),
-            ),
-            TaskFailed(task=5, attempt=2, error="BadRequest", fault=texts[7]),
-        )
-    return texts
-
-
-async def _label(folder: RunFolder, papers: list[dict[str, str]]) -> list[str]:
-    writer = await LabelWriter.open(
-        folder.labels,
-        author=AUTHOR,
-        clock=FakeClock(),
-        owner="x:1",
-        siftlog_version="0",
-    )
-    reason, value = papers[0]["text"][40:120], papers[1]["text"][10:60]
-    await writer.record(papers[0]["title"], "include", reason=reason)
-    await writer.record(papers[1]["title"], value, field="free text")
-    await writer.close()
-    return [reason, value]
 
 
 @pytest.fixture(scope="module")
 def redacted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redacted]:
-    cwd = tmp_path_factory.mktemp("redacted")
-    environment = plugged(cwd / "plugins", quoting="tests.runner.bundle.quoting:job")
-    rng = random.Random(5)
-    papers = _papers(rng)
-    lines = "".join(json.dumps(paper, ensure_ascii=False) + "\n" for paper in papers)
-    (cwd / "papers.jsonl").write_text(lines)
-    question = _sentence(rng, 9)
-    run = ("run", "quoting", "--papers=papers.jsonl", f"--question={question}")
-    siftlog(*run, "--run-id=r", "--no-report", cwd=cwd, env=environment)
-    folder = RunFolder(cwd / "runs/r")
-    texts = [*asyncio.run(_more_texts(folder, rng)), question, PROMPT, AUTHOR]
-    texts += asyncio.run(_label(folder, papers))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(cwd / "plugins")
-        patch.chdir(cwd)
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        bundle, secret = _made(folder)
-        with ZipFile(bundle.path) as opened:
-            opened.extractall(cwd / "unpacked")
-        assert isinstance(bundle.manifest, RedactedManifest)
-        yield Redacted(
-            folder=folder,
-            path=bundle.path,
-            secret=secret,
-            manifest=bundle.manifest,
-            unpacked=cwd / "unpacked",
-            texts=(
-                *texts,
-                *(paper["title"] for paper in papers),
-                *(paper["text"] for paper in papers if paper["text"]),
-            ),
-            keys=tuple(paper["title"] for paper in papers),
-        )
-
-
-def _made(folder: RunFolder, out: Path | None = None, secret: Path | None = None):  # noqa: ANN202 - as it says
-    return make_redacted_bundle(
-        folder, None, out, secret, environ={}, progress=ignore_progress
-    )
+    with redacted_run(tmp_path_factory.mktemp("redacted")) as made:
+        yield made
 
 
 def _decompressed(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -325,7 +172,7 @@ def test_a_scorecard_without_texts_keeps_its_bytes(
     bundled: Bundled, tmp_path: Path
 ) -> None:
     folder = bundled.copied(tmp_path)
-    bundle, _ = _made(folder)
+    bundle, _ = redact(folder)
     members = contents(bundle.path)
     card = (folder.scores / "1/scorecard.json").read_bytes()
     assert members[f"{SCORES}/scorecard.json"] == card
@@ -341,9 +188,9 @@ def test_a_scorecard_without_texts_keeps_its_bytes(
 def test_the_same_secret_gives_the_same_bytes_and_another_one_no_commitment(
     redacted: Redacted, tmp_path: Path
 ) -> None:
-    again, _ = _made(redacted.folder, tmp_path / "a.zip", redacted.secret)
+    again, _ = redact(redacted.folder, tmp_path / "a.zip", redacted.secret)
     assert again.path.read_bytes() == redacted.path.read_bytes()
-    other, secret = _made(redacted.folder, tmp_path / "b.zip")
+    other, secret = redact(redacted.folder, tmp_path / "b.zip")
     assert secret.stat().st_mode & 0o077 == 0
     tokens = re.compile(rb"~([0-9a-f]{64})")
     before, after = (

@@ -15,12 +15,12 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from runner.simulate.billing import Bill, LedgerLine
 from runner.simulate.dialects import DIALECTS
@@ -386,13 +386,34 @@ def figures(results: Sequence[Result], took_s: float) -> str:
     )
 
 
-def main(words: Sequence[str]) -> int:
+class SeedResult(Protocol):
+    """What carrying out a seed gives."""
+
+    @property
+    def replay(self) -> str:
+        """How it is carried out again."""
+        ...
+
+    @property
+    def broken(self) -> str:
+        """What went wrong; empty: nothing."""
+        ...
+
+
+SeedResultT = TypeVar("SeedResultT", bound=SeedResult)
+
+
+def carry_out_words(
+    words: Sequence[str],
+    carry_out_all: Callable[[Sequence[int], int], Iterator[SeedResultT]],
+    figures: Callable[[Sequence[SeedResultT], float], str],
+) -> int:
     """Carry out the seeds that are named; 1 where one is broken."""
     seeds: list[int] = []
     for word in words:
         first, _, last = word.partition("-")
         seeds += range(int(first), int(last or first) + 1)
-    began, results = time.perf_counter(), []
+    began, results = time.perf_counter(), list[SeedResultT]()
     for result in carry_out_all(seeds, int(os.environ.get("PROCESSES", "1"))):
         results.append(result)
         if result.broken:
@@ -404,4 +425,4 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(carry_out_words(sys.argv[1:], carry_out_all, figures))

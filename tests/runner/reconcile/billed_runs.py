@@ -7,11 +7,9 @@ replays a seed; `0-999` runs a range.
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import tempfile
-import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -40,6 +38,7 @@ from tests.conformance.random_runs import (
     TIERED,
     Drawn,
     RandomRun,
+    carry_out_words,
     draw,
 )
 from tests.runner.reconcile.invoices import (
@@ -64,6 +63,11 @@ class Billed:
     calls: int = 0
     settled: int = 0  #: calls of unknown cost
     broken: str = ""
+
+    @property
+    def replay(self) -> str:
+        """How it is carried out again."""
+        return f"seed {self.seed}"
 
 
 class BilledRun(RandomRun):
@@ -224,22 +228,5 @@ def figures(results: Sequence[Billed], took_s: float) -> str:
     )
 
 
-def main(words: Sequence[str]) -> int:
-    """Carry out the seeds that are named; 1 where one is broken."""
-    seeds: list[int] = []
-    for word in words:
-        first, _, last = word.partition("-")
-        seeds += range(int(first), int(last or first) + 1)
-    began, results = time.perf_counter(), []
-    for result in carry_out_all(seeds, int(os.environ.get("PROCESSES", "1"))):
-        results.append(result)
-        if result.broken:
-            print(f"broken: {result.seed}\n{result.broken}\n", flush=True)
-        if len(results) % 50 == 0:
-            print(figures(results, time.perf_counter() - began), flush=True)
-    print(figures(results, time.perf_counter() - began))
-    return any(result.broken for result in results)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(carry_out_words(sys.argv[1:], carry_out_all, figures))

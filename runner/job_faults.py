@@ -124,7 +124,7 @@ def guarded(parse: Callable[P, T]) -> Callable[P, T | ParseFailure]:
         except Exception as error:
             if _RAISES.get():
                 raise
-            failure = _failure(error, parse)
+            failure = _failure(error, _home(parse, args[0] if args else None))
             seen = _SEEN.get()
             if seen is not None:
                 seen[failure.detail or ""] = None
@@ -133,8 +133,12 @@ def guarded(parse: Callable[P, T]) -> Callable[P, T | ParseFailure]:
     return read
 
 
-def _failure(error: Exception, parse: Callable[..., Any]) -> ParseFailure:
-    home = getattr(parse, "__module__", "") or ""
+def _home(parse: Callable[..., Any], owner: object) -> str:
+    """Return the module whose author can fix a parser: of its job, if it is a method."""
+    return type(owner).__module__ if isinstance(owner, Job) else parse.__module__
+
+
+def _failure(error: Exception, home: str) -> ParseFailure:
     return ParseFailure(reason=PARSER_ERROR, detail=fault_of(error, home))
 
 
@@ -150,9 +154,9 @@ def read_reply(
     try:
         return stage.parse(dataset, task, reply)
     except Exception as error:  # noqa: BLE001 - the parser is not ours
-        failure = _failure(error, stage.parse)
+        home = _home(stage.parse, getattr(stage.parse, "__self__", None))
+        failure = _failure(error, home)
         if faults is not None:
-            home = getattr(stage.parse, "__module__", "") or ""
             faults.take(error, f"parser of stage {stage.name}", home)
         return failure
     finally:

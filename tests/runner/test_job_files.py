@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from runner.errors import RunnerError, UsageError
+from runner.job import Task
+from runner.job_faults import read_reply
 from runner.job_files import job_of_object, load_file
+from runner.messages import ParseFailure, Reply
 from runner.registry import choose_job, is_job, job_word
 from tests.plugging import plugged
 from tests.processes import siftlog
@@ -247,3 +251,16 @@ def test_a_broken_package_is_listed_and_harms_no_other_job(tmp_path: Path) -> No
 def test_a_word_is_a_job_or_a_run() -> None:
     words = ("screening", "a.py", "x/a.py:B", "last", "20260101-run")
     assert [is_job(word) for word in words] == [True, True, True, False, False]
+
+
+def test_an_exception_is_placed_in_the_file_of_the_job(folder: Path) -> None:
+    lines = JOB.replace("return text or None", "return text[9]").splitlines()
+    (folder / "colours.py").write_text("\n".join(lines))
+    job = load_file(str(folder / "colours.py"))
+    (stage,) = job.stages
+    task = Task(number=1, stage=stage.name, key="a", model="m", replicate=1)
+    place = f"IndexError at colours.py:{lines.index('        return text[9]') + 1}"
+    for parse in (partial(read_reply, stage), stage.parse):
+        failure = parse(None, task, Reply(text="red"))
+        assert isinstance(failure, ParseFailure)
+        assert failure.detail == place

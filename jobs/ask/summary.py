@@ -170,7 +170,7 @@ def _counts(counts: Sequence[FieldOutcomes]) -> TableBlock:
                 tally.states["not reported"],
                 tally.unread,
                 tally.grounded / tally.quoted if tally.quoted else None,
-                *([tally.checks["supported"]] if has_checks else []),
+                *([tally.checks["supported"] if tally.checks else None] * has_checks),
             ]
         )
         before = row.model

@@ -189,6 +189,7 @@ TEMPLATE: Final = """\
 {items}
 
 instructions = "The texts are reports of medical studies."
+# gold = "gold.csv"                   # right values: id, and a column per field
 # explain = true                      # ask for a reasoning before the values
 # replicates = 3                      # ask three times, to see where answers differ
 # chunk = { tokens = 6000, overlap = 300 }   # split longer texts

@@ -84,5 +84,5 @@ def report(
             },
         )
     else:
-        print_text(str(path))
+        print_text(str(out or path))
     return DONE

@@ -29,6 +29,9 @@ _SENTENCE: Final = re.compile(r"[^.!?]+(?:[.!?](?!\s|$)[^.!?]*)*[.!?]?")
 _NUMBER: Final = re.compile(
     r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])-?\d+(?:\.\d+)?"
 )
+_INTEGRAL: Final = re.compile(r"(?<=\d)\.0\b")
+"""The end of a float that is a whole number, which a text writes without it."""
+
 _DATE: Final = re.compile(r"\b(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?\b")
 _NEGATION: Final = re.compile(
     r"\b(?:no|not|without|neither|nor|un\w+ed)\b", re.IGNORECASE
@@ -210,7 +213,8 @@ def _verdicts(lines: str) -> str:
     for line in lines.splitlines():
         entry = json.loads(line)
         quote = " ".join(entry["quote"]).replace(",", "")
-        words = set(tokens(json.dumps(entry["value"], ensure_ascii=False)))
+        value = json.dumps(entry["value"], ensure_ascii=False)
+        words = set(tokens(_INTEGRAL.sub("", value)))
         is_there = words <= set(tokens(quote)) or isinstance(entry["value"], bool)
         verdicts[entry["field"]] = {
             "reason": "The quote has its words." if is_there else "Words are missing.",

@@ -146,6 +146,25 @@ def test_follow_ups_depend_on_answers_and_checks_on_quotes(folder: Path) -> None
     assert "dose" not in b.checks
 
 
+def test_a_field_that_no_check_verified_has_no_count_of_support(folder: Path) -> None:
+    (folder / "r.toml").write_text("""
+    items = "papers/"
+    [fields.n]
+    ask = "How many people were enrolled?"
+    type = "integer"
+    quote = true
+    [fields.year]
+    ask = "When?"
+    type = "date"
+    [[check]]
+    fields = ["n"]
+    """)
+    lines = run(folder, "--recipe", "r.toml", "--no-report").out.split("\n")
+    at = next(n for n, line in enumerate(lines) if line.endswith("supported"))
+    assert lines[at + 1].split()[-1] == "2"
+    assert lines[at + 2].split()[-1] == "-"
+
+
 def test_chunks_are_merged_by_type(folder: Path) -> None:
     sentences = [f"Sentence {n} says that the value is {n}." for n in range(60)]
     (folder / "papers" / "a.txt").write_text(" ".join(sentences))

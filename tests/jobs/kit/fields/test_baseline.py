@@ -56,3 +56,21 @@ def test_parts_of_objects_are_answered() -> None:
     parts = {"n": {"ask": "Number of patients", "type": "integer"}}
     group = answer(ask="Which patients?", type="list of objects", fields=parts)
     assert group == [{"n": 1204}]
+
+
+@pytest.mark.parametrize(
+    ("value", "quote", "verdict"),
+    [
+        (5.0, "A dose was 5 mg.", "supported"),
+        (0.5, "A dose was 0.5 mg.", "supported"),
+        (7.0, "A dose was 5 mg.", "not_supported"),
+    ],
+)
+def test_a_number_is_checked_as_texts_write_it(
+    value: float, quote: str, verdict: str
+) -> None:
+    line = json.dumps({"field": "x", "value": value, "quote": [quote]})
+    parts = (TextPart(text=data_block("values", line)),)
+    messages = (Message(role="system", parts=()), Message(role="user", parts=parts))
+    checked = json.loads(baseline(ChatRequest(messages=messages, max_tokens=9)))
+    assert checked["x"]["verdict"] == verdict

@@ -128,9 +128,11 @@ def test_a_format_that_is_none_is_one_sentence(
 
 def test_a_copy_elsewhere_is_the_whole_report(ran: tuple[Path, str]) -> None:
     cwd, _ = ran
-    siftlog("report", "r", "--scoring=1", "--out", cwd / "copy.html", cwd=cwd)
+    copy = cwd / "copy.html"
+    done = siftlog("report", "r", "--scoring=1", "--out", copy, cwd=cwd)
+    assert done.stdout == f"{copy}\n"
     there = (_scoring(cwd) / "report.html").read_bytes()
-    assert (cwd / "copy.html").read_bytes() == there
+    assert copy.read_bytes() == there
 
 
 def test_a_scoring_without_a_report_gets_one_when_it_is_asked_for(

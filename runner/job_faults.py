@@ -134,7 +134,7 @@ def guarded(parse: Callable[P, T]) -> Callable[P, T | ParseFailure]:
 
 
 def _home(parse: Callable[..., Any], owner: object) -> str:
-    """Return the module whose author can fix a parser: of its job, if it is a method."""
+    """Return the module whose author can fix a parser; of a method, its job's."""
     return type(owner).__module__ if isinstance(owner, Job) else parse.__module__
 
 

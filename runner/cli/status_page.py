@@ -187,6 +187,8 @@ def cost_text(status: Status) -> str:
     """Describe the recorded cost, by model, what may still be billed, the budget."""
     is_unknown = status.imported and not status.cost_usd
     parts = [NONE if is_unknown else cost(status.cost_usd)]
+    if status.cost_usd is None and not status.attempts.answered:
+        parts = ["? (no call was answered)"]  # its price may be known
     shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
     if len(shares) > 1:
         by_model = ", ".join(f"{model} {dollars(usd)}" for model, usd in shares.items())

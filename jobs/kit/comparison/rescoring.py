@@ -22,7 +22,7 @@ from runner.score.scoring import Scoring, effective_settings, score_run
 from store.clock import Clock
 from store.database import open_reader
 from store.events import RunStarted
-from store.read.status import run_started, status
+from store.read.status import run_started, scorings, status
 from store.read.usage import MOST_NAMES
 from store.runs import RunFolder, resolve
 
@@ -169,6 +169,22 @@ def _of_run(run: RescoredRun) -> Iterator[str]:
             f"{run.name}: {card.missing} tasks that these settings need "
             "are missing from the run; resume it to add them."
         )
+    if run.number is None:
+        yield from _more_inputs(run)
+
+
+def _more_inputs(run: RescoredRun) -> Iterator[str]:
+    """Name the newest scoring that read inputs which the run's own settings lack."""
+    known = {each.setting for each in run.scoring.inputs}
+    with run.folder.open_reader() as reader:
+        recorded = scorings(reader)
+    for each in reversed(recorded):
+        if more := sorted({read.setting for read in each.inputs} - known):
+            yield (
+                f"{run.name}: scoring {each.number} read {', '.join(more)} too; "
+                f"to compare by it, name {run.name}@{each.number}."
+            )
+            return
 
 
 def _settings(a: RescoredRun, b: RescoredRun) -> Iterator[str]:

@@ -43,6 +43,9 @@ from runner.errors import DatasetError
 KEYS: Final = ("id", "key", "pmid", "pubmedid", "doi", "record_id", "document_id")
 """Columns that serve as the key if none is named, in any case of letters."""
 
+NAME_IDS: Final = "name the column of the ids with --id, or id of the recipe"
+"""The next step if no column can be the key, or several rows share one."""
+
 TEXTS: Final = ("text", "full_text", "fulltext", "body")
 """Columns that serve as the text if none is named, before title and abstract."""
 
@@ -271,7 +274,7 @@ def _unique(items: Iterable[Item]) -> Iterator[Item]:
                 other = str(path)
             raise DatasetError(
                 f"{item.where}: id {item.key!r} also occurs in {other} (ids must be "
-                "unique; rename one, or name another column with id)."
+                f"unique; rename one, or {NAME_IDS})."
             )
         yield item
 
@@ -440,17 +443,13 @@ class _ItemReader:
     def _key_column(self, path: Path, names: Sequence[str]) -> str:
         if self.id is not None:
             if self.id not in names:
-                raise missing_column(
-                    path.name, self.id, names, "name the column with the ids with id"
-                )
+                raise missing_column(path.name, self.id, names, NAME_IDS)
             return self.id
         by_lower = {name.lower(): name for name in reversed(names)}
         for key in KEYS:
             if key in by_lower:
                 return by_lower[key]
-        raise missing_column(
-            path.name, "id", names, "name the column with the ids with id"
-        )
+        raise missing_column(path.name, "id", names, NAME_IDS)
 
     def _template(self, path: Path, names: Sequence[str]) -> TextTemplate | None:
         """Returns how the text of a row is made; None: a column names its file."""

@@ -289,6 +289,9 @@ def test_a_truth_given_later_gives_the_metrics_of_one_given_at_the_run(
     done = runs.blind.command("score", *words)
     assert done.code == 0, done.err
     assert runs.blind.card(2)["models"] == runs.told.card()["models"]
+    if len(runs.case.models) > 1:
+        note = runs.blind.command("compare").err
+        assert f"to compare by it, name {runs.blind.name}@2." in note
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "treatments"])

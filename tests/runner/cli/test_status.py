@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from runner.cli.status import status_json
-from runner.cli.status_page import logs_text, status_page
+from runner.cli.status_page import cost_text, logs_text, status_page
 from runner.score.render import operations_json
 from runner.scorecard import Scorecard
 from store.database import open_reader
@@ -118,3 +118,12 @@ def test_status_of_a_finished_run_opens_with_what_its_end_printed(
     shutil.rmtree(tmp_path / "runs/r/scores")
     shown = siftlog("status", "r", cwd=tmp_path).stdout.splitlines()
     assert shown[3].split() == ["avg_paper_score", "0.598"]
+
+
+def test_a_run_without_an_answer_does_not_blame_the_price(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    units = ([RUN_STARTED], [plan([task(1)])], [started(1)])
+    with open_reader(written(folder.log, *units)) as reader:
+        seen = live_status(reader, FakeClock().now_us(), is_held=False)
+    assert seen.status.cost_usd is None
+    assert cost_text(seen.status).startswith("? (no call was answered)")

@@ -164,7 +164,7 @@ def test_a_column_may_name_the_file_of_each_row(tmp_path: Path) -> None:
             "a.csv",
             "name,text\nx,a\n",
             {},
-            r"a\.csv: column 'id' is missing \(found: na",
+            r"a\.csv: column 'id' is missing \(found: name.*with --id, or id of the",
         ),
         (
             "a.csv",

@@ -186,6 +186,8 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
     def show(self, rows: Mapping[int, RowT]) -> None:
         """Show rows that are all in memory, as `exchange` does."""
         viewport = self._viewport.relisted(self.numbers, tuple(rows), self._room)
+        known = set(self.numbers)
+        self._measure([row for number, row in rows.items() if number not in known])
         self._pages.relist(tuple(rows))
         while ask := self._pages.next_request(0, len(rows)):
             self._pages.put(ask, rows)

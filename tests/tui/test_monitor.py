@@ -23,6 +23,7 @@ from tests.tui.sights import (
     with_status,
 )
 from tui.render.colours import COLOUR_THEMES
+from tui.render.errors import problem_filter
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
 from tui.render.sentences import sentence
 from tui.screens.palette import HelpScreen
@@ -128,6 +129,37 @@ def test_tab_leads_through_the_parts_where_the_screen_is_small(tmp_path: Path) -
     text, _ = watched(snapshot(tmp_path / "r1"), press, size=(80, 24))
     assert "[oldest]" in text
     assert "where" in text.split("\n")[4]
+
+
+def test_tab_goes_through_the_panels_with_rows_where_all_are_visible(
+    tmp_path: Path,
+) -> None:
+    async def press(seat: Seat) -> None:
+        for _ in range(5):
+            await seat.press("tab")
+            # the cursor is visible: no panel without rows, or without a place
+            assert seat.shown().count("▸") == 1
+        await seat.press("shift+tab", "enter")
+        screen = seat.app.screen
+        assert screen.query_one(Input).value.startswith("err:")
+
+    watched(snapshot(tmp_path / "r1"), press)
+
+
+def test_one_key_lists_the_tasks_with_problems(tmp_path: Path) -> None:
+    async def press(seat: Seat) -> None:
+        assert "p Problems" in seat.shown().split("\n")[-1]
+        await seat.press("p")
+        assert seat.app.screen.query_one(Input).value == "err:*"
+        await seat.press("escape")
+        assert isinstance(seat.app.screen, RunScreen)
+
+    live = snapshot(tmp_path / "r1")
+    watched(live, press, size=(80, 24))
+    done = with_signs(with_status(live, errors={}), phase="run_finished")
+    assert problem_filter(done) == "outcome:wrong"
+    unread = with_status(done, parse_failures={"no_list": 2})
+    assert problem_filter(unread) == "state:unparsed"
 
 
 def test_a_row_of_a_panel_opens_the_tasks_it_is_about(tmp_path: Path) -> None:

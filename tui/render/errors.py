@@ -131,6 +131,14 @@ def error_goals(snapshot: RunSnapshot) -> list[str]:
     return [row.goal for row in error_rows(snapshot)]
 
 
+def problem_filter(snapshot: RunSnapshot) -> str:
+    """Return the filter of the tasks that need a look first."""
+    status = snapshot.status
+    if status.errors or not snapshot.is_ended:
+        return "err:*"
+    return "state:unparsed" if status.parse_failures else "outcome:wrong"
+
+
 def errors_height(snapshot: RunSnapshot) -> int:
     """Return the lines that all classes, findings and the last failure take."""
     classes = {error.error for error in snapshot.facts.errors}

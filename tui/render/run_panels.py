@@ -114,7 +114,7 @@ def _errors(snapshot: RunSnapshot) -> list[str]:
     counts = [(row.error, row.lately if is_known else row.all) for row in failures]
     labels = [f"{error} {n:,}" for error, n in counts if n]
     window = "10 min" if is_known else "whole run"
-    lines = [f"errors, {window}: {' · '.join(labels) or 'none'}"]
+    lines = [f"errors, {window}: {' · '.join(labels) or 'none'} · p lists their tasks"]
     last = last_words(snapshot)
     return [*lines, last] if last else lines
 
@@ -215,7 +215,7 @@ LEFT = (
     ),
     RunPanel(
         name="errors",
-        title="errors, last 10 min and whole run",
+        title="errors, last 10 min and whole run · p lists their tasks",
         draw=errors.errors,
         goals=errors.error_goals,
         letter="e",

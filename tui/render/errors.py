@@ -131,12 +131,15 @@ def error_goals(snapshot: RunSnapshot) -> list[str]:
     return [row.goal for row in error_rows(snapshot)]
 
 
+PROBLEMS = "reason:* -state:skipped"
+"""Tasks with an error or a rejected reply in any attempt."""
+
+
 def problem_filter(snapshot: RunSnapshot) -> str:
     """Return the filter of the tasks that need a look first."""
-    status = snapshot.status
-    if status.errors or not snapshot.is_ended:
-        return "err:*"
-    return "state:unparsed" if status.parse_failures else "outcome:wrong"
+    if error_rows(snapshot) or not snapshot.is_ended:
+        return PROBLEMS
+    return "outcome:wrong"
 
 
 def errors_height(snapshot: RunSnapshot) -> int:

@@ -174,7 +174,7 @@ class RunScreen(Screen[None]):
             "p",
             "problems",
             "Problems",
-            tooltip="Tasks with errors, else the unparsed or the wrong ones",
+            tooltip="Tasks with errors or rejected replies, else the wrong ones",
             id="problems",
         ),
         Binding("space", "freeze", "Freeze", id="freeze"),

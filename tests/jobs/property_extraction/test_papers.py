@@ -39,7 +39,10 @@ def written(path: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "title"),
     [
-        ("Status: invented; not real\n\nA compound\nof tin\n\nText.", "A compound of tin"),
+        (
+            "Status: invented; not real\n\nA compound\nof tin\n\nText.",
+            "A compound of tin",
+        ),
         ("# A heading\n\nStatus: x\n\nText.", "A heading"),
         (f"{PAGE * 5}\n\nText.", ""),
         ("Only one line", ""),

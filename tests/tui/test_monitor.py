@@ -453,3 +453,18 @@ def test_a_notice_leaves_the_last_two_lines_free(tmp_path: Path) -> None:
         assert rack.styles.margin.bottom == 2
 
     watched(snapshot(tmp_path / "r1"), act, (80, 24))
+
+
+def test_a_task_that_a_row_opened_shows_its_attempts_beside_the_list(
+    tmp_path: Path,
+) -> None:
+    async def press(seat: Seat) -> None:
+        await seat.press("p")
+        screen = seat.app.screen
+        assert isinstance(screen, TasksScreen)
+        await seat.until(lambda: screen.task_filter == PROBLEMS)
+        await seat.until(lambda: screen.items != ())
+        await seat.press("enter")
+        await seat.until(lambda: "what followed" in seat.shown())
+
+    watched(snapshot(tmp_path / "r1"), press, size=(160, 50))

@@ -90,6 +90,8 @@ def _term_sql(term: Term) -> str:
     if term.fragment in _OF_ANY_ATTEMPT:
         ended, event = (SQL[f"where_{of}_{term.fragment}"] for of in ("ended", "event"))
         sql = SQL["where_any_attempt"].format(ended, event)
+        if term.fragment == "err":
+            sql = SQL["where_known_err"].format(sql)
     else:
         sql = SQL[f"where_{term.fragment}"]
     # a comparison with NULL is NULL, which does not match, so its negation does
@@ -265,8 +267,11 @@ def _name(key: str, operator: str, value: str, at: int) -> Term:
     only_colon(key, operator, at)
     if value == "*":
         return Term(fragment=f"{key}_any")
-    times = 2 if key in _OF_ANY_ATTEMPT else 1
-    return Term(fragment=key, parameters=(value,) * times)
+    return Term(fragment=key, parameters=(value,) * _TIMES.get(key, 1))
+
+
+_TIMES = {"err": 3, "reason": 2}
+"""How often the condition of a key compares its value."""
 
 
 def _latency(operator: str, value: str, at: int) -> Term:

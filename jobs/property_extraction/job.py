@@ -15,6 +15,7 @@ from jobs.property_extraction.plan import (
     plan,
     planned_stages,
     request,
+    titles,
 )
 from jobs.property_extraction.prompts import WORDING
 from jobs.property_extraction.settings import EVERYDAY, PROFILES, PropertySettings
@@ -50,6 +51,7 @@ class PropertyExtraction(Job):
     load = staticmethod(load)
     inputs = staticmethod(inputs)
 
+    titles = staticmethod(titles)
     plan = staticmethod(plan)
     reaches = staticmethod(planned_stages)
     request = staticmethod(request)

@@ -30,6 +30,13 @@ CACHED_PAPERS: Final = 16
 _PIECE: Final = re.compile(r".*#[0-9]+", re.DOTALL)
 
 
+HEAD_CHARS: Final = 2_000
+"""Characters at the beginning of a paper in which its title is looked for."""
+LONGEST_TITLE: Final = 300
+"""A longer first paragraph is text, not a title."""
+_NAMED_VALUE: Final = re.compile(r"[A-Z]\w*: ")
+
+
 _Source: TypeAlias = Callable[[], str]
 """Reads the text of a paper."""
 
@@ -87,6 +94,18 @@ class PaperLibrary:
         if refno not in self._sources:
             raise KeyError(refno)
         return self.paper(refno).text
+
+    def title(self, refno: str) -> str:
+        """A paper's title: its first short paragraph; blank without one.
+
+        Lines of a name, a colon and a value come before the title of some papers.
+        """
+        paragraphs = re.split(r"\n\s*\n", self.text(refno)[:HEAD_CHARS])
+        for paragraph in paragraphs[:-1]:
+            line = " ".join(paragraph.lstrip("# ").split())
+            if line and not _NAMED_VALUE.match(line):
+                return line if len(line) <= LONGEST_TITLE else ""
+        return ""
 
     def _read(self, refno: str) -> PaperText:
         source = self._sources.get(refno)

@@ -293,6 +293,11 @@ def plan(dataset: PropertyDataset) -> Iterator[TaskSpec]:
             yield from _paper(dataset, refno)
 
 
+def titles(dataset: PropertyDataset) -> Iterator[tuple[str, str]]:
+    """The papers with their titles."""
+    return ((refno, dataset.papers.title(refno)) for refno in dataset.papers)
+
+
 def follow_up(
     dataset: PropertyDataset, group: tuple[Answer, ...]
 ) -> Iterator[TaskSpec]:

@@ -94,7 +94,8 @@ class ModelLimitsJson(TypedDict):
     """Limits in force, as last observed; null: no limit."""
 
     model: str
-    concurrency: int | None
+    concurrency: int | None  #: calls at a time, which refusals may lower
+    ceiling: int | None  #: calls at a time that a command allows; null: none did
     rpm: float | None  #: requests per minute
     tpm: float | None  #: tokens per minute
     paused_until_us: int | None  #: requested by the endpoint, in Unix microseconds

@@ -325,6 +325,7 @@ def limits_json(limits: ObservedLimits) -> dict[str, Any]:
     return {
         "model": limits.model,
         "concurrency": limits.concurrency,
+        "ceiling": limits.ceiling,
         "rpm": limits.rpm,
         "tpm": limits.tpm,
         "paused_until_us": limits.paused_until_us,

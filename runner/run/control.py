@@ -197,6 +197,8 @@ def _finishing(stage: str | None, calls: int) -> str:
     """Describe the calls in flight that a pause leaves; they have a model, no stage."""
     if stage is not None:
         return "its calls in flight finish"
+    if not calls:  # those of the preview have been answered since
+        return "no call is in flight now"
     return f"{plural(calls, 'call')} in flight {'finishes' if calls == 1 else 'finish'}"
 
 

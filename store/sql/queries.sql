@@ -383,6 +383,9 @@ key LIKE ? ESCAPE '\'
     SELECT e.prev FROM own JOIN event AS e ON e.seq = own.seq WHERE e.prev IS NOT NULL
   )
   SELECT 1 FROM own JOIN event AS e ON e.seq = own.seq WHERE {})
+-- name: where_known_err
+-- An error that no attempt has had is looked for in no course.
+EXISTS (SELECT 1 FROM error_class WHERE class = ?) AND ({})
 -- name: where_ended_err
 error = ?
 -- name: where_ended_err_any

@@ -97,6 +97,8 @@ def conn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connectio
         ("err:*", [3, 4]),
         ("-err:*", [1, 2, 5, 6, 7]),
         ("-err:Timeout", [1, 2, 4, 5, 6, 7]),
+        ("err:Absent", []),
+        ("-err:Absent", [1, 2, 3, 4, 5, 6, 7]),
         ("parse:truncated", [2]),
         ("parse:*", [2]),
         ("reason:truncated", [2]),
@@ -184,6 +186,22 @@ def test_an_error_is_that_of_any_attempt_and_a_retry_asks_for_the_last(
         # a reply came, and could not be used: not so after a 429
         rejected = tasks(reader, REJECTED)
         assert [row.task for row in rejected] == [1, 2, 5, 6]
+
+
+def test_an_error_that_no_attempt_had_is_looked_for_in_no_course(
+    conn: sqlite3.Connection,
+) -> None:
+    steps = {"err:Timeout": 0, "err:Absent": 0}
+    for expression in steps:
+
+        def count(of: str = expression) -> int:
+            steps[of] += 1
+            return 0
+
+        conn.set_progress_handler(count, 1)
+        tasks(conn, parse_query(expression))
+    conn.set_progress_handler(None, 0)
+    assert steps["err:Absent"] < steps["err:Timeout"] / 2
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tests.tui.sights import (
     with_status,
 )
 from tui.render.colours import COLOUR_THEMES
+from tui.render.errors import PROBLEMS, problem_filter
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
 from tui.render.sentences import sentence
 from tui.screens.palette import HelpScreen
@@ -128,6 +129,36 @@ def test_tab_leads_through_the_parts_where_the_screen_is_small(tmp_path: Path) -
     text, _ = watched(snapshot(tmp_path / "r1"), press, size=(80, 24))
     assert "[oldest]" in text
     assert "where" in text.split("\n")[4]
+
+
+def test_tab_goes_through_the_panels_with_rows_where_all_are_visible(
+    tmp_path: Path,
+) -> None:
+    async def press(seat: Seat) -> None:
+        for _ in range(5):
+            await seat.press("tab")
+            # the cursor is visible: no panel without rows, or without a place
+            assert seat.shown().count("▸") == 1
+        await seat.press("shift+tab", "enter")
+        screen = seat.app.screen
+        assert screen.query_one(Input).value.startswith("err:")
+
+    watched(snapshot(tmp_path / "r1"), press)
+
+
+def test_one_key_lists_the_tasks_with_problems(tmp_path: Path) -> None:
+    async def press(seat: Seat) -> None:
+        assert "p Problems" in seat.shown().split("\n")[-1]
+        await seat.press("p")
+        assert seat.app.screen.query_one(Input).value == PROBLEMS
+        await seat.press("escape")
+        assert isinstance(seat.app.screen, RunScreen)
+
+    live = snapshot(tmp_path / "r1")
+    watched(live, press, size=(80, 24))
+    clean = with_status(live, reasked={}, parse_failures={})
+    clean = replace(clean, facts=replace(clean.facts, errors=(), failures=()))
+    assert problem_filter(with_signs(clean, phase="run_finished")) == "outcome:wrong"
 
 
 def test_a_row_of_a_panel_opens_the_tasks_it_is_about(tmp_path: Path) -> None:
@@ -422,3 +453,18 @@ def test_a_notice_leaves_the_last_two_lines_free(tmp_path: Path) -> None:
         assert rack.styles.margin.bottom == 2
 
     watched(snapshot(tmp_path / "r1"), act, (80, 24))
+
+
+def test_a_task_that_a_row_opened_shows_its_attempts_beside_the_list(
+    tmp_path: Path,
+) -> None:
+    async def press(seat: Seat) -> None:
+        await seat.press("p")
+        screen = seat.app.screen
+        assert isinstance(screen, TasksScreen)
+        await seat.until(lambda: screen.task_filter == PROBLEMS)
+        await seat.until(lambda: screen.items != ())
+        await seat.press("enter")
+        await seat.until(lambda: "what followed" in seat.shown())
+
+    watched(snapshot(tmp_path / "r1"), press, size=(160, 50))

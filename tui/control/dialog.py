@@ -126,8 +126,6 @@ class Dialog(Modal[ConfirmedCommand | None]):
         with VerticalScroll(id="dialog", can_focus=False) as box:
             title = f"{self._action.title}: {self._run_id}, {self._run_state}"
             box.border_title = Content(one_line(title, _CELLS))
-            enter = "is yes" if self._action.is_reversible else "ends a field"
-            box.border_subtitle = f"j/k choose, enter {enter}, y yes, n no"
             yield OptionList(
                 *(Option(self._choice_line(at)) for at in range(len(self._choices))),
                 id="choices",
@@ -147,6 +145,22 @@ class Dialog(Modal[ConfirmedCommand | None]):
         sign = self._glyphs.cursor if at == self._at else " "
         words = one_line(self._choices[at].words, _CELLS)
         return substitute_glyphs(self._glyphs, Content(f"{sign} {words}"))
+
+    def on_descendant_focus(self) -> None:
+        """Say what the keys do now."""
+        field = self._choice.field
+        match self.focused:
+            case Input(id="value"):
+                keys = "enter goes on to Yes, esc no"
+            case Input():
+                keys = "enter is yes, esc no"
+            case Button(id="yes"):
+                keys = "j/k choose, enter or y yes, n no"
+            case _ if field is not None and field.is_number:
+                keys = "j/k choose, type a number, then enter twice, n no"
+            case _:
+                keys = "j/k choose, y yes, enter or n no"
+        self.query_one("#dialog").border_subtitle = keys
 
     def on_mount(self) -> None:
         """Focus the first choice, and the answer that enter gives."""

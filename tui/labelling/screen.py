@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -17,6 +17,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.content import Content
+from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Input, Static
 from textual.worker import Worker
@@ -303,6 +304,17 @@ class LabelScreen(Screen[None]):
         return True if is_possible else None
 
     # Keys
+
+    def on_key(self, event: Key) -> None:
+        """Say that a character is no answer and does nothing else."""
+        is_typing = isinstance(self.focused, Input)
+        if event.is_printable and not is_typing and event.key not in self._keys:
+            text = f"{event.character} is no key here: ? lists the keys."
+            self.notify(one_line(text), timeout=3, markup=False)
+
+    @property
+    def _keys(self) -> Collection[str]:
+        return self._bindings.key_to_bindings
 
     async def action_answer(self, number: int) -> None:
         """Record an answer, and show the next question once it is durable."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from store.document import plural
 from tui.render.format import UNKNOWN, amount, count, duration, money
-from tui.render.layout import TableColumn, one_line
+from tui.render.layout import DOT, TableColumn, one_line
 from tui.sources.comparison import (
     ComparedModel,
     ComparedPair,
@@ -25,9 +25,7 @@ from tui.sources.comparison import (
 PER = 1_000
 """Number of tasks in displayed costs: a single one often costs a hundredth of a
 cent."""
-COST = f"$ per {PER:,} tasks"
-_LARGE = 99.995
-"""Dollars from which cents are omitted."""
+COST = f"$/{PER:,} tasks"
 _MANY = 10_000
 
 
@@ -125,8 +123,19 @@ def number(value: float | None, *, is_signed: bool = False) -> str:
 
 
 def _dollars(usd: float | None) -> str:
-    """Format dollars in at most seven characters; `?` if unknown."""
-    return f"${usd:,.0f}" if usd is not None and usd >= _LARGE else money(usd)
+    """Format dollars in at most six characters; `?` if unknown.
+
+    >>> _dollars(2.1985), _dollars(0.0061), _dollars(1204.5), _dollars(0.0)
+    ('$2.20', '$0.006', '$1,204', '$0.00')
+    """
+    if usd is None:
+        return money(None)
+    decimals = 3 if 0 < usd < _FEW_CENTS else 2 if usd < _LARGE else 0
+    return f"${usd:,.{decimals}f}" if usd < _MANY - 0.5 else f"${amount(usd)}"
+
+
+_FEW_CENTS, _LARGE = 0.0995, 99.995
+"""Dollars below which tenths of cents are shown, and from which cents are omitted."""
 
 
 def _some(n: int) -> str:
@@ -207,7 +216,7 @@ def _win_loss_tie(row: ComparisonRow) -> str:
 
 
 def _pairs(row: ComparisonRow) -> str:
-    return count(row.figures.n) if isinstance(row.figures, MetricPair) else ""
+    return _some(row.figures.n) if isinstance(row.figures, MetricPair) else ""
 
 
 def _p(row: ComparisonRow) -> str:
@@ -227,14 +236,14 @@ def _figure(
 
 
 METRIC_COLUMNS: tuple[TableColumn[ComparisonRow], ...] = (
-    TableColumn(title="metric", width=18, text=lambda row: row.name, grows=True),
-    _figure("A", 7, lambda row: _value(row, is_b=False)),
-    _figure("B", 7, lambda row: _value(row, is_b=True)),
-    _figure("B - A", 8, _difference),
+    TableColumn(title="metric", width=16, text=lambda row: row.name, grows=True),
+    _figure("A", 6, lambda row: _value(row, is_b=False)),
+    _figure("B", 6, lambda row: _value(row, is_b=True)),
+    _figure("B - A", 7, _difference),
     _figure("interval", 15, _interval),
-    TableColumn(title="verdict", width=10, text=_verdict, tone=_verdict_tone),
+    TableColumn(title="verdict", width=9, text=_verdict, tone=_verdict_tone),
+    _figure("pairs", 5, _pairs),
     _figure("won/lost/tied", 16, _win_loss_tie, drops=1),
-    _figure("pairs", 7, _pairs, drops=2),
     _figure("p (Holm)", 8, _p, drops=3),
 )
 
@@ -419,8 +428,9 @@ def pair_details(compared: ComparisonResult, pair: ComparedPair) -> str:
     lines += (
         f"not compared: {path}: {reason}" for path, reason in pair.not_compared.items()
     )
-    lines.append("")
-    lines += (f"{path}: {m.definition}" for path, m in pair.metrics.items())
+    for path, metric in pair.metrics.items():
+        names = dict.fromkeys((metric.name or path, path))
+        lines += ["", f"{DOT.join(names)}, {count(metric.n)} pairs", metric.definition]
     return "\n".join(lines)
 
 

@@ -131,6 +131,17 @@ def error_goals(snapshot: RunSnapshot) -> list[str]:
     return [row.goal for row in error_rows(snapshot)]
 
 
+PROBLEMS = "reason:* -state:skipped"
+"""Tasks with an error or a rejected reply in any attempt."""
+
+
+def problem_filter(snapshot: RunSnapshot) -> str:
+    """Return the filter of the tasks that need a look first."""
+    if error_rows(snapshot) or not snapshot.is_ended:
+        return PROBLEMS
+    return "outcome:wrong"
+
+
 def errors_height(snapshot: RunSnapshot) -> int:
     """Return the lines that all classes, findings and the last failure take."""
     classes = {error.error for error in snapshot.facts.errors}

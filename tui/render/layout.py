@@ -355,7 +355,9 @@ def fitted(
             grows; None: not known.
     """
     most = [
-        column.most if needs is None or not column.grows else _useful(column, need)
+        column.most
+        if needs is None or not column.grows or column.most is None
+        else min(column.most, max(len(column.title), need))
         for column, need in zip(columns, needs or [0] * len(columns), strict=True)
     ]
     visible = [
@@ -391,12 +393,6 @@ def fitted(
         replace(column, width=column_width)
         for (column, _), column_width in zip(visible, widths, strict=True)
     ]
-
-
-def _useful(column: TableColumn[RowT], need: int) -> int:
-    """Return the width that shows a column's widest text, within its maximum."""
-    wanted = max(len(column.title), need)
-    return wanted if column.most is None else min(wanted, column.most)
 
 
 def _needed(columns: Sequence[TableColumn[RowT]]) -> int:

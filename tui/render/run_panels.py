@@ -35,6 +35,7 @@ from tui.render.quality import warnings
 from tui.render.sentences import (
     budget_stop,
     eta,
+    eta_unpaused,
     may_be_billed,
     pause_words,
     sentence,
@@ -114,7 +115,7 @@ def _errors(snapshot: RunSnapshot) -> list[str]:
     counts = [(row.error, row.lately if is_known else row.all) for row in failures]
     labels = [f"{error} {n:,}" for error, n in counts if n]
     window = "10 min" if is_known else "whole run"
-    lines = [f"errors, {window}: {' · '.join(labels) or 'none'}"]
+    lines = [f"errors, {window}: {' · '.join(labels) or 'none'} · p lists their tasks"]
     last = last_words(snapshot)
     return [*lines, last] if last else lines
 
@@ -215,7 +216,7 @@ LEFT = (
     ),
     RunPanel(
         name="errors",
-        title="errors, last 10 min and whole run",
+        title="errors, last 10 min and whole run · p lists their tasks",
         draw=errors.errors,
         goals=errors.error_goals,
         letter="e",
@@ -336,8 +337,11 @@ def progress_line(snapshot: RunSnapshot, room: Room) -> Content:
     else:
         figures.append(f"left {eta(snapshot)}")
         figures += filter(UNKNOWN.__ne__, [rate_words(snapshot)])
-    figures.append(f"cost {spent(snapshot)}")
-    text = "  ".join(figures)
+    cost = f"cost {spent(snapshot)}"
+    text = "  ".join([*figures, cost])
+    if len(text) > room.width and snapshot.status.pauses and not snapshot.is_ended:
+        # the cost is not cut; the line below says what is paused
+        text = "  ".join([figures[0], f"left unpaused {eta_unpaused(snapshot)}", cost])
     width = room.width - len(text) - 1
     if width < _LEAST_BAR:
         return Content.styled(one_line(text.strip(), room.width), "bold")

@@ -12,7 +12,12 @@ from datetime import UTC, datetime
 from store.document import plural
 from store.fold_state import US_PER_S
 from store.printable import printable
-from store.read.forecast import ForecastInterval, budget_text, time_left_text
+from store.read.forecast import (
+    ForecastInterval,
+    budget_text,
+    rough_duration,
+    time_left_text,
+)
 from tui.render.format import UNKNOWN, count, duration, money
 from tui.sources.run_snapshot import RunSnapshot
 
@@ -69,6 +74,14 @@ def eta(snapshot: RunSnapshot, to: str = " to ") -> str:
     return time_left_text(forecast.seconds, to, paused=forecast.paused_tasks)
 
 
+def eta_unpaused(snapshot: RunSnapshot) -> str:
+    """Format the time left of what is not paused; `-` if it is unknown."""
+    forecast = snapshot.forecast
+    if forecast is None or forecast.seconds is None:
+        return UNKNOWN
+    return time_left_text(forecast.seconds)
+
+
 def ending(snapshot: RunSnapshot) -> str:
     """Describe the time left or the state of a run, short enough for a list."""
     instead = _ENDINGS.get(snapshot.state)
@@ -77,7 +90,7 @@ def ending(snapshot: RunSnapshot) -> str:
     forecast = snapshot.forecast
     if forecast is None or forecast.seconds is None:
         return UNKNOWN
-    return between(forecast.seconds, duration)
+    return between(forecast.seconds, rough_duration)
 
 
 def _without_success(snapshot: RunSnapshot) -> str:

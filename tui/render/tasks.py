@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from store.clock import Clock
 from store.events import AttemptAnswered, AttemptFailed
@@ -13,6 +13,7 @@ from store.verdicts import Score, StoredVerdict
 from tui.render.format import UNKNOWN, count, duration, latency, money
 from tui.render.glyphs import STATE_WORDS, Glyphs
 from tui.render.layout import TableColumn
+from tui.render.models import short_names
 from tui.sources.task_texts import failure_of
 from tui.sources.tasks import AttemptLine, TaskDetail, TaskLine, TaskScoring
 
@@ -51,15 +52,21 @@ def ailment(line: TaskLine) -> str:
 
 
 def task_columns(
-    glyphs: Glyphs, clock: Clock, *, has_replicates: bool = False
+    glyphs: Glyphs,
+    clock: Clock,
+    *,
+    models: Sequence[str] = (),
+    has_replicates: bool = False,
 ) -> tuple[TableColumn[TaskLine], ...]:
     """Return the columns of tasks.
 
     Args:
         glyphs: the characters that the terminal supports.
         clock: gives ages.
+        models: those of the run, which are shown without what their names share.
         has_replicates: whether an item has several tasks of a stage and model.
     """
+    short = short_names(models)
 
     def age(line: TaskLine) -> str:
         if line.updated_us is None:
@@ -107,7 +114,7 @@ def task_columns(
             title="model",
             width=8,
             most=24,
-            text=lambda line: line.row.model,
+            text=lambda line: short.get(line.row.model, line.row.model),
             grows=True,
             drops=3,
         ),

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -28,30 +29,49 @@ from tui.sources.command_log import CommandRequests
 from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TooSmall
 
-_CELLS = (19, 18, 9, 8)
-"""Widths of all columns but the last, which takes the rest."""
-_NARROW, _NARROW_CELLS = 100, (8, 14, 9, 8)
-"""Width below which times have no date, and the columns there."""
 _HEADERS = ("UTC", "by", "answer", "after", "what")
+_MOST = (19, 24, 9, 9)
+"""Maximum widths of all columns but the last, which takes the rest."""
+_NARROW = 100
+"""Width below which times have no date, and authors no host."""
 _TIMESTAMP = slice(0, 19)
 """The part of a UTC time without the Z, which the heading has."""
 
 
-def header_line(width: int) -> str:
-    """Return the names of the columns."""
-    return _line("  ", _HEADERS, width)
+def lines(
+    requests: Sequence[CommandRecord], width: int, glyphs: Glyphs, current: int | None
+) -> list[str]:
+    """Format the names of the columns, then each command on one line.
+
+    A column is as wide as its widest text, so that what was sent has the rest.
+
+    Args:
+        requests: the commands.
+        width: cells of a line.
+        glyphs: the characters that the terminal supports.
+        current: position of the command under the cursor.
+    """
+    rows = [_HEADERS, *(_cells(request, width) for request in requests)]
+    sizes = [
+        min(most, max(cell_len(printable(row[at])) for row in rows))
+        for at, most in enumerate(_MOST)
+    ]
+    cursor = None if current is None else current + 1
+    return [
+        _line(glyphs.cursor if at == cursor else " ", row, sizes, width)
+        for at, row in enumerate(rows)
+    ]
 
 
-def row(request: CommandRecord, width: int, glyphs: Glyphs, *, is_current: bool) -> str:
-    """Format a command on one line."""
-    cells = (
-        _timestamp(request.asked_us)[-_CELLS[0] if width >= _NARROW else -8 :],
-        _author(request),
+def _cells(request: CommandRecord, width: int) -> tuple[str, str, str, str, str]:
+    is_narrow = width < _NARROW
+    return (
+        _timestamp(request.asked_us)[-8 if is_narrow else 0 :],
+        request.author if is_narrow else _author(request),
         request.answer.value,
         _after(request, request.answered_us or request.accepted_us),
         request.words,
     )
-    return _line(f"{glyphs.cursor if is_current else ' '} ", cells, width)
 
 
 def about(request: CommandRecord) -> str:
@@ -84,10 +104,9 @@ def summary(requests: Sequence[CommandRecord], *, is_alive: bool) -> str:
     return f"{counts}, {waiting:,} without an answer{note}"
 
 
-def _line(mark: str, cells: Sequence[str], width: int) -> str:
-    sizes = _CELLS if width >= _NARROW else _NARROW_CELLS
+def _line(mark: str, cells: Sequence[str], sizes: Sequence[int], width: int) -> str:
     fitted = (clip(cell, size) for cell, size in zip(cells[:-1], sizes, strict=True))
-    return one_line(f"{mark}{'  '.join(fitted)}  {cells[-1]}", width)
+    return one_line(f"{mark} {'  '.join(fitted)}  {cells[-1]}", width)
 
 
 def _author(request: CommandRecord) -> str:
@@ -249,25 +268,14 @@ class CommandsScreen(Screen[None]):
             counts = summary(self._last_read.records, is_alive=self._last_read.is_alive)
         head = f"COMMANDS LOG {self._run_id}  {counts}{mode}"
         self._heading.say(one_line(head, width))
-        self._columns.say(header_line(width))
-        lines = [
-            substitute_glyphs(
-                self._glyphs,
-                Content(
-                    row(
-                        request,
-                        width,
-                        self._glyphs,
-                        is_current=at == self._options.highlighted,
-                    )
-                ),
-            )
-            for at, request in enumerate(self._requests)
-        ]
-        for at, line in enumerate(lines):
+        at = self._options.highlighted
+        header, *rows = lines(self._requests, width, self._glyphs, at)
+        self._columns.say(header)
+        drawn = [substitute_glyphs(self._glyphs, Content(row)) for row in rows]
+        for at, line in enumerate(drawn):
             if not self._rendered_lines or not line.is_same(self._rendered_lines[at]):
                 self._options.replace_option_prompt_at_index(at, line)
-        self._rendered_lines = lines
+        self._rendered_lines = drawn
         current = self.current
         self._full.say("" if current is None else printable(about(current)))
 

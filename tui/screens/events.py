@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from store.query import parse_event_query
+from tui.render.event_text import event_line
 from tui.render.glyphs import Glyphs
 from tui.render.sentences import utc
 from tui.run_screens import WatchedRun
@@ -102,6 +103,9 @@ class EventsScreen(FilteredScreen):
     EventsScreen #events { height: 1fr; width: 3fr; }
     EventsScreen EventPane { width: 2fr; display: none; }
     EventsScreen.-detail EventPane { display: block; }
+    EventsScreen #line { display: none; }
+    /* the column is narrow: the event under the cursor has a line of its own */
+    EventsScreen.-small #line, EventsScreen.-middle #line { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "follow", "Follow", id="events.follow"),
@@ -139,6 +143,7 @@ class EventsScreen(FilteredScreen):
             yield EventTable(event_columns(), glyphs, id="events")
             yield self._new_pane()
         yield TooSmall(glyphs)
+        yield TextLine(glyphs, id="line")
         yield TextLine(glyphs, id="foot", is_rule=True)
         yield KeyLine(glyphs)
 
@@ -206,6 +211,9 @@ class EventsScreen(FilteredScreen):
         self._table.explain(tail.emptiness)
         row = self._table.row
         when = utc(row.recorded.ts_us) if row is not None else ""
+        self.query_one("#line", TextLine).say(
+            event_line(row.recorded.event) if row is not None else ""
+        )
         self.query_one("#foot", TextLine).say(tail.foot, when)
 
     # Reading

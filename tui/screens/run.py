@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from store.printable import printable
+from tui.render.errors import problem_filter
 from tui.render.glyphs import Glyphs
 from tui.render.layout import LEAD, Room, shared_lines, visible
 from tui.render.run_panels import (
@@ -161,14 +162,21 @@ ROOMY = 160
 """Width from which the metrics so far have room."""
 _MOST_METRICS = 20
 """Maximum lines of the metrics so far, with their border."""
-_FIRST_KEYS = ("pause", "limits", "next-panel", "tasks", "events", "retry")
-"""Keys that a narrow line shows, too: control, and what leads further."""
+_FIRST_KEYS = ("tasks", "problems", "pause", "limits", "next-panel", "events", "retry")
+"""Keys that a narrow line shows, too: what leads further, and control."""
 
 
 class RunScreen(Screen[None]):
     """Shows a run, or a frozen snapshot of it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "p",
+            "problems",
+            "Problems",
+            tooltip="Tasks with errors or rejected replies, else the wrong ones",
+            id="problems",
+        ),
         Binding("space", "freeze", "Freeze", id="freeze"),
         Binding("tab", "part(1)", "Panel", id="next-panel"),
         Binding("shift+tab", "part(-1)", "Previous panel", show=False, id="previous"),
@@ -359,8 +367,15 @@ class RunScreen(Screen[None]):
             self._show(self._last)
 
     def action_part(self, by: int) -> None:
-        """Focus the next panel; on a small screen, show it."""
-        self._turn_to((self._part + by) % len(self._parts))
+        """Focus the next panel that has rows; on a small screen, show the next one."""
+        n = len(self._parts)
+        order = [(self._part + by * step) % n for step in range(1, n + 1)]
+        is_small = self.has_class("-small")
+        self._turn_to(next((at for at in order if is_small or self._has_rows(at)), 0))
+
+    def _has_rows(self, part: int) -> bool:
+        panel = self._panels[self._parts[part].name]
+        return panel.goal is not None and not panel.has_class("-dropped")
 
     def action_jump(self) -> None:
         """Show the letter of each panel; the next key selects one."""
@@ -388,6 +403,11 @@ class RunScreen(Screen[None]):
         if self._current.goal is not None:
             self.post_message(self.TasksRequested(self._current.goal))
 
+    def action_problems(self) -> None:
+        """List the tasks that need a look."""
+        if self._last is not None:
+            self.post_message(self.TasksRequested(problem_filter(self._last)))
+
     def on_row_panel_picked(self, message: RowPanel.Picked) -> None:
         """Focus the clicked panel; a second click on a row opens it."""
         names = [part.name for part in self._parts]
@@ -414,4 +434,4 @@ class RunScreen(Screen[None]):
             panel.mark(part.letter if self._is_jumping else "")
             name = f"{part.letter}:{part.name}" if self._is_jumping else part.name
             tabs.append(f"[{name}]" if at == self._part else f" {name} ")
-        self._tabs.say("".join(tabs))
+        self._tabs.say(f"tab {''.join(tabs)}")

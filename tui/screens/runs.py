@@ -35,6 +35,7 @@ models and a sparkline."""
 _CURSOR, _STATE, _NAME, _DONE, _RATE = 2, 13, 40, 9, 9
 _SPENT, _COST, _END = 10, 19, 17
 _BAR, _SPARKLINE, _JOB, _STARTED, _MODELS = 12, 10, 20, 11, 24
+_MOST_MODELS = 48
 
 _STATES = (
     *("live", "quiet", "draining", "stalled", "lost", "paused", "budget_stop"),
@@ -90,7 +91,7 @@ class RunRows:
             (MIDDLE, _RATE),
             (WIDE, _BAR + 2),
             (WIDEST, _STARTED + _JOB + 4),
-            (LARGE, _MODELS + _SPARKLINE + 4),
+            (LARGE, self.models + _SPARKLINE + 4),
         ):
             others += more if self.width >= from_width else 0
         return max(8, min(_NAME, self.width - others, self.longest))
@@ -100,13 +101,18 @@ class RunRows:
         """Width of the cost; wider for a budget."""
         return _SPENT if self.width < WIDEST else _COST
 
+    @property
+    def models(self) -> int:
+        """Width of the models, which take half of the room that a large list leaves."""
+        return min(_MOST_MODELS, _MODELS + max(0, self.width - LARGE) // 2)
+
     def header_line(self) -> str:
         """Return the column headings."""
         parts = [" " * _CURSOR, clip("state", _STATE), "  ", clip("run", self.name)]
         if self.width >= WIDEST:
             parts += ["  ", clip("job", _JOB)]
         if self.width >= LARGE:
-            parts += ["  ", clip("models", _MODELS)]
+            parts += ["  ", clip("models", self.models)]
         if self.width >= WIDEST:
             parts += ["  ", clip("started", _STARTED)]
         if self.width >= WIDE:
@@ -144,7 +150,7 @@ class RunRows:
         if self.width >= WIDEST:
             parts += ["  ", clip(seen.status.job, _JOB)]
         if self.width >= LARGE:
-            parts += ["  ", clip(" ".join(names_of(seen).values()), _MODELS)]
+            parts += ["  ", clip(" ".join(names_of(seen).values()), self.models)]
         if self.width >= WIDEST:
             started = utc(seen.created_us)
             parts += ["  ", f"{started[5:10]} {started[11:16]}"]

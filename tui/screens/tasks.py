@@ -194,6 +194,7 @@ class TasksScreen(FilteredScreen):
         self._glyphs = watched.glyphs
         self._clock = watched.sources.clock
         self._memory = watched.sources.filters
+        self._models: tuple[str, ...] = ()
         self._has_replicates = False
         self._table: PagedTable[TaskLine] = PagedTable(
             self._columns(), watched.glyphs, id="tasks"
@@ -228,7 +229,10 @@ class TasksScreen(FilteredScreen):
 
     def _columns(self) -> tuple[TableColumn[TaskLine], ...]:
         return task_columns(
-            self._glyphs, self._clock, has_replicates=self._has_replicates
+            self._glyphs,
+            self._clock,
+            models=self._models,
+            has_replicates=self._has_replicates,
         )
 
     @property
@@ -252,8 +256,9 @@ class TasksScreen(FilteredScreen):
         if await self._lister.poll():
             names = self._lister.names
             self._field.offer(names)
-            if (names.replicates > 1) != self._has_replicates:
-                self._has_replicates = names.replicates > 1
+            known = names.models, names.replicates > 1
+            if known != (self._models, self._has_replicates):
+                self._models, self._has_replicates = known
                 self._table.recolumn(self._columns())
         else:
             self._redraw_ages()

@@ -129,20 +129,37 @@ def event_columns() -> tuple[TableColumn[EventLine], ...]:
         TableColumn(
             title="event",
             width=9,
+            most=11,
             text=lambda line: count(line.recorded.seq),
             is_right=True,
+            grows=True,
         ),
-        TableColumn(title="day", width=5, text=lambda line: line.day[5:], drops=1),
+        TableColumn(
+            title="day",
+            width=5,
+            most=5,
+            text=lambda line: line.day[5:],
+            grows=True,
+            hides=True,
+            drops=1,
+        ),
         TableColumn(
             title="UTC", width=8, text=lambda line: time_of_day(line.recorded.ts_us)
         ),
         TableColumn(
             title="kind", width=16, text=lambda line: line.recorded.kind, tone=_tone
         ),
-        TableColumn(title="task", width=7, text=_number_text, is_right=True),
+        TableColumn(
+            title="task",
+            width=7,
+            most=9,
+            text=_number_text,
+            is_right=True,
+            grows=True,
+        ),
         TableColumn(
             title="what happened",
-            width=24,
+            width=28,
             text=lambda line: event_line(line.recorded.event),
             grows=True,
         ),

@@ -124,6 +124,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         self._columns = tuple(columns)
         self._needs: list[int] | None = None  #: cells of each column's widest text
         self._fitted: list[TableColumn[RowT]] = []
+        self._fitted_width = 0  #: width of the widget that they are for
         self._glyphs = glyphs
         self._pages: Pages[RowT] = Pages()
         self._cursor = 0
@@ -186,6 +187,8 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
     def show(self, rows: Mapping[int, RowT]) -> None:
         """Show rows that are all in memory, as `exchange` does."""
         viewport = self._viewport.relisted(self.numbers, tuple(rows), self._room)
+        known = set(self.numbers)
+        self._measure([row for number, row in rows.items() if number not in known])
         self._pages.relist(tuple(rows))
         while ask := self._pages.next_request(0, len(rows)):
             self._pages.put(ask, rows)
@@ -303,7 +306,8 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
             self.action_choose()
 
     def _fit(self) -> None:
-        width = self.size.width - _MARGIN - 1
+        self._fitted_width = self.size.width
+        width = self._fitted_width - _MARGIN - 1
         self._fitted = fitted(self._columns, width, self._needs)
 
     def _measure(self, rows: Collection[RowT]) -> None:
@@ -341,6 +345,8 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Render one line: the header, a row, dots, or nothing."""
+        if self._fitted_width != self.size.width:
+            self._fit()  # drawn before the event of its new size
         self._drawn[y] = self._line(y)
         return self._drawn[y]
 

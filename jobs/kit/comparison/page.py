@@ -193,8 +193,17 @@ def _columns(match: ComparedModels, level: float) -> list[_TableColumn]:
 
 
 def _metric_name(match: ComparedModels, metric: ComparedMetric) -> str:
-    name = match.a.names.get(metric.path, metric.path)
+    name = _named(match, metric.path)
     return f"{name} {LOWER}" if metric.lower_is_better else name
+
+
+def _named(match: ComparedModels, path: str) -> str:
+    """Return the name of a metric that the table has, else its path."""
+    return match.a.names.get(path, path)
+
+
+_JOIN = "; "
+"""Between names of metrics, which may have commas."""
 
 
 def _p_value(metric: ComparedMetric) -> str:
@@ -248,8 +257,8 @@ def _match(match: ComparedModels, level: float, width: int) -> Iterator[Block]:
     if any(metric.lower_is_better for metric in shared):
         yield f"{LOWER} lower is better"
     yield from _uncompared(match)
-    yield from _independent_tests(shared)
-    yield from _agreed(shared)
+    yield from _independent_tests(match, shared)
+    yield from _agreed(match, shared)
     if match.label_agreement is not None:
         labels = match.label_agreement
         yield _fact(
@@ -262,35 +271,40 @@ def _match(match: ComparedModels, level: float, width: int) -> Iterator[Block]:
         if interval.flagged:
             yield _fact(
                 "unstable",
-                f"interval of {metric.path}: undefined in "
+                f"interval of {_named(match, metric.path)}: undefined in "
                 f"{interval.b - interval.b_used} of {interval.b} replicates",
             )
 
 
 def _uncompared(match: ComparedModels) -> Iterator[Fact]:
     """What the table lacks: items of one side, metrics of one side."""
-    if apart := [metric.path for metric in match.compared if not metric.overlap.n]:
-        yield _fact("left out", f"no item in common: {', '.join(apart)}")
-    yield from _left_out(match.compared)
+    paths = [metric.path for metric in match.compared if not metric.overlap.n]
+    if apart := [_named(match, path) for path in paths]:
+        yield _fact("left out", f"no item in common: {_JOIN.join(apart)}")
+    yield from _left_out(match)
     for refused in match.refused:
-        yield _fact("left out", f"{refused.path}: {refused.reason}")
-    for name, paths in (("A", match.only_a), ("B", match.only_b)):
-        if paths:
-            yield _fact(f"only {name}", f"has {', '.join(paths)}")
+        yield _fact("left out", f"{_named(match, refused.path)}: {refused.reason}")
+    for side, names, only in (
+        ("A", match.a.names, match.only_a),
+        ("B", match.b.names, match.only_b),
+    ):
+        if only:
+            has = _JOIN.join(names.get(path, path) for path in only)
+            yield _fact(f"only {side}", f"has {has}")
 
 
 def _fact(label: str, text: str) -> Fact:
     return Fact(label, text)
 
 
-def _left_out(compared: Sequence[ComparedMetric]) -> Iterator[Fact]:
+def _left_out(match: ComparedModels) -> Iterator[Fact]:
     """What is left out, told once for all metrics that leave out the same."""
     groups: dict[tuple[int, int, int], list[str]] = {}
-    for metric in compared:
+    for metric in match.compared:
         overlap = metric.overlap
         left_out = (overlap.only_a, overlap.only_b, overlap.undefined)
-        groups.setdefault(left_out, []).append(metric.path)
-    for (only_a, only_b, undefined), paths in groups.items():
+        groups.setdefault(left_out, []).append(_named(match, metric.path))
+    for (only_a, only_b, undefined), names in groups.items():
         kinds = {
             "only in A": only_a,
             "only in B": only_b,
@@ -298,31 +312,36 @@ def _left_out(compared: Sequence[ComparedMetric]) -> Iterator[Fact]:
         }
         counts = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items() if n)
         if counts:
-            where = "every metric" if len(groups) == 1 else ", ".join(paths)
+            where = "every metric" if len(groups) == 1 else _JOIN.join(names)
             yield _fact("left out", f"items {counts}: {where}")
 
 
-def _independent_tests(compared: Sequence[ComparedMetric]) -> Iterator[Fact]:
+def _independent_tests(
+    match: ComparedModels, compared: Sequence[ComparedMetric]
+) -> Iterator[Fact]:
     """Tests that would hold if items did not hang together in clusters."""
     by_name: dict[str, list[str]] = {}
     for metric in compared:
         if independent := metric.p_values.independent:
-            test_text = f"{metric.path} {independent.p:.2g}"
+            test_text = f"{_named(match, metric.path)} {independent.p:.2g}"
             by_name.setdefault(independent.name, []).append(test_text)
     for name, tests in by_name.items():
-        yield _fact(name, f"p, if items were independent: {', '.join(tests)}")
+        yield _fact(name, f"p, if items were independent: {_JOIN.join(tests)}")
 
 
-def _agreed(compared: Sequence[ComparedMetric]) -> Iterator[Fact]:
+def _agreed(
+    match: ComparedModels, compared: Sequence[ComparedMetric]
+) -> Iterator[Fact]:
     """How often both are right or both wrong, and how far that is beyond chance."""
     agreements = [
-        f"{metric.path} {_agreement(agreement)}"
+        f"{_named(match, metric.path)} {_agreement(agreement)}"
         for metric in compared
         if (agreement := metric.agreement)
     ]
     if agreements:
         yield _fact(
-            "agreement", f"in being right, with kappa and AC1: {', '.join(agreements)}"
+            "agreement",
+            f"in being right, with kappa and AC1: {_JOIN.join(agreements)}",
         )
 
 

@@ -168,10 +168,15 @@ def figures(
             "figure",
             element("h3", figure.title),
             scrolling(
+                # on a narrow screen a click shows it at its own size, without a script
                 element(
-                    "img",
-                    src=Element(f"data:image/svg+xml;base64,{source}"),
-                    alt=f"{figure.title}. {figure.caption}",
+                    "label",
+                    element("input", type="checkbox"),
+                    element(
+                        "img",
+                        src=Element(f"data:image/svg+xml;base64,{source}"),
+                        alt=f"{figure.title}. {figure.caption}",
+                    ),
                 ),
                 figure.title,
             ),

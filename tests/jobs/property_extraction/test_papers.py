@@ -36,6 +36,26 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (
+            "Status: invented; not real\n\nA compound\nof tin\n\nText.",
+            "A compound of tin",
+        ),
+        ("# A heading\n\nStatus: x\n\nText.", "A heading"),
+        (f"{PAGE * 5}\n\nText.", ""),
+        ("Only one line", ""),
+        ("", ""),
+    ],
+)
+def test_the_title_of_a_paper_is_its_first_short_paragraph(
+    tmp_path: Path, text: str, title: str
+) -> None:
+    written(tmp_path / "a.txt", text)
+    assert read_papers(tmp_path).title("a") == title
+
+
 def test_a_folder_holds_a_file_a_paper_named_by_its_refno(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\n")
     written(tmp_path / "a.v1.md", "# Title")

@@ -133,7 +133,7 @@ def test_a_yes_counts_with_the_figures_and_enter_alone_is_a_no() -> None:
 
 def test_enter_is_yes_where_the_command_is_as_easily_undone() -> None:
     async def act(seat: Seat) -> None:
-        assert "enter is yes" in seat.shown()
+        assert "enter or y yes" in seat.shown()
         await seat.press("j", "enter")
 
     assert Seat(PAUSE, STAGE, is_reversible=True).look(act) == [
@@ -148,15 +148,18 @@ def test_a_value_is_typed_before_anything_can_be_asked() -> None:
     async def act(seat: Seat) -> None:
         assert "calls at a time, 8 now:" in seat.shown()
         assert "Type a number." in seat.shown()
+        assert "type a number, then enter twice" in seat.shown()
         await seat.press("y")
         assert not seat.answers
         await seat.typed("1", "6", "y")
+        assert "enter goes on to Yes" in seat.shown()
         assert "Type a number." in seat.shown()
         await seat.typed("backspace")
         assert "m: at most 16 calls at a time, fewer while the endpoint" in seat.shown()
         await seat.press("enter")
         assert not seat.answers
-        await seat.press("y")
+        assert "enter or y yes" in seat.shown()
+        await seat.press("enter")
 
     payload = {"model": "m", "concurrency": 16}
     assert Seat(LIMIT).look(act) == [

@@ -104,6 +104,17 @@ def first(labels: LabelSet) -> LabelRecorded:
     return labels.labels[0].event
 
 
+def test_a_key_that_is_no_answer_says_so(tmp_path: Path) -> None:
+    async def act(seat: Seat) -> None:
+        await seat.press("9")
+        assert "9 is no key here: ? lists the keys." in seat.shown()
+        await seat.press("slash", "Z", "enter")
+        assert "Z is no key" not in seat.shown()
+        assert "note: Z" in seat.shown()
+
+    assert not seated(tmp_path, act).labels
+
+
 def test_a_key_answers_and_the_next_item_follows(tmp_path: Path) -> None:
     async def act(seat: Seat) -> None:
         assert "item-00001" in seat.shown()

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from store.control import CommandOutcome, CommandRecord
@@ -16,7 +17,7 @@ from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
 from tests.tui.sights import HOSTILE
 from tui.render.glyphs import UNICODE
-from tui.screens.commands import CommandsScreen, about, header_line, row, summary
+from tui.screens.commands import CommandsScreen, about, lines, summary
 
 APPLIED = request(
     "c1",
@@ -76,8 +77,8 @@ def test_the_newest_stands_on_top_and_what_waits_can_be_taken_back() -> None:
     async def act(seat: Seat, pilot: Pilot[None]) -> None:
         text = seat.shown()
         assert "2 sent, 1 without an answer; no process works on the run" in text
-        assert "▸ 00:00:00  ops@h" in text
-        assert "waiting    -         retry filter state:failed" in text
+        assert "▸ 00:00:00  ops  " in text
+        assert "waiting  -      retry filter state:failed" in text
         assert "Not answered yet. W withdraws it." in text
         await pilot.press("W")
         await pilot.pause()
@@ -86,7 +87,7 @@ def test_the_newest_stands_on_top_and_what_waits_can_be_taken_back() -> None:
         await pilot.pause()
         assert seat.app.withdrawn == [WAITING], "it was answered"
         text = seat.shown()
-        assert "applied    0.4 s     limits model m rpm none" in text
+        assert "applied  0.4 s  limits model m rpm none" in text
         assert "on condition that the run is live. Applied: " in text
         source.asked.append(request("c3", "pause", payload={"stage": HOSTILE}))
         await seat.look(pilot)
@@ -137,9 +138,21 @@ def test_a_read_only_log_takes_nothing_back_and_says_why() -> None:
 def test_every_line_fits_its_room() -> None:
     strange = request("c4", HOSTILE, host=None, asked_us=None, author=HOSTILE * 9)
     for width in (0, 1, 40, 80, 160):
-        for each in (APPLIED, WAITING, strange):
-            line = row(each, width, UNICODE, is_current=True)
-            assert len(line) <= width
-        assert len(header_line(width)) <= width
+        for line in lines([APPLIED, WAITING, strange], width, UNICODE, 0):
+            assert cell_len(line) <= width
     assert about(strange).startswith(HOSTILE)
     assert summary([APPLIED], is_alive=True) == "1 sent"
+
+
+def test_columns_are_as_wide_as_their_texts_so_that_what_was_sent_is_not_cut() -> None:
+    sent = request(
+        "c5",
+        "limits",
+        payload={"model": "deepseek-chat", "concurrency": 12},
+        host="a-host.of.some.cluster",
+    )
+    words = "limits model deepseek-chat concurrency 12"
+    header, line = lines([sent], 78, UNICODE, 0)
+    assert line.endswith(words)
+    assert line.index(words) == header.index("what")
+    assert "@a-host.of.some" in lines([sent], 120, UNICODE, 0)[1]

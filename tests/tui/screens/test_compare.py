@@ -124,7 +124,7 @@ def test_a_choice_a_comparison_its_items_and_their_tasks(tmp_path: Path) -> None
         text = at.shown()
         assert "A r1 m-large  ↔  B r2 m-large" in text
         assert "+0.125 … +0.375  B better" in text
-        assert "$ per 1,000 tasks" in text
+        assert "$/1,000 tasks" in text
         assert "as of event 12 of A and 14 of B" in text
         assert len(text.split("\n")) == 24
         await at.press("j")
@@ -231,7 +231,7 @@ def test_models_stand_in_groups_and_a_filter_shows_one_metric_of_all(
         await at.press("enter", "g", "enter")
         text = at.shown()
         assert "not compared: z: unlike" in text
-        assert "avg_score: mean@1(of a test)" in text
+        assert "avg_score, 612,004 pairs" in text
         await at.press("escape", "x")
         assert at.shown().count("unsure") == 2
 

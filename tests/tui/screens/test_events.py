@@ -95,7 +95,7 @@ async def test_the_end_of_the_log_is_there_at_once_in_every_size() -> None:
             assert lines[0].startswith(" EVENTS 1120-a ")
             assert lines[0].endswith(" following · 1,000,000 events ")
             assert lines[-3].startswith(" ▸ 1,000,000 ")
-            assert " attempt_failed     250000  RateLimited: too " in lines[-3]
+            assert " attempt_failed    250000  RateLimited: too " in lines[-3]
             # the date where the day changes, or of the line under the cursor
             assert ("  09-27  " in lines[-3]) == (size[0] >= 100)
             assert lines[-2].endswith(" 2028-09-27T00:00:00Z ")

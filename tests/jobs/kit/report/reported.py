@@ -218,6 +218,7 @@ ALLOWED = {
     *("dl", "dt", "dd", "mark"),
     *("div", "span", "strong", "code", "table", "caption", "thead", "tbody", "tr"),
     *("th", "td", "figure", "figcaption", "img", "details", "summary", "wbr"),
+    *("label", "input"),
 }
 
 
@@ -236,7 +237,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in {"meta", "img", "wbr"}:
+        if tag not in {"meta", "img", "wbr", "input"}:
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

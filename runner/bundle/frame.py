@@ -1,0 +1,205 @@
+"""Writes the frame that metrics are computed from, with tokens in place of names.
+
+The member is MessagePack: the table of names and the tree of values. A name in the tree
+is the number of a row of the table, which has its place among all names in the order of
+their texts, and its commitment. Whoever reads the frame gets texts such as `~00000017`,
+which are equal and sort as the names did.
+
+Arrays are stored as their bytes, and short integers as long ones: eight bytes of a
+number hold a zero, so that no row of numbers looks like a text.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import Field, fields, is_dataclass
+from typing import Any, Final, TypeVar
+
+import msgspec
+import numpy as np
+from pydantic import BaseModel, TypeAdapter
+
+from runner.bundle.commitments import HASH_BYTES
+from runner.bundle.redaction import TOKEN, Redactor
+
+FRAME: Final = "frame.msgpack"
+
+_NAME, _ARRAY = 1, 2
+"""Extension types of MessagePack."""
+
+
+class _Encoded(msgspec.Struct, array_like=True, frozen=True):
+    """The content of the file."""
+
+    places: bytes  #: of each name, among all names in the order of their texts
+    commitments: bytes
+    tree: msgspec.Raw
+
+
+class _EncodedArray(msgspec.Struct, array_like=True, frozen=True):
+    dtype: str
+    shape: tuple[int, ...]
+    data: bytes
+
+
+class _Writer:
+    """Turns a frame into a tree that MessagePack has types for."""
+
+    def __init__(self, clear: Callable[[str], str], shown: Container[str]) -> None:
+        self._clear = clear
+        self._shown = shown
+        self.names: dict[str, int] = {}
+
+    def tree(self, value: Any, *, stays: bool = False) -> Any:  # noqa: ANN401, PLR0911 - of any frame
+        match value:
+            case None | bool() | int() | float():
+                return value
+            case enum.Enum():
+                return value.value
+            case str():
+                return self._clear(value) if stays else self._name(value)
+            case np.generic():
+                return value.item()
+            case np.ndarray():
+                return _array(value)
+            case BaseModel():
+                return self._settings(value)
+            case Mapping():
+                return self._mapping(value, keys_stay=stays, stay=stays)
+            case _ if is_dataclass(value):
+                return {
+                    field.name: self._field(getattr(value, field.name), field, stays)
+                    for field in fields(value)
+                }
+            case _:
+                return [self.tree(item, stays=stays) for item in _listed(value)]
+
+    def _field(self, value: Any, field: Field[Any], stays: bool) -> Any:  # noqa: ANN401, FBT001 - of any frame
+        if "keys_stay" in field.metadata:
+            return self._mapping(value, keys_stay=True, stay=stays)
+        return self.tree(value, stays=stays or "stays" in field.metadata)
+
+    def _mapping(
+        self, value: Mapping[Any, Any], *, keys_stay: bool, stay: bool
+    ) -> dict[Any, Any]:
+        return {
+            self.tree(key, stays=keys_stay): self.tree(item, stays=stay)
+            for key, item in value.items()
+        }
+
+    def _name(self, text: str) -> msgspec.msgpack.Ext | str:
+        if not text:
+            return text
+        number = self.names.setdefault(text, len(self.names))
+        return msgspec.msgpack.Ext(_NAME, number.to_bytes(4, "little"))
+
+    def _settings(self, settings: BaseModel) -> dict[str, Any]:
+        """The settings that the scorecard shows."""
+        values = settings.model_dump(mode="json")
+        return {
+            name: self.tree(value, stays=True)
+            for name, value in values.items()
+            if name in self._shown
+        }
+
+
+def _listed(values: Any) -> Iterable[Any]:  # noqa: ANN401 - of any frame
+    if isinstance(values, set | frozenset):
+        return sorted(values)
+    if isinstance(values, Iterable):
+        return values
+    raise TypeError(f"{type(values).__name__} is no type of a frame")
+
+
+def _array(values: Any) -> msgspec.msgpack.Ext:  # noqa: ANN401 - an array
+    wide = values.astype(np.int64) if values.dtype.kind in "iu" else values
+    if wide.dtype.kind not in "bif":
+        raise TypeError(f"an array of {wide.dtype} is no type of a frame")
+    array = _EncodedArray(
+        dtype=values.dtype.str, shape=wide.shape, data=np.ascontiguousarray(wide).data
+    )
+    return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(array))
+
+
+def encoded_frame(frame: Any, redactor: Redactor, shown: Container[str]) -> bytes:  # noqa: ANN401 - of any job
+    """Encode a frame.
+
+    Args:
+        frame: of a scoring.
+        redactor: of the bundle.
+        shown: settings that the scorecard shows.
+    """
+    redactor.commit.at = "frame"
+    writer = _Writer(redactor.clear, shown)
+    tree = writer.tree(frame)
+    places = np.empty(len(writer.names), dtype="<i8")
+    for place, text in enumerate(sorted(writer.names)):
+        places[writer.names[text]] = place
+    commitments = b"".join(
+        bytes.fromhex(redactor.item(text).removeprefix(TOKEN)) for text in writer.names
+    )
+    return msgspec.msgpack.encode(
+        _Encoded(
+            places=places.tobytes(),
+            commitments=commitments,
+            tree=msgspec.Raw(msgspec.msgpack.encode(tree)),
+        )
+    )
+
+
+AnyFrame = TypeVar("AnyFrame")
+
+
+def decoded_frame(content: bytes, frame: type[AnyFrame]) -> AnyFrame:
+    """Decode a frame, with a token for each name.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    encoded = msgspec.msgpack.decode(content, type=_Encoded)
+    if len(encoded.places) % 8 or len(encoded.commitments) % HASH_BYTES:
+        raise ValueError("its table of names is cut")
+    places = np.frombuffer(encoded.places, dtype="<i8").tolist()
+    names = [f"{TOKEN}{place:08d}" for place in places]
+
+    def extension(code: int, data: memoryview) -> Any:  # noqa: ANN401 - text or array
+        if code == _NAME:
+            return names[int.from_bytes(data, "little")]
+        if code != _ARRAY:
+            raise ValueError(f"it has an extension of type {code}")
+        array = msgspec.msgpack.decode(data, type=_EncodedArray)
+        dtype = np.dtype(array.dtype)
+        if dtype.kind not in "biuf":
+            raise ValueError(f"it has an array of {dtype}")
+        stored = np.dtype("<i8") if dtype.kind in "iu" else dtype
+        return np.frombuffer(array.data, stored).reshape(array.shape).astype(dtype)
+
+    tree = msgspec.msgpack.decode(encoded.tree, ext_hook=extension)
+    return msgspec.convert(tree, frame, dec_hook=_converted)
+
+
+def frame_commitments(content: bytes) -> Iterable[bytes]:
+    """Return the commitments of a frame's names, in hex."""
+    data = msgspec.msgpack.decode(content, type=_Encoded).commitments
+    return (
+        data[at : at + HASH_BYTES].hex().encode()
+        for at in range(0, len(data), HASH_BYTES)
+    )
+
+
+def _converted(wanted: Any, value: Any) -> Any:  # noqa: ANN401 - a type and a value
+    """Return settings or an array of a frame."""
+    if isinstance(wanted, type) and issubclass(wanted, BaseModel):
+        return wanted.model_construct(
+            **{
+                name: TypeAdapter(wanted.model_fields[name].annotation).validate_python(
+                    given
+                )
+                for name, given in value.items()
+                if name in wanted.model_fields
+            }
+        )
+    if isinstance(value, np.ndarray):
+        return value
+    raise ValueError(f"{type(value).__name__} stands where {wanted} should")

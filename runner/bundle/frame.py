@@ -1,9 +1,8 @@
 """Writes the frame that metrics are computed from, with tokens in place of names.
 
-The member is MessagePack: the table of names and the tree of values. A name in the tree
-is the number of a row of the table, which has its place among all names in the order of
-their texts, and its commitment. Whoever reads the frame gets texts such as `~00000017`,
-which are equal and sort as the names did.
+The member is MessagePack: commitments to all names, in the order of their texts, and the
+tree of values. A name in the tree is its place among them, such as `~00000017`: these
+are equal and sort as the names did.
 
 Arrays are stored as their bytes, and short integers as long ones: eight bytes of a
 number hold a zero, so that no row of numbers looks like a text.
@@ -12,9 +11,10 @@ number hold a zero, so that no row of numbers looks like a text.
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import Field, fields, is_dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_origin
 
 import msgspec
 import numpy as np
@@ -25,15 +25,14 @@ from runner.bundle.redaction import TOKEN, Redactor
 
 FRAME: Final = "frame.msgpack"
 
-_NAME, _ARRAY = 1, 2
-"""Extension types of MessagePack."""
+_ARRAY = 1
+"""Extension type of MessagePack."""
 
 
 class _Encoded(msgspec.Struct, array_like=True, frozen=True):
     """The content of the file."""
 
-    places: bytes  #: of each name, among all names in the order of their texts
-    commitments: bytes
+    commitments: bytes  #: to the names
     tree: msgspec.Raw
 
 
@@ -44,12 +43,23 @@ class _EncodedArray(msgspec.Struct, array_like=True, frozen=True):
 
 
 class _Writer:
-    """Turns a frame into a tree that MessagePack has types for."""
+    """Turns a frame into a tree that MessagePack has types for.
 
-    def __init__(self, clear: Callable[[str], str], shown: Container[str]) -> None:
+    Args:
+        clear: returns a text that stays.
+        name: returns the token of a name.
+        shown: settings that stay.
+    """
+
+    def __init__(
+        self,
+        clear: Callable[[str], str],
+        name: Callable[[str], str],
+        shown: Container[str],
+    ) -> None:
         self._clear = clear
+        self._name = name
         self._shown = shown
-        self.names: dict[str, int] = {}
 
     def tree(self, value: Any, *, stays: bool = False) -> Any:  # noqa: ANN401, PLR0911 - of any frame
         match value:
@@ -58,7 +68,7 @@ class _Writer:
             case enum.Enum():
                 return value.value
             case str():
-                return self._clear(value) if stays else self._name(value)
+                return self._clear(value) if stays or not value else self._name(value)
             case np.generic():
                 return value.item()
             case np.ndarray():
@@ -71,6 +81,7 @@ class _Writer:
                 return {
                     field.name: self._field(getattr(value, field.name), field, stays)
                     for field in fields(value)
+                    if field.init
                 }
             case _:
                 return [self.tree(item, stays=stays) for item in _listed(value)]
@@ -84,15 +95,14 @@ class _Writer:
         self, value: Mapping[Any, Any], *, keys_stay: bool, stay: bool
     ) -> dict[Any, Any]:
         return {
-            self.tree(key, stays=keys_stay): self.tree(item, stays=stay)
+            self._key(key, stays=keys_stay): self.tree(item, stays=stay)
             for key, item in value.items()
         }
 
-    def _name(self, text: str) -> msgspec.msgpack.Ext | str:
-        if not text:
-            return text
-        number = self.names.setdefault(text, len(self.names))
-        return msgspec.msgpack.Ext(_NAME, number.to_bytes(4, "little"))
+    def _key(self, key: Any, *, stays: bool) -> Any:  # noqa: ANN401 - of any frame
+        if isinstance(key, tuple):
+            return tuple(self.tree(part, stays=stays) for part in key)
+        return self.tree(key, stays=stays)
 
     def _settings(self, settings: BaseModel) -> dict[str, Any]:
         """The settings that the scorecard shows."""
@@ -131,19 +141,20 @@ def encoded_frame(frame: Any, redactor: Redactor, shown: Container[str]) -> byte
         shown: settings that the scorecard shows.
     """
     redactor.commit.at = "frame"
-    writer = _Writer(redactor.clear, shown)
-    tree = writer.tree(frame)
-    places = np.empty(len(writer.names), dtype="<i8")
-    for place, text in enumerate(sorted(writer.names)):
-        places[writer.names[text]] = place
+    names: dict[str, str] = {}
+    for _ in (1, 2):
+        # the order of names is known when all are
+        writer = _Writer(redactor.clear, lambda text: names.setdefault(text, ""), shown)
+        tree = writer.tree(frame)
+        names = {
+            text: f"{TOKEN}{place:08d}" for place, text in enumerate(sorted(names))
+        }
     commitments = b"".join(
-        bytes.fromhex(redactor.item(text).removeprefix(TOKEN)) for text in writer.names
+        bytes.fromhex(redactor.item(text).removeprefix(TOKEN)) for text in names
     )
     return msgspec.msgpack.encode(
         _Encoded(
-            places=places.tobytes(),
-            commitments=commitments,
-            tree=msgspec.Raw(msgspec.msgpack.encode(tree)),
+            commitments=commitments, tree=msgspec.Raw(msgspec.msgpack.encode(tree))
         )
     )
 
@@ -158,25 +169,19 @@ def decoded_frame(content: bytes, frame: type[AnyFrame]) -> AnyFrame:
         ValueError: it is something else.
     """
     encoded = msgspec.msgpack.decode(content, type=_Encoded)
-    if len(encoded.places) % 8 or len(encoded.commitments) % HASH_BYTES:
-        raise ValueError("its table of names is cut")
-    places = np.frombuffer(encoded.places, dtype="<i8").tolist()
-    names = [f"{TOKEN}{place:08d}" for place in places]
-
-    def extension(code: int, data: memoryview) -> Any:  # noqa: ANN401 - text or array
-        if code == _NAME:
-            return names[int.from_bytes(data, "little")]
-        if code != _ARRAY:
-            raise ValueError(f"it has an extension of type {code}")
-        array = msgspec.msgpack.decode(data, type=_EncodedArray)
-        dtype = np.dtype(array.dtype)
-        if dtype.kind not in "biuf":
-            raise ValueError(f"it has an array of {dtype}")
-        stored = np.dtype("<i8") if dtype.kind in "iu" else dtype
-        return np.frombuffer(array.data, stored).reshape(array.shape).astype(dtype)
-
-    tree = msgspec.msgpack.decode(encoded.tree, ext_hook=extension)
+    tree = msgspec.msgpack.decode(encoded.tree, ext_hook=_extension)
     return msgspec.convert(tree, frame, dec_hook=_converted)
+
+
+def _extension(code: int, data: memoryview) -> Any:  # noqa: ANN401 - an array
+    if code != _ARRAY:
+        raise ValueError(f"it has an extension of type {code}")
+    array = msgspec.msgpack.decode(data, type=_EncodedArray)
+    dtype = np.dtype(array.dtype)
+    if dtype.kind not in "biuf":
+        raise ValueError(f"it has an array of {dtype}")
+    stored = np.dtype("<i8") if dtype.kind in "iu" else dtype
+    return np.frombuffer(array.data, stored).reshape(array.shape).astype(dtype)
 
 
 def frame_commitments(content: bytes) -> Iterable[bytes]:
@@ -202,4 +207,6 @@ def _converted(wanted: Any, value: Any) -> Any:  # noqa: ANN401 - a type and a v
         )
     if isinstance(value, np.ndarray):
         return value
+    if get_origin(wanted) is Counter and isinstance(value, dict):
+        return Counter(value)
     raise ValueError(f"{type(value).__name__} stands where {wanted} should")

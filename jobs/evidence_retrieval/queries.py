@@ -72,9 +72,7 @@ class Predictions:
     )
     """By name of the step ("retriever", "reranked", "graph"): (Q,) uids, best first."""
     final: str = field(default="", metadata=STAYS)  #: the list that a reader sees
-    scores: Mapping[str, Sequence[Floats]] = field(
-        default_factory=dict, metadata=STAYS
-    )
+    scores: Mapping[str, Sequence[Floats]] = field(default_factory=dict, metadata=STAYS)
     """By name of the step: (Q,) a score for each entry of its list."""
     replicates: Ints | None = None  #: (Q,) assessments that could be read
     repeat: Mapping[str, float | None] = field(default_factory=dict, metadata=STAYS)

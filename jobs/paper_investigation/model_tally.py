@@ -162,7 +162,7 @@ class TrivialAnswers:
         """The sum of papers' accuracies, and of accuracy times recall."""
         alone = by_recall = Fraction()
         for pipe, answer in sorted(chosen.items()):
-            shares = self._shares.get(pipe, {}).get(answer, {})
+            shares: _Shares = self._shares.get(pipe, {}).get(answer, Counter())
             for (of, recall), n in shares.items():
                 alone += Fraction(n, of)
                 by_recall += Fraction(n, of) * Fraction(recall)

@@ -241,7 +241,8 @@ class RunTally:
         }
         self.verdicts = AnswerVerdicts()
         self._repeats = {
-            model: ReplicateAnswers(replicates=answers.replicates) for model in self.models
+            model: ReplicateAnswers(replicates=answers.replicates)
+            for model in self.models
         }
         self._collector = GroundingCollector(
             texts=dataset.papers if settings.grounding else None

@@ -304,9 +304,7 @@ def _missed_first(results: ScreeningResults) -> str:
         return next(iter(results.dataset.screened), "")
     for column in results.columns.values():
         lost = column.strata["all"].counts.decided.fn
-        return (
-            results.frame.records.reviews[int(lost.argmax())] if lost.any() else ""
-        )
+        return results.frame.records.reviews[int(lost.argmax())] if lost.any() else ""
     return ""
 
 

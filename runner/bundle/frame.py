@@ -86,7 +86,7 @@ class _Writer:
             case _:
                 return [self.tree(item, stays=stays) for item in _listed(value)]
 
-    def _field(self, value: Any, field: Field[Any], stays: bool) -> Any:  # noqa: ANN401, FBT001 - of any frame
+    def _field(self, value: Any, field: Field[Any], stays: bool) -> Any:  # noqa: ANN401 - of any frame
         if "keys_stay" in field.metadata:
             return self._mapping(value, keys_stay=True, stay=stays)
         return self.tree(value, stays=stays or "stays" in field.metadata)
@@ -114,6 +114,24 @@ class _Writer:
         }
 
 
+class _Names:
+    """The names of a frame, whose order is known when all are."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, str] = {}
+
+    def noted(self, text: str) -> str:
+        """Note a name."""
+        return self.tokens.setdefault(text, "")
+
+    def number(self) -> None:
+        """Make the tokens."""
+        self.tokens = {
+            text: f"{TOKEN}{place:08d}"
+            for place, text in enumerate(sorted(self.tokens))
+        }
+
+
 def _listed(values: Any) -> Iterable[Any]:  # noqa: ANN401 - of any frame
     if isinstance(values, set | frozenset):
         return sorted(values)
@@ -126,9 +144,7 @@ def _array(values: Any) -> msgspec.msgpack.Ext:  # noqa: ANN401 - an array
     wide = values.astype(np.int64) if values.dtype.kind in "iu" else values
     if wide.dtype.kind not in "bif":
         raise TypeError(f"an array of {wide.dtype} is no type of a frame")
-    array = _EncodedArray(
-        dtype=values.dtype.str, shape=wide.shape, data=np.ascontiguousarray(wide).data
-    )
+    array = _EncodedArray(dtype=values.dtype.str, shape=wide.shape, data=wide.tobytes())
     return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(array))
 
 
@@ -141,16 +157,12 @@ def encoded_frame(frame: Any, redactor: Redactor, shown: Container[str]) -> byte
         shown: settings that the scorecard shows.
     """
     redactor.commit.at = "frame"
-    names: dict[str, str] = {}
-    for _ in (1, 2):
-        # the order of names is known when all are
-        writer = _Writer(redactor.clear, lambda text: names.setdefault(text, ""), shown)
-        tree = writer.tree(frame)
-        names = {
-            text: f"{TOKEN}{place:08d}" for place, text in enumerate(sorted(names))
-        }
+    names = _Names()
+    _Writer(redactor.clear, names.noted, shown).tree(frame)
+    names.number()
+    tree = _Writer(redactor.clear, names.tokens.__getitem__, shown).tree(frame)
     commitments = b"".join(
-        bytes.fromhex(redactor.item(text).removeprefix(TOKEN)) for text in names
+        bytes.fromhex(redactor.item(text).removeprefix(TOKEN)) for text in names.tokens
     )
     return msgspec.msgpack.encode(
         _Encoded(
@@ -196,14 +208,13 @@ def frame_commitments(content: bytes) -> Iterable[bytes]:
 def _converted(wanted: Any, value: Any) -> Any:  # noqa: ANN401 - a type and a value
     """Return settings or an array of a frame."""
     if isinstance(wanted, type) and issubclass(wanted, BaseModel):
+        settings = {
+            name: TypeAdapter[Any](wanted.model_fields[name].annotation)
+            for name in value
+            if name in wanted.model_fields
+        }
         return wanted.model_construct(
-            **{
-                name: TypeAdapter(wanted.model_fields[name].annotation).validate_python(
-                    given
-                )
-                for name, given in value.items()
-                if name in wanted.model_fields
-            }
+            **{name: of.validate_python(value[name]) for name, of in settings.items()}
         )
     if isinstance(value, np.ndarray):
         return value

@@ -319,7 +319,9 @@ def block_of(
         unfitted: folds whose gate could not be fitted: they have no part in it.
     """
     judged = queries.y != UNKNOWN
-    gated = _gated(queries, prediction, judged & ~_unfitted(queries, prediction, unfitted))
+    gated = _gated(
+        queries, prediction, judged & ~_unfitted(queries, prediction, unfitted)
+    )
     stated = _stated(queries, prediction, settings, gated, judged)
     return JudgedPredictions(
         queries=queries,

@@ -162,9 +162,7 @@ def measure_frame(frame: EvidenceFrame) -> MeasuredFrame:
     """Measure every model's headline and its other configurations, from numbers."""
     draws = PostBootstrap(frame.queries, frame.settings)
     blocks = {
-        (p.model, p.config): block_of(
-            frame.queries, p, frame.settings, frame.unfitted
-        )
+        (p.model, p.config): block_of(frame.queries, p, frame.settings, frame.unfitted)
         for p in frame.predictions
     }
     return MeasuredFrame(

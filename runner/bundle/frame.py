@@ -1,8 +1,8 @@
 """Writes the frame that metrics are computed from, with tokens in place of names.
 
-The member is MessagePack: commitments to all names, in the order of their texts, and the
-tree of values. A name in the tree is its place among them, such as `~00000017`: these
-are equal and sort as the names did.
+The member is MessagePack: commitments to all names, in the order of their texts, and
+the tree of values. A name in the tree is its place among them, such as `~00000017`:
+these are equal and sort as the names did.
 
 Arrays are stored as their bytes, and short integers as long ones: eight bytes of a
 number hold a zero, so that no row of numbers looks like a text.
@@ -209,7 +209,7 @@ def _converted(wanted: Any, value: Any) -> Any:  # noqa: ANN401 - a type and a v
     """Return settings or an array of a frame."""
     if isinstance(wanted, type) and issubclass(wanted, BaseModel):
         settings = {
-            name: TypeAdapter[Any](wanted.model_fields[name].annotation)
+            name: TypeAdapter[Any](wanted.model_fields[name].annotation or Any)
             for name in value
             if name in wanted.model_fields
         }

@@ -16,8 +16,14 @@ from jobs.kit.methods.record import RunRecord, read_record, scoring_numbered
 from jobs.kit.methods.references import QuotedValues
 from jobs.kit.methods.text import Choice
 from jobs.kit.report.headline import main_paths
-from runner.bundle.manifest import LABELS, LOG, Manifest, RedactedManifest
-from runner.bundle.verify import REBUILT, BundleReport, check
+from runner.bundle.manifest import (
+    LABELS,
+    LOG,
+    REBUILT,
+    Manifest,
+    RedactedManifest,
+)
+from runner.bundle.verify import BundleReport, check
 from runner.errors import RunnerError, UsageError
 from runner.fingerprint import code_hash
 from runner.prompts import USUAL_PROFILE, written

@@ -181,10 +181,11 @@ def basis_of_bundle(
         notes: tuple[str, ...] = ()
         if not card.is_file():  # of a redacted bundle
             card = folder / scorecard_of(manifest.scoring)
-            notes = (
-                f"{path.name} is redacted, and its metrics were not all computed again; "
-                "values are compared with its scorecard",
+            sentence = (
+                f"{path.name} is redacted, and its metrics were not all computed "
+                "again; values are compared with its scorecard"
             )
+            notes = (sentence,)
         with open_reader(log) as reader:
             recorded = scoring_numbered(reader, manifest.scoring)
             labels = read_labels(folder / LABELS)

@@ -23,7 +23,7 @@ from jobs.property_extraction.name_metrics import (
     encompassment,
 )
 from jobs.property_extraction.rates import FailedPapers, GroupCounts, RateBasis
-from jobs.property_extraction.row_metrics import GroundedRows, StatedRow
+from jobs.property_extraction.row_metrics import GroundedRows, RowReading
 from jobs.property_extraction.settings import PropertySettings
 from runner.evaluation import KEYS_STAY, STAYS
 from runner.scorecard import Metric
@@ -43,7 +43,7 @@ class ModelFrame:
     """Of grounded rows alone; none where no papers are named."""
     names: PredictedNames
     alias_note: str = field(metadata=STAYS)
-    rows: Sequence[StatedRow]
+    rows: Sequence[RowReading]
     grounded: GroundedRows
     mismatches: MismatchCounts
 

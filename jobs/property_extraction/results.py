@@ -265,7 +265,7 @@ class _Scoring:
             ],
             names=predicted_names(outcomes),
             alias_note=alias_note(first.aliases),
-            rows=[*row_metrics.stated_rows(outcomes, self.comparer, first.compared)],
+            rows=[*row_metrics.row_readings(outcomes, self.comparer, first.compared)],
             grounded=row_metrics.GroundedRows.of(
                 outcomes, first.groundings
             ).without_places,

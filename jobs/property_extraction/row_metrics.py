@@ -40,7 +40,7 @@ NUMBERS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatedRow:
+class RowReading:
     """A predicted row of a scored paper: what it states, and how it reads."""
 
     is_abstained: bool  #: it says that there is no value
@@ -53,15 +53,15 @@ class StatedRow:
     is_matched: bool
 
 
-StatedRows: TypeAlias = Sequence[StatedRow]
+RowReadings: TypeAlias = Sequence[RowReading]
 """The rows of one replicate."""
 
 
-def stated_rows(
+def row_readings(
     outcomes: RowOutcomes,
     comparer: Comparer,
     comparisons: Mapping[int, ValueComparison],
-) -> Iterator[StatedRow]:
+) -> Iterator[RowReading]:
     """The rows of one replicate.
 
     Args:
@@ -75,7 +75,7 @@ def stated_rows(
         if outcome is RowOutcome.OUTSIDE:
             continue
         row, comparison = outcomes.predictions[index], comparisons.get(index)
-        yield StatedRow(
+        yield RowReading(
             is_abstained=outcome is RowOutcome.ABSTAINED,
             same_as=first.setdefault(identity(row), index),
             number=comparer.number(row.value).status,
@@ -85,30 +85,30 @@ def stated_rows(
         )
 
 
-def _abstained(rows: StatedRows) -> int:
+def _abstained(rows: RowReadings) -> int:
     return sum(row.is_abstained for row in rows)
 
 
-def _repeats(rows: StatedRows) -> int:
+def _repeats(rows: RowReadings) -> int:
     """Rows that equal an earlier one."""
     return len(rows) - len({row.same_as for row in rows})
 
 
-def _units(rows: StatedRows, *, matched: bool) -> dict[str, MeasuredValue]:
+def _units(rows: RowReadings, *, matched: bool) -> dict[str, MeasuredValue]:
     """Rows by unit."""
     statuses = Counter(row.unit for row in rows if row.is_matched or not matched)
     by_status = {status: statuses[status] for status in UNITS}
     return counts(by_status, sum(by_status.values()))
 
 
-def _numbers(rows: StatedRows, *, only_si: bool) -> dict[str, MeasuredValue]:
+def _numbers(rows: RowReadings, *, only_si: bool) -> dict[str, MeasuredValue]:
     """Rows by how their value reads."""
     statuses = Counter(row.number for row in rows if row.is_si or not only_si)
     by_status = {status: statuses[status] for status in NUMBERS}
     return counts(by_status, statuses.total())
 
 
-ROWS: Mapping[str, ValueMeasure[StatedRows]] = {
+ROWS: Mapping[str, ValueMeasure[RowReadings]] = {
     "rows": ValueMeasure(
         "Predicted rows",
         "Rows predicted in scored papers",

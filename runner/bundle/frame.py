@@ -48,18 +48,18 @@ class _Writer:
     Args:
         clear: returns a text that stays.
         name: returns the token of a name.
-        shown: settings that stay.
+        visible: settings that stay.
     """
 
     def __init__(
         self,
         clear: Callable[[str], str],
         name: Callable[[str], str],
-        shown: Container[str],
+        visible: Container[str],
     ) -> None:
         self._clear = clear
         self._name = name
-        self._shown = shown
+        self._visible = visible
 
     def tree(self, value: Any, *, stays: bool = False) -> Any:  # noqa: ANN401, PLR0911 - of any frame
         match value:
@@ -110,7 +110,7 @@ class _Writer:
         return {
             name: self.tree(value, stays=True)
             for name, value in values.items()
-            if name in self._shown
+            if name in self._visible
         }
 
 
@@ -148,19 +148,19 @@ def _array(values: Any) -> msgspec.msgpack.Ext:  # noqa: ANN401 - an array
     return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(array))
 
 
-def encoded_frame(frame: Any, redactor: Redactor, shown: Container[str]) -> bytes:  # noqa: ANN401 - of any job
+def encoded_frame(frame: Any, redactor: Redactor, visible: Container[str]) -> bytes:  # noqa: ANN401 - of any job
     """Encode a frame.
 
     Args:
         frame: of a scoring.
         redactor: of the bundle.
-        shown: settings that the scorecard shows.
+        visible: settings that the scorecard shows.
     """
     redactor.commit.at = "frame"
     names = _Names()
-    _Writer(redactor.clear, names.noted, shown).tree(frame)
+    _Writer(redactor.clear, names.noted, visible).tree(frame)
     names.number()
-    tree = _Writer(redactor.clear, names.tokens.__getitem__, shown).tree(frame)
+    tree = _Writer(redactor.clear, names.tokens.__getitem__, visible).tree(frame)
     commitments = b"".join(
         bytes.fromhex(redactor.item(text).removeprefix(TOKEN)) for text in names.tokens
     )

@@ -104,15 +104,15 @@ def _pairs(
         yield path, metric, path, computed.get(path)
 
 
-def _agree(shown: Any, computed: Any) -> bool:  # noqa: ANN401 - JSON
+def _agree(visible: Any, computed: Any) -> bool:  # noqa: ANN401 - JSON
     """Whether a value of the scorecard is the computed one, or a token of a text."""
-    if isinstance(shown, dict) and isinstance(computed, dict):
-        return shown.keys() == computed.keys() and all(
-            _agree(value, computed[name]) for name, value in shown.items()
+    if isinstance(visible, dict) and isinstance(computed, dict):
+        return visible.keys() == computed.keys() and all(
+            _agree(value, computed[name]) for name, value in visible.items()
         )
-    if isinstance(shown, str) and isinstance(computed, str):
-        return shown == computed or bool(_TOKEN.fullmatch(shown))
-    return type(shown) is type(computed) and bool(shown == computed)
+    if isinstance(visible, str) and isinstance(computed, str):
+        return visible == computed or bool(_TOKEN.fullmatch(visible))
+    return type(visible) is type(computed) and bool(visible == computed)
 
 
 def encoded_scorecard(scorecard: Mapping[str, Any]) -> bytes:

@@ -12,6 +12,7 @@ For authors of jobs:
 - `prompts`: prompts as data
 - `structured`: the schema of a reply, from a model of its fields
 - `scorecard`: metrics, verdicts, tables, figures and findings that a scoring returns
+- `evaluation`: how metrics follow from numbers, for redacted bundles
 - `errors`: `UsageError` and `DatasetError`, which end in one sentence
 - `registry`: finds installed jobs and their outlines
 - `fingerprint`: hashes of inputs and requests

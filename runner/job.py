@@ -26,6 +26,7 @@ import msgspec
 from pydantic import BaseModel
 
 from runner.errors import UsageError
+from runner.evaluation import AnyEvaluation
 from runner.messages import AnyReply, Content, ParseFailure, Reply, Request, Usage
 from runner.prompts import PromptCatalog
 from runner.scorecard import Booking, Scorecard
@@ -384,6 +385,10 @@ class Job(ABC):
 
     importer: Importer | None = None
     """Imports answers of other tools. None: not supported."""
+
+    evaluation: AnyEvaluation | None = None
+    """How its metrics follow from `Scorecard.frame`, so that whoever has a redacted
+    bundle can compute them. None: of these metrics, only means and ratios are."""
 
     holds_foreign: bool = False
     """Whether its data are files of other tools: an import of such a file then loses no

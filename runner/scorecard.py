@@ -501,3 +501,6 @@ class Scorecard:
     Costs are not part of a scorecard; `operations.json` divides them by these.
     """
     history_entry: HistoryEntry | None = None  #: None: the job has no history
+    frame: Callable[[], Any] | None = None
+    """Returns what the metrics were computed from: see `runner.evaluation`. None: the
+    job has no such frame."""

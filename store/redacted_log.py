@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from store.database import SQL, LogReader, connect, copy_log, is_union
+from store.database import SQL, LogReader, connect, copy_log
 from store.encoding import Packer, unpack
-from store.errors import StoreError
+from store.errors import IllegalMove, StoreError
 from store.log import opening
 from store.log.integrity import EventRow, genesis, link
 from store.log.projections import rebuild
@@ -97,13 +97,8 @@ def write_redacted_log(
         progress: called with a line on the progress.
 
     Raises:
-        StoreError: the log is the union of a split run.
+        StoreError: the log is merged from several that answered a task twice.
     """
-    if is_union(reader):
-        raise StoreError(
-            f"{reader.path} is merged from the logs of a split run, which cannot be "
-            "redacted: bundle the run without --redact"
-        )
     draft = target.with_name(f"{target.name}.draft")
     with closing(connect(draft)) as conn:
         *_, created_us = reader.execute(SQL["run"]).fetchone()
@@ -122,7 +117,13 @@ def write_redacted_log(
             conn.execute(SQL["insert_writer"], row)
         _copy_events(reader, conn, head, redact, progress)
         conn.execute(SQL["commit"])
-        rebuild(conn)
+        try:
+            rebuild(conn)
+        except IllegalMove as error:
+            raise StoreError(
+                f"{reader.path} is merged from logs that answered a task twice, which "
+                "one log cannot say: bundle the run without --redact"
+            ) from error
     copy_log(draft, target, progress)
     for path in draft.parent.glob(f"{draft.name}*"):
         path.unlink()

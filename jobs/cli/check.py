@@ -92,6 +92,7 @@ def check(
                 basis.run,
                 earlier=basis.earlier,
                 any_precision=any_precision,
+                redacted=basis.redacted,
             )
             if not verdict.checked:
                 raise DatasetError(
@@ -181,6 +182,7 @@ def _print(
                 "sound": not verdict.faults,
                 "checked": verdict.checked,
                 "other_runs": verdict.elsewhere,
+                "redacted": verdict.redacted,
                 "not_checked": unchecked,
                 "faults": [
                     {**asdict(fault), "sentence": fault.sentence}
@@ -197,6 +199,8 @@ def _print(
     ]
     if verdict.elsewhere:
         counts.append(f"{verdict.elsewhere:,} of other runs")
+    if verdict.redacted:
+        counts.append(f"{verdict.redacted:,} of texts that the bundle lacks")
     if unchecked:
         counts.append(f"{unchecked:,} numbers beside metrics not checked")
     print_text(f"{file}: {', '.join(counts)}")

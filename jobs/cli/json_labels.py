@@ -259,5 +259,6 @@ class ManuscriptJson(TypedDict):
     sound: bool
     checked: int
     other_runs: int  #: values of other runs, which were not checked
+    redacted: int  #: values that a redacted bundle lacks, likewise
     not_checked: int  #: numbers without a mark in sentences that name a metric
     faults: list[ManuscriptFaultJson]

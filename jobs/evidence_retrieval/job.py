@@ -44,6 +44,7 @@ class EvidenceRetrieval(Job):
     baseline = staticmethod(baseline)
 
     score = Deferred("jobs.evidence_retrieval.score:score_run")
+    evaluation = Deferred("jobs.evidence_retrieval.score:EVALUATION")
     describe = Deferred("jobs.evidence_retrieval.explain:describe")
     explain = Deferred("jobs.evidence_retrieval.explain:explain")
     quotes = Deferred("jobs.evidence_retrieval.explain_query:quotes")

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.evidence_retrieval.data import query_key
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.metrics.selective import States
+from runner.evaluation import KEYS_STAY, STAYS
 from runner.scorecard import Finding
 
 UNKNOWN = -1
@@ -28,11 +30,12 @@ class Queries:
     """What was asked, and what the answer should be; the same for every model."""
 
     posts: tuple[str, ...]  #: distinct, in file order
-    criteria: tuple[str, ...]  #: distinct, in display order
+    criteria: tuple[str, ...] = field(metadata=STAYS)  #: distinct, in display order
     post: Ints  #: (Q,) place in posts
     criterion: Ints  #: (Q,) place in criteria
     pool: Ints  #: (Q,) sentences of the post, or UNKNOWN
-    folds: tuple[str, ...] = ()  #: names in display order
+    folds: tuple[str, ...] = field(default=(), metadata=STAYS)
+    """Names in display order."""
     fold: Ints  #: (Q,) place in folds, or UNKNOWN
     y: Ints  #: (Q,) 1 has evidence, 0 has none, UNKNOWN unjudged
     gold: Sequence[tuple[str, ...]] | None = None  #: (Q,) uids; None: not known
@@ -49,9 +52,9 @@ class Queries:
 class Predictions:
     """What one model under one configuration said of each query."""
 
-    model: str
-    config: str
-    status: Sequence[str]  #: (Q,)
+    model: str = field(metadata=STAYS)
+    config: str = field(metadata=STAYS)
+    status: Sequence[str] = field(metadata=STAYS)  #: (Q,)
     prob_raw: Floats | None = None  #: (Q,) before calibration; None: no such column
     prob: Floats | None = None  #: (Q,) what gate, states and metrics go by
     score: Floats | None = None
@@ -60,20 +63,23 @@ class Predictions:
     tau_pos: Floats | None = None  #: (Q,) inf: nobody is POS
     state: States | None = None  #: (Q,) as the gate or the file says, or UNKNOWN
     k: Ints | None = None  #: (Q,) sentences selected, or UNKNOWN
-    k_rule: str = "K"  #: "K" where it is chosen by query, "10" where it is fixed
+    k_rule: str = field(default="K", metadata=STAYS)
+    """"K" where it is chosen by query, "10" where it is fixed."""
     sweep: Mapping[float, Ints] = field(default_factory=dict)
     """(Q,) K under other gammas of the mass rule, or UNKNOWN; by gamma, rising."""
-    lists: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    lists: Mapping[str, Sequence[Sequence[str]]] = field(
+        default_factory=dict, metadata=KEYS_STAY
+    )
     """By name of the step ("retriever", "reranked", "graph"): (Q,) uids, best first."""
-    final: str = ""  #: the list that a reader sees
-    scores: Mapping[str, Sequence[Floats]] = field(default_factory=dict)
+    final: str = field(default="", metadata=STAYS)  #: the list that a reader sees
+    scores: Mapping[str, Sequence[Floats]] = field(default_factory=dict, metadata=STAYS)
     """By name of the step: (Q,) a score for each entry of its list."""
     replicates: Ints | None = None  #: (Q,) assessments that could be read
-    repeat: Mapping[str, float | None] = field(default_factory=dict)
+    repeat: Mapping[str, float | None] = field(default_factory=dict, metadata=STAYS)
     """How far replicates differ: `flip_rate`, and `replicate_tau` between orders."""
-    stated_values: Mapping[str, Floats] = field(default_factory=dict)
+    stated_values: Mapping[str, Floats] = field(default_factory=dict, metadata=STAYS)
     """Numbers a query that were made elsewhere and cannot be recomputed."""
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict, metadata=STAYS)
     """What was noticed in replies: `scale_guessed`, `unknown_sentence`, ..."""
 
 
@@ -135,3 +141,47 @@ class ScoringInput:
         return tuple(
             finding for check in self.leak_checks for finding in check.findings
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfittedGate:
+    """A fold whose gate could not be fitted, and whose queries have no probability."""
+
+    model: str
+    config: str
+    fold: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceFrame:
+    """What metrics are computed from."""
+
+    settings: EvidenceSettings
+    queries: Queries
+    predictions: tuple[Predictions, ...]  #: by model in the run's order, then config
+    headline: str = field(metadata=STAYS)
+    models: tuple[str, ...] = field(metadata=STAYS)
+    unfitted: tuple[UnfittedGate, ...] = field(metadata=STAYS)
+
+    @classmethod
+    def of(
+        cls, settings: EvidenceSettings, scoring_input: ScoringInput
+    ) -> EvidenceFrame:
+        """The frame of all that is scored."""
+        return cls(
+            settings=settings,
+            queries=scoring_input.queries,
+            predictions=scoring_input.predictions,
+            headline=scoring_input.headline,
+            models=scoring_input.models,
+            unfitted=tuple(
+                UnfittedGate(model=gate.model, config=gate.config, fold=gate.fold)
+                for gate in scoring_input.gates
+                if gate.has_gate and gate.tau_neg is None
+            ),
+        )
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether any query is."""
+        return bool((self.queries.y != UNKNOWN).any())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,6 +23,7 @@ from jobs.evidence_retrieval.metrics.paired_differences import (
 from jobs.evidence_retrieval.metrics.results import (
     EvidenceResults,
     ModelResults,
+    measure_frame,
     measure_models,
     trivial,
 )
@@ -37,20 +38,34 @@ from jobs.evidence_retrieval.per_query import PerQueryFiles
 from jobs.evidence_retrieval.plan import PARSERS
 from jobs.evidence_retrieval.predictions.outputs import ExpectedAnswers
 from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
-from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries, ScoringInput
+from jobs.evidence_retrieval.queries import (
+    UNKNOWN,
+    EvidenceFrame,
+    Predictions,
+    Queries,
+    ScoringInput,
+)
 from jobs.evidence_retrieval.sentence_order import listing
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary import run_text
 from jobs.evidence_retrieval.tables import checks_table, short_tables
-from jobs.evidence_retrieval.unjudged import unjudged_card
+from jobs.evidence_retrieval.unjudged import unjudged_card, unjudged_metrics
 from jobs.kit.metrics.selective import STATES
-from jobs.kit.score import Judged, ModelScores, comparable, with_models
+from jobs.kit.score import (
+    Judged,
+    ModelScores,
+    comparable,
+    models_of,
+    with_models,
+)
+from runner.evaluation import Evaluation
 from runner.job import Answers, Task
 from runner.messages import AnyReply, ParseFailure
 from runner.scorecard import (
     Artifact,
     Comparable,
     Labels,
+    Metric,
     Scorecard,
     StreamedDetails,
     Verdict,
@@ -248,7 +263,7 @@ def score(
     """All metrics, tables and artifacts of a sheet, with *verdicts* by task; pure."""
     settings = dataset.settings
     results = measure_models(scoring_input, settings)
-    if not (scoring_input.queries.y != UNKNOWN).any():
+    if not results.frame.is_judged:
         return unjudged_card(dataset, results, verdicts)
     models = {model: results.metrics(model) for model in results.models}
     tables = tuple(short_tables(results))
@@ -296,6 +311,7 @@ def score(
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=scoring_input.missing,
         stale=scoring_input.stale,
+        frame=lambda: results.frame,
     )
     scores = {
         model: ModelScores(
@@ -308,6 +324,23 @@ def score(
     }
     verified = with_verification(card, results, models, dataset.stored)
     return with_models(verified, scores, MEASURES)
+
+
+def metrics_of(frame: EvidenceFrame) -> Mapping[str, Sequence[Metric]]:
+    """All metrics by model, from numbers alone."""
+    measured = measure_frame(frame)
+    scores = {
+        model: ModelScores(
+            metrics=measured.metrics(model), baselines=trivial(model_results)
+        )
+        if frame.is_judged
+        else ModelScores(metrics=unjudged_metrics(model_results.block))
+        for model, model_results in measured.models.items()
+    }
+    return models_of(scores, MEASURES)
+
+
+EVALUATION = Evaluation(EvidenceFrame, metrics_of)
 
 
 def _headline(results: EvidenceResults) -> str:

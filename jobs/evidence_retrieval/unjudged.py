@@ -46,6 +46,7 @@ from runner.scorecard import (
     Finding,
     Histogram,
     Labels,
+    Metric,
     Panel,
     Scorecard,
     StreamedDetails,
@@ -62,10 +63,7 @@ def unjudged_card(
     """The scorecard of answers about queries of which none is judged; pure."""
     scoring_input, settings = results.scoring_input, results.settings
     blocks = {model: measured.block for model, measured in results.models.items()}
-    metrics = {
-        model: MEASURES.describe(with_intervals(_counts(block)))
-        for model, block in blocks.items()
-    }
+    metrics = {model: unjudged_metrics(block) for model, block in blocks.items()}
     pairs = [*_pairs(blocks)]
     tables = (_OUTCOMES.table(_outcomes(blocks)), *_agreement(pairs))
     contradictions = check(scoring_input, settings, metrics, tables)
@@ -100,12 +98,18 @@ def unjudged_card(
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=scoring_input.missing,
         stale=scoring_input.stale,
+        frame=lambda: results.frame,
     )
     scores = {
         model: ModelScores(metrics=metrics[model], labels=partial(_labels, block))
         for model, block in blocks.items()
     }
     return with_models(card, scores, MEASURES)
+
+
+def unjudged_metrics(block: JudgedPredictions) -> tuple[Metric, ...]:
+    """The metrics of a model that need no gold."""
+    return MEASURES.describe(with_intervals(_counts(block)))
 
 
 def _counts(block: JudgedPredictions) -> Iterator[Measurement]:

@@ -34,6 +34,9 @@ class TrivialBaseline:
     n: int  #: items that it speaks of
     formula: str  #: formula
     lower_is_better: bool = False
+    answer: str = ""
+    """In place of the name, if the answer holds a text of the truth: tables show it,
+    and definitions do not."""
 
     @property
     def metric(self) -> Metric:
@@ -81,7 +84,7 @@ def add_baselines(
             model,
             baseline.of,
             value,
-            baseline.name,
+            baseline.answer or baseline.name,
             baseline.value,
             baseline.added(value),
         )
@@ -150,7 +153,7 @@ def _lines(
             if value is None:
                 continue
             parts = [
-                f"{baseline.name} {fixed(baseline.value)} "
+                f"{baseline.answer or baseline.name} {fixed(baseline.value)} "
                 f"({_signed(baseline.added(value))})"
                 for baseline in model_baselines
                 if baseline.of == path

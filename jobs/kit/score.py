@@ -330,3 +330,13 @@ def with_models(
     )
     baselines = {model: [*scores.baselines] for model, scores in models.items()}
     return add_baselines(filled, baselines, words)
+
+
+def models_of(
+    models: Mapping[str, ModelScores], words: Measures
+) -> Mapping[str, Sequence[Metric]]:
+    """The metrics of each model and its trivial baselines, as a scorecard has them.
+
+    Arguments are those of `with_models`.
+    """
+    return with_models(Scorecard(models={}, summary=""), models, words).models

@@ -34,6 +34,7 @@ from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.records import PaperRecord, QuestionItem
 from jobs.paper_investigation.rule_sets import parse_list
 from jobs.paper_investigation.settings import Case
+from runner.evaluation import STAYS
 from runner.messages import ParseFailure
 
 
@@ -297,7 +298,7 @@ def _questions_skip(
 class PaperScore:
     """The numbers of one paper in one replicate."""
 
-    skip: str | None
+    skip: str | None = field(metadata=STAYS)
     is_parsed: bool
     truth: int  #: variants
     recalled: int
@@ -356,6 +357,7 @@ class PaperScore:
 Value = Callable[[PaperScore], float | None]
 
 
+@dataclass(slots=True, kw_only=True)
 class PaperScores:
     """The figures of one model's papers, in the order in which they came.
 
@@ -363,9 +365,10 @@ class PaperScores:
     in which it has one.
     """
 
-    def __init__(self) -> None:
-        self._figures: dict[str, tuple[PaperScore, ...]] = {}  #: by replicate
-        self._scored: tuple[str, ...] | None = None  #: None: not known since `add`
+    _figures: dict[str, tuple[PaperScore, ...]] = field(default_factory=dict)
+    """By replicate."""
+    _scored: tuple[str, ...] | None = field(default=None, init=False)
+    """None: not known since `add`."""
 
     def add(self, paper: GradedPaper) -> None:
         """Take one paper of one replicate in."""

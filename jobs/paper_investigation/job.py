@@ -37,6 +37,7 @@ class PaperInvestigation(Job):
     baseline = staticmethod(baseline)
 
     score = Deferred("jobs.paper_investigation.score:score")
+    evaluation = Deferred("jobs.paper_investigation.score:EVALUATION")
     describe = Deferred("jobs.paper_investigation.explain:describe")
     explain = Deferred("jobs.paper_investigation.explain:explain")
     prepare: Mapping[str, Deferred] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import blake2b, sha256
 from itertools import combinations
@@ -49,6 +49,7 @@ from jobs.paper_investigation.question_counts import (
 from jobs.paper_investigation.records import Mode, QuestionItem
 from jobs.paper_investigation.settings import PIPELINES, Pipeline
 from jobs.paper_investigation.variant_counts import ExtractionCounts
+from runner.evaluation import KEYS_STAY, STAYS
 
 FREQUENT, ABSENT = "most_frequent", "not_found"
 _ABSENT = study_text(NOT_FOUND, NOT_FOUND)
@@ -61,16 +62,24 @@ _Shares: TypeAlias = Counter[tuple[int, float]]
 """Number of answers by the count of which each is one, and the recall of its paper."""
 
 
+@dataclass(slots=True, kw_only=True)
 class TrivialAnswers:
     """The expected answers of one model's questions, and what each is worth."""
 
-    def __init__(self) -> None:
-        self._answers: dict[str, Counter[str]] = defaultdict(Counter)
-        # by answer: how many questions have which share, in a paper of which recall;
-        # fractions are summed at the end, so that the order of papers changes no digit
-        self._shares: dict[tuple[str, str], _Shares] = defaultdict(Counter)
-        self._with_questions = 0
-        self._scored = 0
+    _answers: dict[str, Counter[str]] = field(
+        default_factory=lambda: defaultdict(Counter), metadata=KEYS_STAY
+    )
+    """By pipeline."""
+    _shares: dict[str, dict[str, _Shares]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(Counter)),
+        metadata=KEYS_STAY,
+    )
+    """By pipeline and answer: how many questions have which share, in a paper of which
+    recall; fractions are summed at the end, so that the order of papers changes no
+    digit."""
+    _with_questions: int = 0
+    _scored: int = 0
+    _absent: str = _ABSENT  #: the answer that nothing was found
 
     def add(self, paper: GradedPaper) -> None:
         """Count the questions of one paper in one replicate that have a reply."""
@@ -87,7 +96,7 @@ class TrivialAnswers:
             share = len(answered) * len(paper.accuracies), paper.recall or 0.0
             for graded_answer in answered:
                 question = graded_answer.item.question
-                self._shares[question.pipeline, _folded(question)][share] += 1
+                self._shares[question.pipeline][_folded(question)][share] += 1
 
     def baselines(self) -> Iterator[Trivial]:
         """Always the most frequent answer of a pipeline; always "not found"."""
@@ -95,13 +104,13 @@ class TrivialAnswers:
             name: min(counts, key=lambda answer: (-counts[answer], answer))
             for name, counts in self._answers.items()
         }
-        absent = {**frequent, STUDY: _ABSENT}
+        absent = {**frequent, STUDY: self._absent}
         yield from self._always(
             FREQUENT,
             "always the most frequent answer",
             frequent,
             "each pipeline's most frequent expected answer, given to all its questions",
-            [pipe for pipe in PIPELINES if frequent.get(pipe) != _ABSENT],
+            [pipe for pipe in PIPELINES if frequent.get(pipe) != self._absent],
         )
         if STUDY in self._answers:
             yield from self._always(
@@ -152,8 +161,9 @@ class TrivialAnswers:
     def _worth(self, chosen: Chosen) -> tuple[float, float]:
         """The sum of papers' accuracies, and of accuracy times recall."""
         alone = by_recall = Fraction()
-        for pair in sorted(chosen.items()):
-            for (of, recall), n in self._shares[pair].items():
+        for pipe, answer in sorted(chosen.items()):
+            shares: _Shares = self._shares.get(pipe, {}).get(answer, Counter())
+            for (of, recall), n in shares.items():
                 alone += Fraction(n, of)
                 by_recall += Fraction(n, of) * Fraction(recall)
         return float(alone), float(by_recall)
@@ -203,20 +213,63 @@ EXAMPLE_ANSWERS = 5
 Answered: TypeAlias = tuple[QuestionItem, AnswerJudgement]
 
 
-class ModelTally:
+@dataclass(slots=True, kw_only=True)
+class ModelCounts:
+    """The numbers of one model that its metrics are computed from."""
+
+    mode: Mode = field(metadata=STAYS)
+    rules: str = field(metadata=STAYS)  #: the lens with the other rules
+    level: float  #: of intervals
+    papers: PaperScores = field(default_factory=PaperScores)
+    breakdown: QuestionBreakdown = field(default_factory=QuestionBreakdown)
+    extraction: ExtractionCounts = field(default_factory=ExtractionCounts)
+    replies: ReplyCounts = field(default_factory=ReplyCounts)
+    flips: Flips = field(default_factory=Flips)
+    study: StudyCounts = field(default_factory=StudyCounts)
+    trivial: TrivialAnswers = field(default_factory=TrivialAnswers)
+    under: Mapping[str, PaperScores] = field(metadata=KEYS_STAY)
+    """The same papers, by the name of each other lens."""
+
+    @property
+    def clusters(self) -> Sequence[str]:
+        """The papers that intervals are drawn from, ascending as text."""
+        if self.mode == "questions":
+            return self.breakdown.papers
+        return self.papers.scored
+
+    def measures(self) -> Iterator[Measurement]:
+        """Everything there is to say about the model, in reading order."""
+        if self.mode != "questions":
+            yield from headline(self.papers, self.mode)
+            for name, papers in self.under.items():
+                yield from headline_variants(name, papers, self.mode)
+            yield from self._hidden()
+            yield from self.extraction.measures(self.clusters)
+        if self.mode != "extract":
+            yield from self.breakdown.measures(self.clusters, self.level)
+            yield from self.flips.measures(self.rules)
+            yield from self.study.measures()
+        yield from self.replies.measures()
+
+    def _hidden(self) -> Iterator[Measurement]:
+        split = self.under.get("split")
+        if split is not None:
+            reached = self.papers.total(lambda paper: paper.planned)
+            hidden = split.total(lambda paper: paper.planned) - reached
+            yield QUESTIONS_HIDDEN.measurement("questions_hidden", count(hidden))
+
+
+class ModelTally(ModelCounts):
     """One model, over all replicates or in one of them."""
 
     def __init__(self, lenses: ScoringVariants, mode: Mode) -> None:
-        self.papers = PaperScores()
-        self.breakdown = QuestionBreakdown()
-        self.extraction = ExtractionCounts()
-        self.replies = ReplyCounts()
-        self.flips = Flips()
-        self.study = StudyCounts()
-        self.trivial = TrivialAnswers()
-        self._under = {name: PaperScores() for name in lenses.others}
+        super().__init__(
+            mode=mode,
+            rules=lenses.rules,
+            level=lenses.chosen.settings.level,
+            under={name: PaperScores() for name in lenses.others},
+        )
         self._lenses = lenses
-        self._mode: Mode = mode
         n = lenses.chosen.settings.n_examples
         self._worst: Smallest[GradedPaper] = Smallest(n)
         self._best: Smallest[GradedPaper] = Smallest(n)
@@ -233,22 +286,15 @@ class ModelTally:
         self.flips.add(paper, self._lenses.others[self._lenses.rules].rules)
         self.study.add(paper)
         self.trivial.add(paper)
-        if self._mode == "questions":
+        if self.mode == "questions":
             self._keep_answers(paper)
             return
         self.papers.add(paper)
         self.extraction.add(paper)
         for name, seen in others.items():
-            self._under[name].add(seen)
-        if self._mode == "extract":
+            self.under[name].add(seen)
+        if self.mode == "extract":
             self._keep_extremes(paper)
-
-    @property
-    def clusters(self) -> Sequence[str]:
-        """The papers that intervals are drawn from, ascending as text."""
-        if self._mode == "questions":
-            return self.breakdown.papers
-        return self.papers.scored
 
     @property
     def worst(self) -> list[GradedPaper]:
@@ -264,28 +310,6 @@ class ModelTally:
     def examples(self, pipeline: Pipeline, *, is_right: bool) -> list[Answered]:
         """A few answers drawn by seed; kept in mode questions."""
         return list(self._answers[pipeline, is_right])
-
-    def measures(self) -> Iterator[Measurement]:
-        """Everything there is to say about the model, in reading order."""
-        if self._mode != "questions":
-            yield from headline(self.papers, self._mode)
-            for name, papers in self._under.items():
-                yield from headline_variants(name, papers, self._mode)
-            yield from self._hidden()
-            yield from self.extraction.measures(self.clusters)
-        if self._mode != "extract":
-            level = self._lenses.chosen.settings.level
-            yield from self.breakdown.measures(self.clusters, level)
-            yield from self.flips.measures(self._lenses.rules)
-            yield from self.study.measures()
-        yield from self.replies.measures()
-
-    def _hidden(self) -> Iterator[Measurement]:
-        split = self._under.get("split")
-        if split is not None:
-            reached = self.papers.total(lambda paper: paper.planned)
-            hidden = split.total(lambda paper: paper.planned) - reached
-            yield QUESTIONS_HIDDEN.measurement("questions_hidden", count(hidden))
 
     @property
     def _is_recorded(self) -> bool:
@@ -320,7 +344,7 @@ QUESTIONS_HIDDEN = ComputedMeasure(
 
 
 def over_replicates(
-    by_replicate: Sequence[ModelTally],
+    by_replicate: Sequence[ModelCounts],
     repeats: ReplicateAnswers,
     averages: Sequence[PaperAverage],
 ) -> Iterator[Measurement]:
@@ -347,13 +371,14 @@ def over_replicates(
             yield replace(measure, path=path, measured=undrawn)
 
 
+@dataclass(slots=True, kw_only=True)
 class ReplicateAnswers:
     """What one model said in each replicate: does it say the same again?"""
 
-    def __init__(self, replicates: int) -> None:
-        self._replicates = replicates
-        self._answers: dict[str, list[bytes]] = {}
-        self._predicted: dict[str, list[frozenset[str]]] = {}
+    replicates: int
+    _answers: dict[str, list[str]] = field(default_factory=dict)
+    """Hashes of the answers, by question."""
+    _predicted: dict[str, list[frozenset[str]]] = field(default_factory=dict)
 
     def add(self, paper: GradedPaper) -> None:
         """Note one paper in one replicate."""
@@ -364,7 +389,7 @@ class ReplicateAnswers:
             if graded_answer.judgement is not None:
                 value = graded_answer.judgement.value.encode()
                 digests = self._answers.setdefault(graded_answer.item.key, [])
-                digests.append(blake2b(value, digest_size=8).digest())
+                digests.append(blake2b(value, digest_size=8).hexdigest())
 
     def measures(self) -> Iterator[Measurement]:
         """Equal answers, and overlap of the predicted sets."""
@@ -372,7 +397,7 @@ class ReplicateAnswers:
 
     def same_answers(self) -> MeasuredValue:
         """The share of questions with one answer in all replicates."""
-        full = [g for g in self._answers.values() if len(g) == self._replicates]
+        full = [g for g in self._answers.values() if len(g) == self.replicates]
         return share(sum(len(set(digests)) == 1 for digests in full), len(full))
 
     def overlap(self) -> MeasuredValue:

@@ -30,10 +30,13 @@ from jobs.paper_investigation.judging import AnswerJudgement, RuleChoice, judge
 from jobs.paper_investigation.paper_scores import counted
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.settings import PIPELINES
+from runner.evaluation import KEYS_STAY, STAYS
 from runner.messages import ParseFailure, Reply
 
 TOTAL = "TOTAL"
 """Stands behind the pipelines for all of them together."""
+
+GROUPS = (*PIPELINES, TOTAL)
 
 ACCURACY = "ratio@1(right / answered, each question once)"
 """The definition of the accuracy of a pipeline."""
@@ -49,7 +52,8 @@ class QuestionGroup:
     total: int = 0
     right: int = 0
     unparsed: int = 0
-    missing: Counter[str] = field(default_factory=Counter)  #: by reason
+    missing: Counter[str] = field(default_factory=Counter, metadata=STAYS)
+    """By reason."""
     links: int = 0
 
     @property
@@ -138,20 +142,28 @@ PIPELINE: Mapping[str, ValueMeasure[PipelineAnswers] | RateMeasure[PipelineAnswe
 """Behind `pipeline.{pipeline}.`; the last one has the words of its form."""
 
 
+def _group_types() -> dict[TypeOf, dict[str, dict[str, QuestionGroup]]]:
+    return {
+        kind: {name: defaultdict(QuestionGroup) for name in GROUPS} for kind in TYPES
+    }
+
+
+@dataclass(slots=True, kw_only=True)
 class QuestionBreakdown:
     """The questions of one model, grouped in every way that is reported."""
 
-    def __init__(self) -> None:
-        names = (*PIPELINES, TOTAL)
-        self.pipelines: dict[str, QuestionGroup] = {
-            name: QuestionGroup() for name in names
-        }
-        #: by what is grouped, by pipeline, by its value
-        self.types: dict[TypeOf, dict[str, dict[str, QuestionGroup]]] = {
-            kind: {name: defaultdict(QuestionGroup) for name in names} for kind in TYPES
-        }
-        #: by pipeline, by paper: right, answered; for the intervals
-        self._by_paper: dict[str, dict[str, list[int]]] = {name: {} for name in names}
+    pipelines: dict[str, QuestionGroup] = field(
+        default_factory=lambda: {name: QuestionGroup() for name in GROUPS},
+        metadata=STAYS,
+    )
+    types: dict[TypeOf, dict[str, dict[str, QuestionGroup]]] = field(
+        default_factory=_group_types, metadata=STAYS
+    )
+    """By what is grouped, by pipeline, by its value."""
+    _by_paper: dict[str, dict[str, list[int]]] = field(
+        default_factory=lambda: {name: {} for name in GROUPS}, metadata=KEYS_STAY
+    )
+    """By pipeline, by paper: right, answered; for the intervals."""
 
     def add(self, paper: GradedPaper) -> None:
         """Count the questions of one paper in one replicate."""
@@ -288,14 +300,18 @@ INVENTED: Mapping[str, ValueMeasure[FieldCounts]] = {
 """Behind `study_param.{type}.`, of types that ask about something swapped in."""
 
 
+@dataclass(slots=True, kw_only=True)
 class StudyCounts:
     """The study-parameter answers of one model."""
 
-    def __init__(self) -> None:
-        self.types: dict[str, FieldCounts] = defaultdict(FieldCounts)
-        self.all = FieldCounts()
-        self.significances: Counter[tuple[str, str]] = Counter()
-        """Answers by the expected and the stated significance."""
+    types: dict[str, FieldCounts] = field(
+        default_factory=lambda: defaultdict(FieldCounts), metadata=STAYS
+    )
+    all: FieldCounts = field(default_factory=FieldCounts)
+    significances: Counter[tuple[str, str]] = field(
+        default_factory=Counter, metadata=STAYS
+    )
+    """Answers by the expected and the stated significance."""
 
     def add(self, paper: GradedPaper) -> None:
         """Count the study-parameter answers of one paper in one replicate."""
@@ -348,12 +364,16 @@ def flips(paper: GradedPaper, other: RuleChoice) -> Iterator[Flip]:
             yield Flip(graded_answer=graded_answer, other=judged)
 
 
+def _by_group() -> dict[str, int]:
+    return dict.fromkeys(GROUPS, 0)
+
+
+@dataclass(slots=True, kw_only=True)
 class Flips:
     """Flips of one model, by pipeline and direction."""
 
-    def __init__(self) -> None:
-        self.to_right = dict.fromkeys((*PIPELINES, TOTAL), 0)
-        self.to_wrong = dict.fromkeys((*PIPELINES, TOTAL), 0)
+    to_right: dict[str, int] = field(default_factory=_by_group, metadata=STAYS)
+    to_wrong: dict[str, int] = field(default_factory=_by_group, metadata=STAYS)
 
     def add(self, paper: GradedPaper, other: RuleChoice) -> None:
         """Count the flips of one paper in one replicate."""
@@ -399,17 +419,19 @@ class Readings:
     failures: Counter[str] = field(default_factory=Counter)  #: by reason
 
 
+@dataclass(slots=True, kw_only=True)
 class ReplyCounts:
     """The replies of one model."""
 
-    def __init__(self) -> None:
-        self._readings = {kind: Readings() for kind in KINDS}
-        self.received = 0
-        self.empty = 0
-        self.cut = 0
-        self.refused = 0
-        self.stale = 0
-        self.unasked = 0
+    _readings: dict[Kind, Readings] = field(
+        default_factory=lambda: {kind: Readings() for kind in KINDS}, metadata=STAYS
+    )
+    received: int = 0
+    empty: int = 0
+    cut: int = 0
+    refused: int = 0
+    stale: int = 0
+    unasked: int = 0
 
     def add(self, paper: GradedPaper) -> None:
         """Count the replies of one paper in one replicate."""

@@ -9,11 +9,11 @@ and under the other one, so that old results show which rules made them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
-from jobs.kit.measurements import with_intervals
+from jobs.kit.measurements import Measurement, with_intervals
 from jobs.kit.metrics import FEW_CLUSTERS, Resamples
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
@@ -37,14 +37,21 @@ from jobs.paper_investigation.model_pairs import (
     paper_pairs,
 )
 from jobs.paper_investigation.model_tally import (
+    ModelCounts,
     ModelTally,
     ReplicateAnswers,
     over_replicates,
 )
 from jobs.paper_investigation.paper_scores import AVERAGES
 from jobs.paper_investigation.records import Fact, Mode, PaperRecord, records
-from jobs.paper_investigation.settings import Case
-from jobs.paper_investigation.variant_counts import Grounding, GroundingCollector
+from jobs.paper_investigation.settings import Case, InvestigationSettings
+from jobs.paper_investigation.variant_counts import (
+    GroundedCounts,
+    Grounding,
+    GroundingCollector,
+)
+from jobs.paper_investigation.variants import VariantClass
+from runner.evaluation import KEYS_STAY, STAYS
 from runner.job import Answers
 from runner.scorecard import Metric
 
@@ -165,6 +172,54 @@ CACHED_DRAWS = 4
 """Sets of papers whose resamples are held; the models of a run mostly share one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvestigationFrame:
+    """What metrics are computed from."""
+
+    settings: InvestigationSettings
+    mode: Mode = field(metadata=STAYS)
+    models: tuple[str, ...] = field(metadata=STAYS)
+    counts: Mapping[str, ModelCounts] = field(metadata=KEYS_STAY)
+    by_replicate: Mapping[str, Sequence[ModelCounts]] = field(metadata=KEYS_STAY)
+    """By model; empty where there is one replicate."""
+    repeats: Mapping[str, ReplicateAnswers] = field(metadata=KEYS_STAY)
+    grounded: Mapping[str, Mapping[VariantClass, GroundedCounts]] = field(
+        metadata=STAYS
+    )
+    """By model, or `TRUTH`."""
+
+    def metrics(self) -> Mapping[str, tuple[Metric, ...]]:
+        """Everything there is to say about each model."""
+        settings = self.settings
+        draw = lru_cache(maxsize=CACHED_DRAWS)(
+            partial(
+                Resamples,
+                b=settings.boot_b,
+                seed=settings.boot_seed,
+                level=settings.level,
+                cluster="paper",
+                form=settings.interval,
+            )
+        )
+        metrics = {}
+        for model in self.models:
+            # the same ones whenever the same papers are drawn from
+            papers = tuple(self.counts[model].clusters)
+            few = f"interval from {len(papers)} papers only"
+            note = few if len(papers) < FEW_CLUSTERS else ""
+            drawn = with_intervals(self._measures(model), draw(papers), note)
+            metrics[model] = MEASURES.describe(drawn)
+        return metrics
+
+    def _measures(self, model: str) -> Iterator[Measurement]:
+        yield from self.counts[model].measures()
+        yield from Grounding(verdicts={}, classes=self.grounded).measures(model)
+        if model in self.by_replicate:
+            yield from over_replicates(
+                self.by_replicate[model], self.repeats[model], AVERAGES[self.mode]
+            )
+
+
 class RunTally:
     """All that is counted over a run's answers."""
 
@@ -186,7 +241,8 @@ class RunTally:
         }
         self.verdicts = AnswerVerdicts()
         self._repeats = {
-            model: ReplicateAnswers(answers.replicates) for model in self.models
+            model: ReplicateAnswers(replicates=answers.replicates)
+            for model in self.models
         }
         self._collector = GroundingCollector(
             texts=dataset.papers if settings.grounding else None
@@ -198,16 +254,6 @@ class RunTally:
             ),
         )
         self.contradictions: list[str] = []  #: records at odds with their own lists
-        self._draw = lru_cache(maxsize=CACHED_DRAWS)(
-            partial(
-                Resamples,
-                b=settings.boot_b,
-                seed=settings.boot_seed,
-                level=settings.level,
-                cluster="paper",
-                form=settings.interval,
-            )
-        )
 
     def add(self, record: PaperRecord) -> None:
         """Count one record."""
@@ -242,23 +288,22 @@ class RunTally:
         """Look all variants up in the papers' texts."""
         return self._collector.ground_all()
 
-    def metrics(self, model: str, grounding: Grounding) -> tuple[Metric, ...]:
-        """Everything there is to say about *model*."""
-        tally = self.by_model[model]
-        measures = [*tally.measures(), *grounding.measures(model)]
-        if len(self.replicates) > 1:
-            replicates = [
-                self.by_replicate[model, replicate] for replicate in self.replicates
-            ]
-            measures += over_replicates(
-                replicates, self._repeats[model], AVERAGES[self.mode]
-            )
-        papers = tally.clusters
-        # the same ones whenever the same papers are drawn from
-        draws = self._draw(tuple(papers))
-        few = f"interval from {len(papers)} papers only"
-        note = few if len(papers) < FEW_CLUSTERS else ""
-        return MEASURES.describe(with_intervals(measures, draws, note))
+    def frame(self, grounding: Grounding) -> InvestigationFrame:
+        """What metrics are computed from."""
+        is_repeated = len(self.replicates) > 1
+        return InvestigationFrame(
+            settings=self.lenses.chosen.settings,
+            mode=self.mode,
+            models=self.models,
+            counts=self.by_model,
+            by_replicate={
+                model: [self.by_replicate[model, at] for at in self.replicates]
+                for model in self.models
+                if is_repeated
+            },
+            repeats=self._repeats,
+            grounded=grounding.classes,
+        )
 
     @property
     def answers(self) -> Mapping[str, ModelAnswers]:

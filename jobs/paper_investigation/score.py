@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias
 
 from jobs.kit.measurements import with_intervals
-from jobs.kit.score import ModelScores, with_models
+from jobs.kit.score import ModelScores, models_of, with_models
 from jobs.kit.text_format import slugs
 from jobs.paper_investigation.artifacts import EVAL_RESULTS, FILES, file_name, lines
 from jobs.paper_investigation.data import InvestigationDataset
@@ -26,7 +26,7 @@ from jobs.paper_investigation.paper_scores import HEADLINES, SCORE
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.question_counts import ReplyCounts
 from jobs.paper_investigation.records import Mode, records
-from jobs.paper_investigation.run_tally import RunTally, tally_run
+from jobs.paper_investigation.run_tally import InvestigationFrame, RunTally, tally_run
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 from jobs.paper_investigation.summary import agreement_lines, run_text
 from jobs.paper_investigation.tables import (
@@ -37,6 +37,7 @@ from jobs.paper_investigation.tables import (
     pairs_table,
     rows,
 )
+from runner.evaluation import Evaluation
 from runner.job import Answers
 from runner.messages import ParseFailure
 from runner.scorecard import Artifact, Cell, Detail, Finding, Metric, Scorecard, Verdict
@@ -223,7 +224,8 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
     if not (dataset.has_truth or answers.imported):
         return _without_truth(dataset, answers, counted)
     grounding = counted.grounding()
-    models = {model: counted.metrics(model, grounding) for model in counted.models}
+    frame = counted.frame(grounding)
+    models = frame.metrics()
     by_path = {model: {m.path: m for m in metrics} for model, metrics in models.items()}
     pairs = counted.pairs()
     all_findings = (
@@ -267,6 +269,7 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
         settings=_printed(settings),
         missing=sum(tally.replies.unasked for tally in model_counts),
         stale=sum(tally.replies.stale for tally in model_counts),
+        frame=lambda: frame,
     )
     scores = {
         model: ModelScores(
@@ -277,6 +280,20 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
         for model, answered in counted.answers.items()
     }
     return with_models(card, scores, MEASURES)
+
+
+def metrics_of(frame: InvestigationFrame) -> Mapping[str, Sequence[Metric]]:
+    """All metrics by model, from numbers alone."""
+    scores = {
+        model: ModelScores(
+            metrics=metrics, baselines=frame.counts[model].trivial.baselines()
+        )
+        for model, metrics in frame.metrics().items()
+    }
+    return models_of(scores, MEASURES)
+
+
+EVALUATION = Evaluation(InvestigationFrame, metrics_of)
 
 
 def _without_truth(

@@ -32,7 +32,6 @@ from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.records import records
 from jobs.paper_investigation.run_tally import RunTally
 from jobs.paper_investigation.tables import KEYS
-from jobs.paper_investigation.variant_counts import Grounding
 from jobs.paper_investigation.variants import ground, variant_class, variant_kind
 from runner.job import Answers
 from runner.messages import ParseFailure
@@ -375,9 +374,9 @@ def score_without_truth(
         no_truth(OPTION + whole_sample(dataset.settings.limit), CONTENT),
         *findings,
     )
-    grounding = counted.grounding()
+    of_run = counted.frame(counted.grounding()).metrics()
     metrics = {
-        model: (*_metrics(dataset, counted, grounding, model_lists),)
+        model: (*_metrics(dataset, of_run[model], model_lists),)
         for model, model_lists in lists.items()
     }
     replies = [tally.replies for tally in counted.by_model.values()]
@@ -409,10 +408,7 @@ def score_without_truth(
 
 
 def _metrics(
-    dataset: InvestigationDataset,
-    counted: RunTally,
-    grounding: Grounding,
-    lists: ModelLists,
+    dataset: InvestigationDataset, of_run: Iterable[Metric], lists: ModelLists
 ) -> Iterator[Metric]:
     settings = dataset.settings
     draws = Resamples(
@@ -424,7 +420,7 @@ def _metrics(
         form=settings.interval,
     )
     yield from with_intervals(measured(LISTED, lists), draws)
-    for metric in counted.metrics(lists.model, grounding):
+    for metric in of_run:
         if WORDS.is_operational(metric.path):
             yield metric
 

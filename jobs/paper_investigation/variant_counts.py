@@ -35,6 +35,7 @@ from jobs.paper_investigation.variants import (
     variant_class,
     variant_kind,
 )
+from runner.evaluation import STAYS
 
 SIZES: Mapping[str, range] = {
     "1": range(1, 2),
@@ -60,8 +61,8 @@ class VariantHits:
 class KindRecall:
     """Truth variants of one paper by kind, summed over its replicates."""
 
-    recalled: Counter[VariantKind] = field(default_factory=Counter)
-    truth: Counter[VariantKind] = field(default_factory=Counter)
+    recalled: Counter[VariantKind] = field(default_factory=Counter, metadata=STAYS)
+    truth: Counter[VariantKind] = field(default_factory=Counter, metadata=STAYS)
 
     @property
     def recall_of_others(self) -> float | None:
@@ -72,19 +73,20 @@ class KindRecall:
         )
 
 
+@dataclass(slots=True, kw_only=True)
 class ExtractionCounts:
     """The extracted variants of one model."""
 
-    def __init__(self) -> None:
-        self.classes: dict[VariantClass, VariantHits] = {
-            n: VariantHits() for n in VARIANT_CLASSES
-        }
-        self.parsed = 0
-        self.unparsed = 0
-        self._kinds: dict[str, KindRecall] = {}  #: by paper
-        self._sizes: dict[str, list[tuple[float, float | None]]] = {
-            n: [] for n in SIZES
-        }
+    classes: dict[VariantClass, VariantHits] = field(
+        default_factory=lambda: {n: VariantHits() for n in VARIANT_CLASSES},
+        metadata=STAYS,
+    )
+    parsed: int = 0
+    unparsed: int = 0
+    _kinds: dict[str, KindRecall] = field(default_factory=dict)  #: by paper
+    _sizes: dict[str, list[tuple[float, float | None]]] = field(
+        default_factory=lambda: {n: [] for n in SIZES}, metadata=STAYS
+    )
 
     def add(self, paper: GradedPaper) -> None:
         """Count the variants of one paper in one replicate."""

@@ -67,6 +67,7 @@ class PropertyExtraction(Job):
             Deferred("jobs.property_extraction.score_without_truth:score"),
         ),
     )
+    evaluation = Deferred("jobs.property_extraction.score:EVALUATION")
     describe = Deferred("jobs.property_extraction.explain:describe")
     explain = either(
         _verifies,

@@ -94,9 +94,18 @@ BY_VALUE: Mapping[str, ValueMeasure[Encompassment]] = {
 }
 
 
-def encompassment(counts: GroupCounts, aliases: AliasSet) -> Iterator[Measurement]:
-    """Measures the misses of one replicate; who vouches for its aliases is noted."""
-    note = f"aliases: {aliases.status_mix}" if aliases.accepted else ""
+def alias_note(aliases: AliasSet) -> str:
+    """Notes who vouches for aliases."""
+    return f"aliases: {aliases.status_mix}" if aliases.accepted else ""
+
+
+def encompassment(counts: GroupCounts, note: str) -> Iterator[Measurement]:
+    """Measures the misses of one replicate.
+
+    Args:
+        counts: of the replicate.
+        note: on its aliases.
+    """
     for value in measured({**ENCOMPASSMENT, **BY_VALUE}, Encompassment.of(counts)):
         yield replace(value, note=note if "encompassment" in value.path else "")
 
@@ -196,28 +205,63 @@ class Mismatches:
         return [name for near in self.near for name in near if name.rank <= self.k]
 
     @property
-    def pairs(self) -> int:
-        """Wrong names x missed names of a paper."""
-        return sum(len(paper.predicted) * len(paper.missed) for paper in self.papers)
-
-    @property
-    def contained(self) -> int:
-        """Of them, those with one name within the other."""
-        return sum(
-            count_contained(sorted(paper.predicted), sorted(paper.missed))
-            for paper in self.papers
+    def counts(self) -> MismatchCounts:
+        """What metrics are computed from."""
+        targets = Counter(name.pred_name for name in self.review)
+        return MismatchCounts(
+            k=self.k,
+            papers=[
+                PairCounts(
+                    wrong=len(paper.predicted),
+                    missed=len(paper.missed),
+                    contained=count_contained(
+                        sorted(paper.predicted), sorted(paper.missed)
+                    ),
+                )
+                for paper in self.papers
+            ],
+            nearest=[
+                SimilarNames(names=name.names, similarity=name.similarity)
+                for name in self.nearest
+            ],
+            value_hits=[name.value_hits for name in self.candidates],
+            targets=[*targets.values()],
+            drafted=[name == target for name, target in self.draft.items()],
         )
 
-    @property
-    def clashing(self) -> int:
-        """Names with several targets."""
-        targets = Counter(name.pred_name for name in self.review)
-        return sum(n > 1 for n in targets.values())
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairCounts:
+    """Wrong and missed names of a paper."""
+
+    wrong: int
+    missed: int
+    contained: int  #: pairs with one name within the other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarNames:
+    """A wrong name and a missed one that is near."""
+
+    names: Names
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MismatchCounts:
+    """The pairs of names of one replicate, in numbers."""
+
+    k: int  #: nearest names of a wrong one
+    papers: Sequence[PairCounts]
+    nearest: Sequence[SimilarNames]  #: the first names of each wrong name of a paper
+    value_hits: Sequence[int]  #: by candidate
+    targets: Sequence[int]  #: by name in the list to review
+    drafted: Sequence[bool]  #: by drafted alias: whether it stands for itself
 
     @property
-    def drafted_selves(self) -> int:
-        """Drafted aliases that stand for themselves."""
-        return sum(name == target for name, target in self.draft.items())
+    def pairs(self) -> int:
+        """Wrong names x missed names of a paper."""
+        return sum(paper.wrong * paper.missed for paper in self.papers)
 
     def of_pairs(self, value: float | None) -> MeasuredValue:
         """A value out of all pairs."""
@@ -226,7 +270,7 @@ class Mismatches:
 
 _NEAR = "near@1(the {over} most similar missed names of each wrong name of a paper)"
 
-MISMATCHES: Mapping[str, ValueMeasure[Mismatches]] = {
+MISMATCHES: Mapping[str, ValueMeasure[MismatchCounts]] = {
     "pairs": ValueMeasure(
         "Wrong and missed names",
         "Pairs of a wrong and a missed property name of one paper",
@@ -236,7 +280,7 @@ MISMATCHES: Mapping[str, ValueMeasure[Mismatches]] = {
     "contained": ValueMeasure(
         "Names within another",
         "Pairs of a wrong and a missed name of which one contains the other",
-        of=lambda m: m.of_pairs(m.contained),
+        of=lambda m: m.of_pairs(sum(paper.contained for paper in m.papers)),
         definition="contained@1(pairs with one name, lower-cased, within the other)",
     ),
     "near": ValueMeasure(
@@ -260,26 +304,26 @@ MISMATCHES: Mapping[str, ValueMeasure[Mismatches]] = {
     "by_value": ValueMeasure(
         "Candidates by value",
         "Candidates whose missed number is predicted under the wrong name",
-        of=lambda m: m.of_pairs(sum(name.value_hits > 0 for name in m.candidates)),
+        of=lambda m: m.of_pairs(sum(hits > 0 for hits in m.value_hits)),
         definition="by_value@1(candidates with a missed number in a known unit)",
     ),
     "clashing": ValueMeasure(
         "Clashing aliases",
         "Names with several targets in the list to review",
-        of=lambda m: m.of_pairs(m.clashing),
+        of=lambda m: m.of_pairs(sum(n > 1 for n in m.targets)),
         definition="clashing@1(names with several targets in "
         "alias_candidates_review.csv)",
     ),
     "drafted": ValueMeasure(
         "Drafted aliases",
         "Names in the drafted list of aliases",
-        of=lambda m: m.of_pairs(len(m.draft)),
+        of=lambda m: m.of_pairs(len(m.drafted)),
         definition="drafted@1(names in property_aliases.json)",
     ),
     "drafted_selves": ValueMeasure(
         "Drafted aliases of themselves",
         "Names in the drafted list of aliases that stand for themselves",
-        of=lambda m: m.of_pairs(m.drafted_selves),
+        of=lambda m: m.of_pairs(sum(m.drafted)),
         definition="drafted@1(names in property_aliases.json); that stand for "
         "themselves",
     ),

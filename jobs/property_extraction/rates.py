@@ -228,24 +228,36 @@ def by_paper(basis: RateBasis) -> Iterator[Measurement]:
             yield rate.measurement(key, value, path="by_paper.", over=over, form=form)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedPapers:
+    """The papers whose extraction failed in one replicate."""
+
+    papers: int
+    truth: int  #: their rows of the truth
+
+    @classmethod
+    def of(cls, outcomes: RowOutcomes) -> FailedPapers:
+        """Those of one replicate."""
+        truth = outcomes.dataset.truth_by_paper
+        return cls(
+            papers=len(outcomes.failed),
+            truth=sum(len(truth.get(refno, ())) for refno in outcomes.failed),
+        )
+
+
 def failed_as_empty(
-    basis: RateBasis, replicate_outcomes: Sequence[RowOutcomes]
+    basis: RateBasis, failed: Sequence[FailedPapers]
 ) -> Iterator[Measurement]:
     """Recall and F1 where a paper that failed counts as one without any prediction."""
     cells = [counts.by_paper() for counts in basis.counts]
-    failed = [outcomes.failed for outcomes in replicate_outcomes]
-    lost = [
-        sum(len(outcomes.dataset.truth_by_paper.get(refno, ())) for refno in papers)
-        for outcomes, papers in zip(replicate_outcomes, failed, strict=True)
-    ]
     for key in ("recall", "f1"):
         rates = []
-        for count_columns, fn in zip(cells, lost, strict=True):
+        for count_columns, lost in zip(cells, failed, strict=True):
             above, below = map(_total, RATES[key].terms(count_columns))
-            rates.append(ratio(above, below + fn))
+            rates.append(ratio(above, below + lost.truth))
         yield RATES[key].measurement(
             key,
-            count(_mean(rates), len(failed[0])),
+            count(_mean(rates), failed[0].papers),
             over=f"truth of failed papers as fn, {basis.rules}",
             subset="failed papers",
             form="~failed_as_empty",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from jobs.kit.measurements import Measurement, with_intervals
-from jobs.kit.measures import measured
 from jobs.kit.metrics import Resamples
-from jobs.property_extraction import rates, row_metrics
+from jobs.property_extraction import row_metrics
 from jobs.property_extraction.aliases.alias_set import AliasSet, Renaming
 from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.frame import FrequentValue, ModelFrame, PropertyFrame
 from jobs.property_extraction.name_metrics import (
-    MISMATCHES,
-    NAMES,
     Mismatches,
-    encompassment,
+    alias_note,
     find_mismatches,
     predicted_names,
 )
@@ -25,7 +23,7 @@ from jobs.property_extraction.predictions import (
     RunPredictions,
     consensus,
 )
-from jobs.property_extraction.rates import GroupCounts, RateBasis
+from jobs.property_extraction.rates import FailedPapers, GroupCounts
 from jobs.property_extraction.row_metrics import RowGrounding, row_groundings
 from jobs.property_extraction.row_outcomes import RowOutcomes, row_outcomes
 from jobs.property_extraction.settings import Grounding
@@ -93,8 +91,13 @@ class PropertyResults:
     predictions: RunPredictions
     comparer: Comparer
     columns: Mapping[str, ScoredModel]  #: by model, in the run's order
-    papers: Sequence[str]  #: that any model is scored on, ascending
-    draws: Resamples  #: of these papers
+    frame: PropertyFrame  #: what the metrics are computed from
+    draws: Resamples  #: of the papers that any model is scored on
+
+    @property
+    def papers(self) -> Sequence[str]:
+        """The papers that any model is scored on, ascending."""
+        return self.frame.papers
 
 
 def measure_run(
@@ -126,24 +129,58 @@ def measure_run(
             for refno in replicate.row_outcomes.papers
         }
     )
-    draws = Resamples(
-        papers,
-        settings.boot_b,
-        settings.boot_seed,
-        level=settings.level,
-        cluster="paper",
-        form=settings.interval,
+    mismatches = {
+        model: replicates[0].mismatches
+        or scoring.mismatches(replicates[0].row_outcomes)
+        for model, replicates in scored.items()
+    }
+    frame = PropertyFrame(
+        settings=settings,
+        papers=papers,
+        models={
+            model: scoring.frame(replicates, mismatches[model])
+            for model, replicates in scored.items()
+        },
+        frequent=_most_frequent(dataset, papers),
     )
+    draws = frame.draws
     return PropertyResults(
         dataset=dataset,
         predictions=predictions,
         comparer=scoring.comparer,
         columns={
-            model: scoring.column(model, replicates, papers, draws)
+            model: scoring.column(
+                model,
+                replicates,
+                mismatches[model],
+                tuple(frame.models[model].metrics(papers, draws)),
+            )
             for model, replicates in scored.items()
         },
-        papers=papers,
+        frame=frame,
         draws=draws,
+    )
+
+
+def _most_frequent(
+    dataset: PropertyDataset, papers: Sequence[str]
+) -> FrequentValue | None:
+    truth = [
+        dataset.truth[index]
+        for refno in papers
+        for index in dataset.truth_by_paper.get(refno, ())
+    ]
+    if not truth:
+        return None
+    names = Counter(row.name for row in truth)
+    name = min(names, key=lambda candidate: (-names[candidate], candidate))
+    stated = {(row.refno, row.value, row.unit) for row in truth if row.name == name}
+    values = Counter((value, unit) for _, value, unit in stated)
+    best = min(values, key=lambda pair: (-values[pair], pair))
+    return FrequentValue(
+        answer=f"{name} = {' '.join(filter(None, best))}",
+        papers=values[best],
+        truth=len(truth),
     )
 
 
@@ -168,7 +205,7 @@ class _Scoring:
         aliases, mismatches = self.dataset.aliases, None
         outcomes = self._row_outcomes(predicted, groundings, least, aliases)
         if self.dataset.settings.crossfit:
-            mismatches = self._mismatches(outcomes)
+            mismatches = self.mismatches(outcomes)
             aliases = mismatches.crossfitted(outcomes.dataset)
             outcomes = self._row_outcomes(predicted, groundings, least, aliases)
         return ScoredReplicate(
@@ -180,7 +217,8 @@ class _Scoring:
             mismatches=mismatches,
         )
 
-    def _mismatches(self, outcomes: RowOutcomes) -> Mismatches:
+    def mismatches(self, outcomes: RowOutcomes) -> Mismatches:
+        """The wrong and missed names of a replicate."""
         return find_mismatches(outcomes, self.comparer, self.dataset.canonical)
 
     def _row_outcomes(
@@ -203,70 +241,57 @@ class _Scoring:
             lambda index: groundings[index].quote.level in levels,
         )
 
+    def frame(
+        self, replicates: Sequence[ScoredReplicate], mismatches: Mismatches
+    ) -> ModelFrame:
+        """What the metrics of a model are computed from."""
+        first = replicates[0]
+        outcomes = first.row_outcomes
+        return ModelFrame(
+            rules=self._rules(first.aliases),
+            counts=[replicate.counts for replicate in replicates],
+            failed=[FailedPapers.of(one.row_outcomes) for one in replicates],
+            grounded_counts=[
+                GroupCounts.of(
+                    self._row_outcomes(
+                        replicate.row_outcomes.predicted,
+                        replicate.groundings,
+                        "grounded",
+                        replicate.aliases,
+                    )
+                )
+                for replicate in replicates
+                if len(self.dataset.papers)
+            ],
+            names=predicted_names(outcomes),
+            alias_note=alias_note(first.aliases),
+            rows=[*row_metrics.row_readings(outcomes, self.comparer, first.compared)],
+            grounded=row_metrics.GroundedRows.of(
+                outcomes, first.groundings
+            ).without_places,
+            mismatches=mismatches.counts,
+        )
+
     def column(
         self,
         model: str,
         replicates: Sequence[ScoredReplicate],
-        papers: Sequence[str],
-        draws: Resamples,
+        mismatches: Mismatches,
+        metrics: tuple[Metric, ...],
     ) -> ScoredModel:
+        """One model, with its metrics."""
         first = replicates[0]
-        mismatches = first.mismatches or self._mismatches(first.row_outcomes)
         unrenamed = first.row_outcomes
         if first.aliases.accepted:
             least = self.dataset.settings.min_grounding
             unrenamed = self._row_outcomes(
                 unrenamed.predicted, first.groundings, least, AliasSet()
             )
-        rules = self._rules(first.aliases)
-        basis = RateBasis(
-            counts=[replicate.counts for replicate in replicates],
-            papers=papers,
-            draws=draws,
-            rules=rules,
-        )
-
-        def measurements() -> Iterator[Measurement]:
-            yield from rates.micro(basis)
-            yield from rates.macro(basis)
-            yield from rates.by_paper(basis)
-            yield from rates.failed_as_empty(
-                basis, [replicate.row_outcomes for replicate in replicates]
-            )
-            outcomes = first.row_outcomes
-            yield from measured(NAMES, predicted_names(outcomes))
-            yield from encompassment(first.counts, first.aliases)
-            stated = row_metrics.StatedRows(
-                outcomes=outcomes, comparer=self.comparer, comparisons=first.compared
-            )
-            yield from measured(row_metrics.ROWS, stated)
-            grounded = row_metrics.GroundedRows.of(outcomes, first.groundings)
-            yield from measured(row_metrics.GROUNDING, grounded)
-            k = f"{mismatches.k}"
-            yield from measured(MISMATCHES, mismatches, path="mismatch.", over=k)
-            if len(self.dataset.papers):
-                counts = [
-                    GroupCounts.of(
-                        self._row_outcomes(
-                            replicate.row_outcomes.predicted,
-                            replicate.groundings,
-                            "grounded",
-                            replicate.aliases,
-                        )
-                    )
-                    for replicate in replicates
-                ]
-                alone = f"{rules}, grounded rows alone"
-                grounded_basis = replace(basis, counts=counts, rules=alone)
-                yield from rates.micro(grounded_basis, "grounded.")
-
         return ScoredModel(
             model=model,
             replicates=replicates,
             mismatches=mismatches,
-            metrics=tuple(
-                with_intervals(measurements(), draws, rates.few_papers(len(papers)))
-            ),
+            metrics=metrics,
             unrenamed=unrenamed,
         )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from jobs.kit.grounding import GROUNDED, GroundingLevel, QuoteMatch, ground
 from jobs.kit.grouping import grouped
@@ -18,6 +19,7 @@ from jobs.property_extraction.settings import Grounding
 from jobs.property_extraction.stated_numbers import is_among, numbers_in
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import ComparisonKind, ValueComparison
+from runner.evaluation import STAYS
 
 UNITS: Mapping[str, str] = {
     "same": "same unit",
@@ -38,106 +40,124 @@ NUMBERS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatedRows:
-    """The predicted rows of scored papers: what they state, and how it reads."""
+class RowReading:
+    """A predicted row of a scored paper: what it states, and how it reads."""
 
-    outcomes: RowOutcomes  #: of one replicate
-    comparer: Comparer  #: that reads their numbers
-    comparisons: Mapping[int, ValueComparison]  #: what `compared_rows` says of them
+    is_abstained: bool  #: it says that there is no value
+    same_as: int  #: the first row that equals it
+    number: str = field(metadata=STAYS)  #: what its value was read as
+    is_si: bool  #: whether its property is in SI
+    unit: str | None = field(metadata=STAYS)
+    """What became of its unit, against its partner or the first truth row of its name;
+    None: it was not compared."""
+    is_matched: bool
 
-    @property
-    def inside(self) -> list[int]:
-        """Places of the rows."""
-        return [
-            index
-            for index, outcome in enumerate(self.outcomes.prediction_outcomes)
-            if outcome is not RowOutcome.OUTSIDE
-        ]
 
-    @property
-    def abstained(self) -> int:
-        """Rows that say that there is no value."""
-        return [*self.outcomes.prediction_outcomes].count(RowOutcome.ABSTAINED)
+RowReadings: TypeAlias = Sequence[RowReading]
+"""The rows of one replicate."""
 
-    @property
-    def repeats(self) -> int:
-        """Rows that equal an earlier one."""
-        rows = self.inside
-        return len(rows) - len({identity(self.outcomes.predictions[at]) for at in rows})
 
-    def units(self, *, matched: bool) -> dict[str, MeasuredValue]:
-        """Rows by unit, against their partner or the first truth row of their name."""
-        statuses: Counter[str] = Counter(
-            comparison.unit_status
-            for index, comparison in self.comparisons.items()
-            if not matched or self.outcomes.partners[index] >= 0
+def row_readings(
+    outcomes: RowOutcomes,
+    comparer: Comparer,
+    comparisons: Mapping[int, ValueComparison],
+) -> Iterator[RowReading]:
+    """The rows of one replicate.
+
+    Args:
+        outcomes: of the replicate.
+        comparer: that reads their numbers.
+        comparisons: what `compared_rows` says of them.
+    """
+    first: dict[tuple[str, ...], int] = {}
+    rubric = outcomes.dataset.rubric
+    for index, outcome in enumerate(outcomes.prediction_outcomes):
+        if outcome is RowOutcome.OUTSIDE:
+            continue
+        row, comparison = outcomes.predictions[index], comparisons.get(index)
+        yield RowReading(
+            is_abstained=outcome is RowOutcome.ABSTAINED,
+            same_as=first.setdefault(identity(row), index),
+            number=comparer.number(row.value).status,
+            is_si=rubric.kind(outcomes.renamed[index].name) is ComparisonKind.SI,
+            unit=None if comparison is None else comparison.unit_status,
+            is_matched=outcomes.partners[index] >= 0,
         )
-        by_status = {status: statuses[status] for status in UNITS}
-        return counts(by_status, sum(by_status.values()))
-
-    def numbers(self, *, only_si: bool) -> dict[str, MeasuredValue]:
-        """Rows by how their value reads."""
-        rubric = self.outcomes.dataset.rubric
-        statuses: Counter[str] = Counter(
-            self.comparer.number(self.outcomes.predictions[index].value).status
-            for index in self.inside
-            if not only_si
-            or rubric.kind(self.outcomes.renamed[index].name) is ComparisonKind.SI
-        )
-        by_status = {status: statuses[status] for status in NUMBERS}
-        return counts(by_status, statuses.total())
 
 
-ROWS: Mapping[str, ValueMeasure[StatedRows]] = {
+def _abstained(rows: RowReadings) -> int:
+    return sum(row.is_abstained for row in rows)
+
+
+def _repeats(rows: RowReadings) -> int:
+    """Rows that equal an earlier one."""
+    return len(rows) - len({row.same_as for row in rows})
+
+
+def _units(rows: RowReadings, *, matched: bool) -> dict[str, MeasuredValue]:
+    """Rows by unit."""
+    statuses = Counter(row.unit for row in rows if row.is_matched or not matched)
+    by_status = {status: statuses[status] for status in UNITS}
+    return counts(by_status, sum(by_status.values()))
+
+
+def _numbers(rows: RowReadings, *, only_si: bool) -> dict[str, MeasuredValue]:
+    """Rows by how their value reads."""
+    statuses = Counter(row.number for row in rows if row.is_si or not only_si)
+    by_status = {status: statuses[status] for status in NUMBERS}
+    return counts(by_status, statuses.total())
+
+
+ROWS: Mapping[str, ValueMeasure[RowReadings]] = {
     "rows": ValueMeasure(
         "Predicted rows",
         "Rows predicted in scored papers",
-        of=lambda rows: count(len(rows.inside)),
+        of=lambda rows: count(len(rows)),
         definition="rows@1(predicted in scored papers)",
     ),
     "abstained": ValueMeasure(
         "Abstentions",
         "Rows that say that there is no value",
-        of=lambda rows: count(rows.abstained, len(rows.inside)),
+        of=lambda rows: count(_abstained(rows), len(rows)),
         definition="abstained@1(rows that say that there is no value)",
     ),
     "abstention_rate": ValueMeasure(
         "Abstention rate",
         "Share of rows that say that there is no value",
-        of=lambda rows: share(rows.abstained, len(rows.inside)),
+        of=lambda rows: share(_abstained(rows), len(rows)),
         definition="abstention_rate@1(abstained / rows)",
     ),
     "repeats": ValueMeasure(
         "Repeated rows",
         "Rows that equal an earlier one in all fields",
         "lower",
-        of=lambda rows: count(rows.repeats, len(rows.inside)),
+        of=lambda rows: count(_repeats(rows), len(rows)),
         definition="repeats@1(rows that equal an earlier one in all fields)",
     ),
     "units.{unit_status}": ValueMeasure(
         "Units, {unit_status}",
         "Rows of SI properties by unit, against the curated row of their name: "
         "{unit_status}",
-        of=lambda rows: rows.units(matched=False),
+        of=lambda rows: _units(rows, matched=False),
         definition="units@1(rows against the truth of their name, of properties in SI)",
     ),
     "units.tp.{unit_status}": ValueMeasure(
         "Units of true positives, {unit_status}",
         "Matched rows of SI properties by unit, against their curated row: "
         "{unit_status}",
-        of=lambda rows: rows.units(matched=True),
+        of=lambda rows: _units(rows, matched=True),
         definition="units@1(matched rows against their truth, of properties in SI)",
     ),
     "numbers.{number_status}": ValueMeasure(
         "Values read as {number_status}",
         "Rows by how their value reads: {number_status}",
-        of=lambda rows: rows.numbers(only_si=False),
+        of=lambda rows: _numbers(rows, only_si=False),
         definition="numbers@1(rows of all properties by how their value reads)",
     ),
     "numbers.si.{number_status}": ValueMeasure(
         "Values of SI properties read as {number_status}",
         "Rows of SI properties by how their value reads: {number_status}",
-        of=lambda rows: rows.numbers(only_si=True),
+        of=lambda rows: _numbers(rows, only_si=True),
         definition="numbers@1(rows of properties in SI by how their value reads)",
     ),
 }
@@ -230,6 +250,16 @@ class GroundedRows:
         """Of one replicate."""
         pairs = zip(groundings, outcomes.prediction_outcomes, strict=True)
         return cls(rows=[row for row, outcome in pairs if outcome not in UNSTATED])
+
+    @property
+    def without_places(self) -> GroundedRows:
+        """The same without where quotes stand, which no metric reads."""
+        return GroundedRows(
+            rows=[
+                replace(row, quote=QuoteMatch(level=row.quote.level))
+                for row in self.rows
+            ]
+        )
 
     @property
     def levels(self) -> dict[str, MeasuredValue]:

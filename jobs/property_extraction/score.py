@@ -6,17 +6,15 @@ none is held. A paper is right where nothing of it is missed and nothing is made
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
-from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.grounding import GroundingLevel
-from jobs.kit.metrics import Ratio, ratio
+from jobs.kit.metrics import Ratio
 from jobs.kit.score import (
     ItemFrame,
     ItemMetric,
@@ -24,6 +22,7 @@ from jobs.kit.score import (
     ModelScores,
     TaskVerdicts,
     comparable,
+    models_of,
     with_models,
 )
 from jobs.kit.text_format import plural
@@ -31,6 +30,7 @@ from jobs.property_extraction.aliases.differences import bookable_predictions
 from jobs.property_extraction.caveats import ExcludedRows, findings
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.figures import figures
+from jobs.property_extraction.frame import PropertyFrame
 from jobs.property_extraction.measures import MEASURES
 from jobs.property_extraction.parsing import ParsedExtraction, ParsedQuotes
 from jobs.property_extraction.plan import read_extraction, read_requote, read_rows
@@ -57,9 +57,10 @@ from jobs.property_extraction.tables import (
     short_tables,
 )
 from jobs.property_extraction.tasks import paper_of
+from runner.evaluation import Evaluation
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure, Reply
-from runner.scorecard import Comparable, Scorecard, StreamedDetails
+from runner.scorecard import Comparable, Metric, Scorecard, StreamedDetails
 
 _PaperCounts: TypeAlias = tuple[int, int, int]
 """TP, FP and FN."""
@@ -201,41 +202,6 @@ def compared(column: ScoredModel) -> Comparable:
     return comparable(COMPARED, column, known)
 
 
-KEY = "most_frequent"
-
-
-def trivial_baselines(results: PropertyResults) -> Iterator[TrivialBaseline]:
-    """The most frequent property with its most frequent value, in every paper."""
-    truth = [
-        results.dataset.truth[index]
-        for refno in results.papers
-        for index in results.dataset.truth_by_paper.get(refno, ())
-    ]
-    if not truth:
-        return
-    names = Counter(row.name for row in truth)
-    name = min(names, key=lambda candidate: (-names[candidate], candidate))
-    papers = {(row.refno, row.value, row.unit) for row in truth if row.name == name}
-    values = Counter((value, unit) for _, value, unit in papers)
-    best = min(values, key=lambda pair: (-values[pair], pair))
-    tp, stated = values[best], len(results.papers)
-    rates = {
-        "precision": ratio(tp, stated),
-        "recall": ratio(tp, len(truth)),
-        "f1": ratio(2 * tp, stated + len(truth)),
-    }
-    for word in WORDS:
-        yield TrivialBaseline(
-            of=word,
-            key=KEY,
-            name=f"{name} = {' '.join(filter(None, best))} in every paper",
-            value=rates[word],
-            n=stated,
-            formula="the most frequent property of the truth with its most frequent "
-            "value, one row a paper, texts equal",
-        )
-
-
 HEADLINE = "f1"
 
 
@@ -272,8 +238,9 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=predictions.missing,
         stale=predictions.stale,
+        frame=lambda: results.frame,
     )
-    frequent = [*trivial_baselines(results)]
+    frequent = [*results.frame.baselines()]
     models = {
         model: ModelScores(
             metrics=column.metrics,
@@ -292,6 +259,21 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
             for table in card.tables
         ),
     )
+
+
+def metrics_of(frame: PropertyFrame) -> Mapping[str, Sequence[Metric]]:
+    """All metrics by model, from numbers alone."""
+    frequent, draws = [*frame.baselines()], frame.draws
+    scores = {
+        model: ModelScores(
+            metrics=tuple(of_model.metrics(frame.papers, draws)), baselines=frequent
+        )
+        for model, of_model in frame.models.items()
+    }
+    return models_of(scores, MEASURES)
+
+
+EVALUATION = Evaluation(PropertyFrame, metrics_of)
 
 
 def _missed_most(results: PropertyResults) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeAlias
 
@@ -49,6 +49,7 @@ from jobs.review_benchmark.losses import (
 from jobs.review_benchmark.matching import METHODS
 from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from runner.evaluation import KEYS_STAY, STAYS
 from runner.scorecard import Metric, Target
 
 MATCHED = (*METHODS.values(), NONE)
@@ -200,26 +201,78 @@ LOST: Mapping[LostAt, ComputedMeasure] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCounts:
+    """What an agent's metrics are computed from. Mappings are by review, ascending."""
+
+    benchmarks: Mapping[str, ReviewBenchmarkCounts] = field(metadata=KEYS_STAY)
+    lost_at: Mapping[str, Sequence[LostAt | None]] = field(metadata=STAYS)
+    """By truth paper; None: it was included."""
+    offered: Mapping[str, int] = field(metadata=KEYS_STAY)  #: candidates
+    included: Mapping[str, int] = field(metadata=KEYS_STAY)  #: of these
+    served: Mapping[str, Sequence[int]] = field(metadata=KEYS_STAY)
+    """Truth papers that each replicate by itself would include; empty without
+    replicates."""
+
+    @classmethod
+    def of(
+        cls,
+        rebuilt: Mapping[str, RebuiltReview],
+        benchmarks: Mapping[str, ReviewBenchmarkCounts],
+        matches: Mapping[str, Sequence[PaperMatch]],
+    ) -> AgentCounts:
+        """The counts of an agent's reviews."""
+        replicates = max(
+            (
+                len(candidate.votes)
+                for rebuilt_review in rebuilt.values()
+                for candidate in rebuilt_review.candidates
+            ),
+            default=0,
+        )
+        return cls(
+            benchmarks=benchmarks,
+            lost_at={
+                review: [match.lost_at for match in review_matches]
+                for review, review_matches in matches.items()
+            },
+            offered={
+                review: len(rebuilt_review.candidates)
+                for review, rebuilt_review in rebuilt.items()
+            },
+            included={
+                review: sum(one.included for one in rebuilt_review.candidates)
+                for review, rebuilt_review in rebuilt.items()
+            },
+            served={
+                review: [
+                    served_by_replicate(rebuilt_review, replicate)
+                    for replicate in range(replicates)
+                ]
+                for review, rebuilt_review in rebuilt.items()
+                if replicates > 1
+            },
+        )
+
+
 def agent_metrics(
-    rebuilt: Mapping[str, RebuiltReview],
-    benchmarks: Mapping[str, ReviewBenchmarkCounts],
-    matches: Mapping[str, Sequence[PaperMatch]],
+    counted: AgentCounts,
     settings: ReviewBenchmarkSettings,
-    draws: Resamples,
+    draws: Callable[[tuple[str, ...]], Resamples],
 ) -> Iterator[Metric]:
-    """All metrics of an agent; mappings are by review, ascending."""
-    every = list(benchmarks.values())
+    """All metrics of an agent."""
+    every = list(counted.benchmarks.values())
     return with_intervals(
         (
             *_passed(every, settings),
             *_macro(every, settings),
             *measured(MICRO, every, path="micro.", over="pooled over reviews"),
             *measured(COUNTS, every, path="count."),
-            *_lost(matches, _truth(every)),
-            *_replicates(rebuilt),
-            *_by_review(benchmarks),
+            *_lost(counted, _truth(every)),
+            *_replicates(counted),
+            *_by_review(counted.benchmarks),
         ),
-        draws,
+        draws(tuple(counted.benchmarks)),
     )
 
 
@@ -259,35 +312,24 @@ def _macro(
                 )
 
 
-def _lost(
-    matches: Mapping[str, Sequence[PaperMatch]], truth: int
-) -> Iterator[Measurement]:
-    lost = Counter(
-        match.lost_at for review_matches in matches.values() for match in review_matches
-    )
+def _lost(counted: AgentCounts, truth: int) -> Iterator[Measurement]:
+    lost = Counter(step for steps in counted.lost_at.values() for step in steps)
     for step in LOST_AT:
         yield LOST[step].measurement(step, count(lost[step], truth), path="lost.")
 
 
-def _replicates(rebuilt: Mapping[str, RebuiltReview]) -> Iterator[Measurement]:
+def _replicates(counted: AgentCounts) -> Iterator[Measurement]:
     """Each replicate alone, where there are several."""
-    number = max(
-        (
-            len(candidate.votes)
-            for rebuilt_review in rebuilt.values()
-            for candidate in rebuilt_review.candidates
-        ),
-        default=0,
-    )
-    for replicate in range(number) if number > 1 else ():
+    columns = zip(*counted.served.values(), strict=True)
+    for replicate, served in enumerate(columns, start=1):
         recall = aggregate(
-            served_by_replicate(rebuilt_review, replicate) / len(rebuilt_review.hits)
-            for rebuilt_review in rebuilt.values()
+            n / counted.benchmarks[review].truth
+            for review, n in zip(counted.served, served, strict=True)
         )
         yield RATES["recall"].measurement(
             "recall",
             count(recall.mean, recall.n),
-            path=f"replicate.{replicate + 1}.",
+            path=f"replicate.{replicate}.",
             over="mean over reviews; one replicate by itself",
         )
 
@@ -367,6 +409,7 @@ class AgentResults:
     """One agent, measured. Mappings are by review, ascending."""
 
     model: str
+    counts: AgentCounts
     rebuilt: Mapping[str, RebuiltReview]
     benchmarks: Mapping[str, ReviewBenchmarkCounts]
     otherwise: Mapping[str, ReviewBenchmarkCounts]
@@ -415,8 +458,10 @@ def measure_agent(
         for review, rebuilt_review in rebuilt.items()
     }
     truth = {review: benchmark.truth for review, benchmark in benchmarks.items()}
+    counted = AgentCounts.of(rebuilt, benchmarks, matches)
     return AgentResults(
         model=model,
+        counts=counted,
         rebuilt=rebuilt,
         benchmarks=benchmarks,
         otherwise={
@@ -438,7 +483,5 @@ def measure_agent(
             for review, rebuilt_review in rebuilt.items()
             if rebuilt_review.searches
         },
-        metrics=tuple(
-            agent_metrics(rebuilt, benchmarks, matches, settings, draws(tuple(rebuilt)))
-        ),
+        metrics=tuple(agent_metrics(counted, settings, draws)),
     )

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from jobs.kit.metrics import mean, ratio
 from jobs.review_benchmark.matching import ClaimMatching, MatchedPapers
 from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
 from jobs.review_benchmark.settings import Precision, ReviewBenchmarkSettings
+from runner.evaluation import STAYS
 
 NONE = "null"
 """How a truth paper without a record is called among the methods."""
@@ -34,7 +35,8 @@ class ReviewBenchmarkCounts:
     documents: int  #: distinct records that are matched
     distinct: int  #: truth papers included, if a record may serve one of them only
     retrieved: int  #: truth papers whose record is a candidate
-    methods: Mapping[str, int]  #: truth papers by how they were matched; `null`: not
+    methods: Mapping[str, int] = field(metadata=STAYS)
+    """Truth papers by how they were matched; `null`: not."""
 
     @property
     def not_found(self) -> int:

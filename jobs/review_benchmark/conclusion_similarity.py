@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from jobs.kit.metrics import curve, quantiles
 from jobs.review_benchmark.data import Review, Vector
 from jobs.review_benchmark.rebuilt_reviews import AgentConclusion, ReviewPredictions
 from jobs.review_benchmark.settings import VerdictKind
+from runner.evaluation import STAYS
 
 SimilarityMatrix = npt.NDArray[np.float64]
 
@@ -149,7 +150,7 @@ class SimilarityThreshold:
     """Where the line is drawn, and by what."""
 
     value: float
-    source: ThresholdSource
+    source: ThresholdSource = field(metadata=STAYS)
     n: int  #: labels or pairs that draw it; 0: none do
     accuracy: float | None = None  #: leave-one-out, where labels drew it
 

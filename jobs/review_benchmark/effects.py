@@ -18,6 +18,7 @@ from typing import Final, Literal, TypeAlias
 
 from jobs.kit.lexical import content_words
 from jobs.review_benchmark.data import Certainty, Direction
+from runner.evaluation import STAYS
 
 EffectOutcome: TypeAlias = Literal["passed", "failed", "not judged"]
 
@@ -53,8 +54,8 @@ class EffectComparison:
     `unrelated`: not a word in common, so that equal directions say nothing.
     """
 
-    outcome: EffectOutcome
-    reason: EffectReason
+    outcome: EffectOutcome = field(metadata=STAYS)
+    reason: EffectReason = field(metadata=STAYS)
 
 
 def stated_effect(

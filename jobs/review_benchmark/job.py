@@ -104,6 +104,7 @@ class ReviewBenchmark(Job):
             Deferred("jobs.review_benchmark.score_without_truth:score"),
         ),
     )
+    evaluation = Deferred("jobs.review_benchmark.score:EVALUATION")
     describe = either(
         _is_extraction,
         _describe_extraction,

@@ -19,7 +19,7 @@ from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.comparison.models import ModelPair
 from jobs.kit.metrics import FEW_CLUSTERS, Ratio, Resamples, mean, ratio
 from jobs.kit.score import ItemFrame, ItemMetric, comparable
-from jobs.review_benchmark.agent_results import AgentResults, measure_agent
+from jobs.review_benchmark.agent_results import AgentCounts, AgentResults, measure_agent
 from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts
 from jobs.review_benchmark.conclusion_similarity import LEAST_PAIRS
 from jobs.review_benchmark.inputs import ReviewDataset, matching_options, truth_hash
@@ -159,15 +159,13 @@ class BenchmarkResults:
     pairs: tuple[ModelPair, ...] = ()  #: only a scorecard compares agents
 
 
-def measure_agents(
-    dataset: ReviewDataset, predictions: ReviewPredictions
-) -> BenchmarkResults:
-    """Measure every agent."""
-    settings = dataset.settings
+def draws_of(
+    settings: ReviewBenchmarkSettings,
+) -> Callable[[tuple[str, ...]], Resamples]:
+    """One sequence of draws for each set of reviews."""
 
     @cache
     def draws(reviews: tuple[str, ...]) -> Resamples:
-        """One sequence of draws for each set of reviews."""
         return Resamples(
             reviews,
             settings.boot_b,
@@ -177,6 +175,14 @@ def measure_agents(
             form=settings.interval,
         )
 
+    return draws
+
+
+def measure_agents(
+    dataset: ReviewDataset, predictions: ReviewPredictions
+) -> BenchmarkResults:
+    """Measure every agent."""
+    draws = draws_of(dataset.settings)
     reviews = {review.id: review for review in predictions.reviews}
     columns = {
         model: measure_agent(
@@ -304,12 +310,12 @@ def _definition(results: BenchmarkResults, begun: str) -> str:
 CHANCE = "chance, with the agent's share of inclusions"
 
 
-def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
+def trivial_baselines(counted: AgentCounts) -> Iterator[TrivialBaseline]:
     """Baselines over the reviews that have candidates."""
     pairs = [
-        (benchmark, column.rebuilt[review].candidates)
-        for review, benchmark in column.benchmarks.items()
-        if column.rebuilt[review].candidates
+        (benchmark, counted.included[review], counted.offered[review])
+        for review, benchmark in counted.benchmarks.items()
+        if counted.offered[review]
     ]
     n = len(pairs)
     every = "include every candidate"
@@ -318,7 +324,7 @@ def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
             "macro.recall",
             "include_all",
             every,
-            mean(benchmark.retrieval_recall for benchmark, _ in pairs),
+            mean(benchmark.retrieval_recall for benchmark, _, _ in pairs),
             "studies among the candidates / studies, mean over reviews",
         ),
         (
@@ -326,10 +332,8 @@ def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
             "random",
             CHANCE,
             mean(
-                benchmark.retrieval_recall
-                * sum(candidate.included for candidate in offered)
-                / len(offered)
-                for benchmark, offered in pairs
+                benchmark.retrieval_recall * included / offered
+                for benchmark, included, offered in pairs
             ),
             "that, times included candidates / candidates, mean over reviews",
         ),
@@ -338,7 +342,7 @@ def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
             "include_all",
             every,
             mean(
-                ratio(benchmark.retrieved, len(offered)) for benchmark, offered in pairs
+                ratio(benchmark.retrieved, offered) for benchmark, _, offered in pairs
             ),
             "studies among the candidates / candidates, mean over reviews",
         ),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
@@ -20,7 +20,13 @@ from typing import NamedTuple
 from jobs.kit.comparison.models import model_pairs
 from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from jobs.kit.metrics import ratio
-from jobs.kit.score import Judged, ModelScores, TaskVerdicts, with_models
+from jobs.kit.score import (
+    Judged,
+    ModelScores,
+    TaskVerdicts,
+    models_of,
+    with_models,
+)
 from jobs.kit.tables import TableOf, flag, number, text
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.agent_results import (
@@ -28,7 +34,9 @@ from jobs.review_benchmark.agent_results import (
     LOST,
     PASSED,
     RATES,
+    AgentCounts,
     AgentResults,
+    agent_metrics,
 )
 from jobs.review_benchmark.benchmark import percent, served_by_replicate
 from jobs.review_benchmark.data import (
@@ -48,12 +56,17 @@ from jobs.review_benchmark.results import (
     PAIRED,
     BenchmarkResults,
     compared,
+    draws_of,
     measure_agents,
     not_available,
     trivial_baselines,
     verdict_findings,
 )
-from jobs.review_benchmark.settings import INPUTS, QUESTION
+from jobs.review_benchmark.settings import (
+    INPUTS,
+    QUESTION,
+    ReviewBenchmarkSettings,
+)
 from jobs.review_benchmark.summary import MOST_REVIEWS, run_text
 from jobs.review_benchmark.tables import paper_tables, short_tables, verdict_tables
 from jobs.review_benchmark.verdicts import (
@@ -62,9 +75,16 @@ from jobs.review_benchmark.verdicts import (
     judge_conclusions,
     verdict_metrics,
 )
+from runner.evaluation import KEYS_STAY, Evaluation
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from runner.scorecard import Artifact, HistoryEntry, Scorecard, StreamedDetails
+from runner.scorecard import (
+    Artifact,
+    HistoryEntry,
+    Metric,
+    Scorecard,
+    StreamedDetails,
+)
 from runner.table_files import csv_lines
 from store.results import ItemPart, ItemParts, ItemScore, Milestone
 
@@ -345,16 +365,62 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
         missing=predictions.missing,
         stale=predictions.stale,
         history_entry=remembered,
+        frame=lambda: ReviewFrame.of(results, concluded),
     )
     scores = {
         model: ModelScores(
             metrics=models[model],
             comparable=comparables[model],
-            baselines=trivial_baselines(column),
+            baselines=trivial_baselines(column.counts),
         )
         for model, column in columns.items()
     }
     return with_models(card, scores, MEASURES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewFrame:
+    """What metrics are computed from: counts of each review, by agent."""
+
+    settings: ReviewBenchmarkSettings
+    agents: Mapping[str, AgentCounts] = field(metadata=KEYS_STAY)
+    concluded: tuple[ConclusionVerdicts, ...]
+
+    @classmethod
+    def of(
+        cls, results: BenchmarkResults, concluded: Sequence[ConclusionVerdicts]
+    ) -> ReviewFrame:
+        """The frame of a scoring."""
+        return cls(
+            settings=results.dataset.settings,
+            agents={model: column.counts for model, column in results.columns.items()},
+            concluded=tuple(verdicts.without_texts for verdicts in concluded),
+        )
+
+
+def metrics_of(frame: ReviewFrame) -> Mapping[str, Sequence[Metric]]:
+    """All metrics by model, from numbers alone."""
+    draws = draws_of(frame.settings)
+    verdicts = {
+        agent.model: tuple(verdict_metrics(agent, frame.settings))
+        for agent in frame.concluded
+    }
+    scores = {
+        model: ModelScores(
+            metrics=MEASURES.describe(
+                (
+                    *agent_metrics(counted, frame.settings, draws),
+                    *verdicts.get(model, ()),
+                )
+            ),
+            baselines=trivial_baselines(counted),
+        )
+        for model, counted in frame.agents.items()
+    }
+    return models_of(scores, MEASURES)
+
+
+EVALUATION = Evaluation(ReviewFrame, metrics_of)
 
 
 def _worst(results: BenchmarkResults) -> str:

@@ -6,7 +6,7 @@ Verdicts are apart from whether a review passes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from jobs.kit.measurements import MeasuredValue, count, wilson_share, with_intervals
@@ -36,6 +36,7 @@ from jobs.review_benchmark.effects import (
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.rebuilt_reviews import RebuiltReview, ReviewPredictions
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings, VerdictKind
+from runner.evaluation import STAYS
 from runner.scorecard import Metric
 
 PairSimilarities = Mapping[tuple[str, str], float]
@@ -54,7 +55,8 @@ class ConclusionMatch:
 
     text: str = ""  #: of the first replicate that has one
     similarity: float | None = None  #: mean over replicates; None: not compared
-    directions: tuple[Agreement, ...] = ()  #: what a judge says, by replicate
+    directions: tuple[Agreement, ...] = field(default=(), metadata=STAYS)
+    """What a judge says, by replicate."""
     rationale: str = ""  #: of the judge, the first that there is
     failure: str = ""  #: why it was not compared
     agent: StatedEffect = (
@@ -87,8 +89,8 @@ class ConclusionMatch:
 class ConclusionVerdicts:
     """How an agent's conclusions compare with those of the authors."""
 
-    model: str
-    kind: VerdictKind
+    model: str = field(metadata=STAYS)
+    kind: VerdictKind = field(metadata=STAYS)
     matches: Mapping[str, ConclusionMatch]  #: by review, ascending
     mismatched: PairSimilarities
     """Of the review that the agent concludes about, and that of the authors."""
@@ -97,6 +99,21 @@ class ConclusionVerdicts:
     """Reviews whose authors' own conclusions count as the same; under a judge, who is
     not asked about them, those of which the agent's and the authors' do."""
     level: float = 0.95  #: of intervals
+
+    @property
+    def without_texts(self) -> ConclusionVerdicts:
+        """The same with the numbers alone, which metrics are computed from."""
+        return replace(
+            self,
+            matches={
+                review: ConclusionMatch(
+                    similarity=match.similarity,
+                    directions=match.directions,
+                    effect=match.effect,
+                )
+                for review, match in self.matches.items()
+            },
+        )
 
     @property
     def compared(self) -> Mapping[str, float]:

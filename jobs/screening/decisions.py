@@ -26,6 +26,7 @@ from jobs.screening.data import KINDS, UNLABELLED, RecordKind, ScreeningRecord
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.replies import AnswerColumns
 from jobs.screening.settings import Outside, ScreeningSettings, StageName
+from runner.evaluation import STAYS
 from runner.scorecard import Finding
 
 INCLUDE, EXCLUDE, UNCLEAR, UNPARSED, FAILED, SKIPPED, MISSING = range(7)
@@ -50,9 +51,11 @@ class Records:
     papers: tuple[str, ...]  #: (N,)
     review: Ints  #: (N,) place in reviews
     label: Ints  #: (N,) 1: included; `UNLABELLED`: not known
-    kinds: tuple[RecordKind, ...]  #: those that occur, in the order of `KINDS`
+    kinds: tuple[RecordKind, ...] = field(metadata=STAYS)
+    """Those that occur, in the order of `KINDS`."""
     kind: Ints  #: (N,) place in kinds
-    reason_code: Sequence[str] = ()  #: (N,) coded reason of true exclusions, or ""
+    reason_code: Sequence[str] = field(default=(), metadata=STAYS)
+    """(N,) coded reason of true exclusions, or ""."""
 
     def __len__(self) -> int:
         return len(self.papers)
@@ -80,7 +83,7 @@ class Records:
 class Decisions:
     """What one model, one of its replicates or an ensemble said of each record."""
 
-    model: str
+    model: str = field(metadata=STAYS)
     replicate: int | None = None  #: None: all replicates of the model, joined
     outcome: Ints  #: (N,) as the last stage with a readable reply has it
     p: Floats  #: (N,) p_include of that stage; NaN: none
@@ -90,15 +93,16 @@ class Decisions:
     latest: Ints
     """(N,) outcome of the last stage that was due; where that came to nothing, the
     record is alive, and the stage before it decides."""
-    stages: tuple[str, ...] = ("abstract",)
-    reason_code: Sequence[str] = ()  #: (N,)
+    stages: tuple[str, ...] = field(default=("abstract",), metadata=STAYS)
+    reason_code: Sequence[str] = field(default=(), metadata=STAYS)  #: (N,)
     reason: Sequence[str] = ()  #: (N,)
     issues: Sequence[str] = ()
     """(N,) words about the replies of each record, joined by `NOTED`; of joined
     replicates there are none."""
     replies: int = 0  #: over all records and stages, readable or not
-    skip: Mapping[str, int] = field(default_factory=dict)  #: records by reason
-    counts: Mapping[str, int] = field(default_factory=dict)
+    skip: Mapping[str, int] = field(default_factory=dict, metadata=STAYS)
+    """Records by reason."""
+    counts: Mapping[str, int] = field(default_factory=dict, metadata=STAYS)
     """What was noticed in replies: `bad_confidence`, `inconsistent`, ..."""
 
     def at(self, rows: Bools) -> Decisions:
@@ -152,6 +156,40 @@ class ScreeningPredictions:
             decisions=tuple(decisions.at(rows) for decisions in self.decisions),
             replicates=tuple(decisions.at(rows) for decisions in self.replicates),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningFrame:
+    """What metrics are computed from."""
+
+    settings: ScreeningSettings
+    has_truth: bool  #: whether a label of any record is known
+    records: Records
+    decisions: tuple[Decisions, ...]
+    replicates: tuple[Decisions, ...]
+
+    @classmethod
+    def of(
+        cls, settings: ScreeningSettings, predictions: ScreeningPredictions
+    ) -> ScreeningFrame:
+        """The frame of the records that have a label."""
+        part = predictions.measured
+        return cls(
+            settings=settings,
+            has_truth=predictions.has_truth,
+            records=part.records,
+            decisions=part.decisions,
+            replicates=part.replicates,
+        )
+
+    @property
+    def without_texts(self) -> ScreeningFrame:
+        """The same without reasons and remarks, which no metric reads."""
+        decisions, replicates = (
+            tuple(replace(column, reason=(), issues=()) for column in columns)
+            for columns in (self.decisions, self.replicates)
+        )
+        return replace(self, decisions=decisions, replicates=replicates)
 
 
 STAGES: tuple[StageName, ...] = get_args(StageName)

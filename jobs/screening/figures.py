@@ -86,7 +86,7 @@ def _recall_curves(view: DecisionView) -> Iterator[tuple[Floats, Floats]]:
 
 def _fpr(plot: Plot) -> Iterator[Panel]:
     """The false positive rate against each kind, with intervals."""
-    kinds = plot.results.measured.records.kinds
+    kinds = plot.results.frame.records.kinds
     if names := tuple(kind for kind in kinds if kind != "included"):
         rates = [
             [model.data.strata[name].by_path["micro.fpr"] for name in names]

@@ -37,6 +37,7 @@ class Screening(Job):
     baseline = staticmethod(baseline)
 
     score = Deferred("jobs.screening.score:score")
+    evaluation = Deferred("jobs.screening.score:EVALUATION")
     describe = Deferred("jobs.screening.explain:describe")
     explain = Deferred("jobs.screening.explain:explain")
     explain_inputs = Deferred("jobs.screening.explain_inputs:explain_inputs")

@@ -34,6 +34,7 @@ from jobs.screening.decisions import (
     UNDECIDED,
     Decisions,
     DecisionView,
+    ScreeningFrame,
     ScreeningPredictions,
     strata,
     text_rank,
@@ -344,7 +345,7 @@ class ScreeningResults:
 
     dataset: ScreeningDataset
     predictions: ScreeningPredictions  #: of all records
-    measured: ScreeningPredictions  #: of the records that metrics are computed of
+    frame: ScreeningFrame  #: what metrics are computed from
     columns: Mapping[str, ScreeningModelResults]  #: by model, ensembles after them
     replicates: tuple[
         ScreeningModelResults, ...
@@ -355,15 +356,30 @@ class ScreeningResults:
     @property
     def has_truth(self) -> bool:
         """Whether a label of any record is known."""
-        return self.predictions.has_truth
+        return self.frame.has_truth
 
 
 def measure_decisions(
     dataset: ScreeningDataset, predictions: ScreeningPredictions
 ) -> ScreeningResults:
     """Measure every model and ensemble on the records that have a label."""
-    measured_part = predictions.measured
-    records, settings = measured_part.records, dataset.settings
+    frame = ScreeningFrame.of(dataset.settings, predictions)
+    columns, replicates = measure_frame(frame)
+    return ScreeningResults(
+        dataset=dataset,
+        predictions=predictions,
+        frame=frame,
+        columns=columns,
+        replicates=replicates,
+        findings=tuple(caveats(dataset, predictions)),
+    )
+
+
+def measure_frame(
+    frame: ScreeningFrame,
+) -> tuple[Mapping[str, ScreeningModelResults], tuple[ScreeningModelResults, ...]]:
+    """Measure every model and ensemble, and single replicates, from numbers alone."""
+    records, settings = frame.records, frame.settings
     draws = Resamples(
         records.reviews,
         settings.boot_b,
@@ -373,38 +389,34 @@ def measure_decisions(
         form=settings.interval,
     )
     rank = text_rank(records)
-    of = partial(_measure_model, predictions=measured_part, draws=draws)
+    of = partial(_measure_model, frame=frame, draws=draws)
     views = {
         decisions.model: DecisionView(records, decisions, settings, rank)
-        for decisions in measured_part.decisions
+        for decisions in frame.decisions
     }
     singles = [
         DecisionView(records, decisions, settings, rank)
-        for decisions in measured_part.replicates
+        for decisions in frame.replicates
     ]
-    return ScreeningResults(
-        dataset=dataset,
-        predictions=predictions,
-        measured=measured_part,
-        columns={name: of(view) for name, view in views.items()},
-        replicates=tuple(of(view) for view in singles),
-        findings=tuple(caveats(dataset, predictions)),
+    return (
+        {name: of(view) for name, view in views.items()},
+        tuple(of(view) for view in singles),
     )
 
 
 def _measure_model(
-    view: DecisionView, predictions: ScreeningPredictions, draws: Resamples
+    view: DecisionView, frame: ScreeningFrame, draws: Resamples
 ) -> ScreeningModelResults:
     measured_strata = {
         name: measure_stratum(view, name, rows, draws)
-        for name, rows in strata(predictions.records).items()
+        for name, rows in strata(frame.records).items()
     }
     decisions = view.decisions
     chosen, coded = sweep_thresholds(view), reason_agreement(view)
     replicates = (
         [
             replicate
-            for replicate in predictions.replicates
+            for replicate in frame.replicates
             if replicate.model == decisions.model
         ]
         if decisions.replicate is None

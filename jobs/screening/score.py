@@ -17,6 +17,7 @@ from jobs.kit.score import (
     ItemMetric,
     ModelScores,
     comparable,
+    models_of,
     with_models,
 )
 from jobs.kit.truth import without_truth
@@ -27,7 +28,13 @@ from jobs.screening.data import (
     ScreeningJudgement,
     record_key,
 )
-from jobs.screening.decisions import CALLS, STAGES, ScreenedRecords, screened_records
+from jobs.screening.decisions import (
+    CALLS,
+    STAGES,
+    ScreenedRecords,
+    ScreeningFrame,
+    screened_records,
+)
 from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.measures import MEASURES
@@ -40,6 +47,7 @@ from jobs.screening.results import (
     ScreeningModelResults,
     ScreeningResults,
     measure_decisions,
+    measure_frame,
     pairs,
     trivial_baselines,
 )
@@ -47,12 +55,14 @@ from jobs.screening.settings import FILE_LISTS, INPUTS
 from jobs.screening.summary import run_text
 from jobs.screening.tables import record_tables, short_tables
 from jobs.screening.worklist import RisFiles
+from runner.evaluation import Evaluation
 from runner.job import Answers
 from runner.messages import ParseFailure
 from runner.scorecard import (
     Comparable,
     Finding,
     Labels,
+    Metric,
     Scorecard,
     StreamedDetails,
     Verdict,
@@ -232,24 +242,44 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         not_available=tuple(_not_available(results)),
         missing=predictions.missing,
         stale=predictions.stale,
+        frame=lambda: results.frame.without_texts,
     )
-    models = {
-        model: ModelScores(
-            metrics=column.metrics,
+    scores = {
+        model: replace(
+            of_metrics,
             comparable=comparables[model],
-            labels=partial(_labels, column),
-            units=_units(column, has_truth=has_truth)
+            labels=partial(_labels, results.columns[model]),
+            units=_units(results.columns[model], has_truth=has_truth)
             if model in predictions.models
             else {},
-            baselines=trivial_baselines(column),
         )
-        for model, column in results.columns.items()
+        for model, of_metrics in _scores(results.columns, has_truth=has_truth).items()
     }
-    if not has_truth:
-        models = {
-            model: without_truth(scores, MEASURES) for model, scores in models.items()
-        }
-    return with_models(card, models, MEASURES)
+    return with_models(card, scores, MEASURES)
+
+
+def _scores(
+    columns: Mapping[str, ScreeningModelResults], *, has_truth: bool
+) -> Mapping[str, ModelScores]:
+    """The metrics of each model, with its trivial baselines."""
+    scores = {
+        model: ModelScores(
+            metrics=column.metrics, baselines=tuple(trivial_baselines(column))
+        )
+        for model, column in columns.items()
+    }
+    if has_truth:
+        return scores
+    return {model: without_truth(one, MEASURES) for model, one in scores.items()}
+
+
+def metrics_of(frame: ScreeningFrame) -> Mapping[str, Sequence[Metric]]:
+    """All metrics by model, from numbers alone."""
+    columns, _ = measure_frame(frame)
+    return models_of(_scores(columns, has_truth=frame.has_truth), MEASURES)
+
+
+EVALUATION = Evaluation(ScreeningFrame, metrics_of)
 
 
 def _labels(column: ScreeningModelResults) -> Labels:
@@ -274,9 +304,7 @@ def _missed_first(results: ScreeningResults) -> str:
         return next(iter(results.dataset.screened), "")
     for column in results.columns.values():
         lost = column.strata["all"].counts.decided.fn
-        return (
-            results.measured.records.reviews[int(lost.argmax())] if lost.any() else ""
-        )
+        return results.frame.records.reviews[int(lost.argmax())] if lost.any() else ""
     return ""
 
 
@@ -290,7 +318,7 @@ def _units(column: ScreeningModelResults, *, has_truth: bool) -> Mapping[str, in
 
 
 def _not_available(results: ScreeningResults) -> Iterator[str]:
-    kinds = results.measured.records.kinds
+    kinds = results.frame.records.kinds
     if not results.has_truth:
         pass
     elif "near-miss" not in kinds:

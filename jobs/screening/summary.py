@@ -146,7 +146,7 @@ def _missed(results: ScreeningResults) -> Iterator[str]:
             yield f"{name}missed no included paper ({identified:,} decided)"
         else:
             yield f"{name}decided on no included paper, so that none can be missed"
-    if "near-miss" in results.measured.records.kinds:
+    if "near-miss" in results.frame.records.kinds:
         yield "near misses are unjudged: see the report, Limits"
 
 

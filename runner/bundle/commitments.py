@@ -30,6 +30,7 @@ from typing import Any, Final, Protocol, Self
 from runner.errors import RunnerError, UsageError
 
 SALT_BYTES: Final = 32
+HASH_BYTES: Final = 32
 SECRET_SCHEMA: Final = "siftlog.redaction-secret/1"  # noqa: S105 - no password
 
 _COMMITMENT: Final = b"siftlog commitment 1\0"

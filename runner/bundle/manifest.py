@@ -96,6 +96,8 @@ INPUTS: Final = "inputs"
 SCORES: Final = "scores"
 LABELS: Final = "labels"
 SCORECARD: Final = "scorecard.json"
+REBUILT: Final = "rebuilt.json"
+"""The recomputed scorecard, beside the log of an unpacked bundle."""
 
 FORMAT: Final = 1
 """Version of the format of bundles."""

@@ -7,12 +7,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 PIECE: Final = 20
 """Bytes of a text that a redacted bundle never holds in a row."""
 
 _STRIDE: Final = 8
 _GRAM: Final = PIECE - _STRIDE + 1
 """Every piece of a text has a gram that begins at a multiple of the stride."""
+
+_BITS: Final = 18
+"""Of the table: a scorecard has some ten thousand grams."""
+
+_FIBONACCI: Final = np.uint64(11400714819323198485)
 
 ENVELOPE: Final = frozenset(
     {"model", "provider", "id", "object", "type", "role", "service_tier", "form"}
@@ -25,23 +33,37 @@ class PieceIndex:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._grams: defaultdict[bytes, list[tuple[bytes, int]]] = defaultdict(list)
+        self._may_begin = np.zeros(1 << _BITS, dtype=np.bool_)
         self.shared: set[str] = set()  #: those that share a piece with a scanned text
         for text in texts:
             data = text.encode()
             if len(data) >= PIECE:
                 for at in range(len(data) - _GRAM + 1):
                     self._grams[data[at : at + _GRAM]].append((data, at))
+        for gram in self._grams:
+            self._may_begin[_hashes(gram, 1)] = True
 
     def scan(self, content: bytes) -> None:
         """Look for the pieces in a text."""
         grams = self._grams
-        if not grams:
+        places = (len(content) - _GRAM) // _STRIDE + 1
+        if not grams or places < 1:
             return
-        for at in range(0, len(content) - _GRAM + 1, _STRIDE):
+        # a table of bits passes over nearly all places, eight bytes at a time
+        hits = self._may_begin[_hashes(content, places)]
+        for at in (np.flatnonzero(hits) * _STRIDE).tolist():
             if content[at : at + _GRAM] in grams:
                 for data, start in grams[content[at : at + _GRAM]]:
                     if _common_length(content, at, data, start) >= PIECE:
                         self.shared.add(data.decode())
+
+
+def _hashes(content: bytes, places: int) -> npt.NDArray[np.uint64]:
+    """A number of a few bits for the first bytes at each multiple of the stride."""
+    words = np.frombuffer(content, dtype="<u8", count=places)
+    # Fibonacci hashing: the product's highest bits depend on all others
+    hashes: npt.NDArray[np.uint64] = (words * _FIBONACCI) >> np.uint64(64 - _BITS)
+    return hashes
 
 
 def _common_length(a: bytes, at: int, b: bytes, start: int) -> int:

@@ -18,6 +18,7 @@ import msgspec
 
 from runner.bundle import archive
 from runner.bundle.commitments import Commitments, RedactionSecret, SaltedCommitter
+from runner.bundle.frame import FRAME, encoded_frame
 from runner.bundle.manifest import (
     LABELS,
     LOG,
@@ -37,6 +38,11 @@ from runner.bundle.pack import (
     prove,
 )
 from runner.bundle.pieces import PIECE, PieceIndex, texts_in
+from runner.bundle.recomputed import (
+    encoded_scorecard,
+    metrics_of_frame,
+    recomputed_scorecard,
+)
 from runner.bundle.recorded import (
     VALUES,
     VERDICTS,
@@ -45,6 +51,7 @@ from runner.bundle.recorded import (
 )
 from runner.bundle.redaction import Redactor
 from runner.errors import RunnerError, UsageError
+from runner.job import Job
 from runner.run.folder import drafting
 from runner.score.repeat import Rescorer, ScoringBasis, rescorer
 from runner.scorecard import Scorecard, Verdict
@@ -153,14 +160,13 @@ def _written(
         commit = SaltedCommitter(secret, context_of(head(reader), recorded))
         hidden = _hidden(run, recorded, content, progress)
         redactor = content.redactor(commit, hidden)
-        members, commitments = content.write(redactor, commit, drafts, progress)
-    scorecard = members[scorecard_of(recorded.number)].read_bytes()
+        members, digest, commitments = content.write(redactor, commit, drafts, progress)
     manifest = RedactedManifest(
         format=REDACTED_FORMAT,
         **manifest_fields(
             members[LOG],
             recorded.number,
-            hashlib.sha256(scorecard).hexdigest(),
+            digest,
             measured(members, progress),
         ),
         commitments=commitments,
@@ -233,7 +239,9 @@ class _Content:
     labels: Sequence[Path]  #: copies of the label logs
     number: int  #: of the scoring
     scorecard: bytes
+    job: Job
     card: Scorecard
+    frame: Any  #: that metrics are computed from; None: the job has none
     verdicts: Path  #: JSON lines, which are read again and again
     choices: frozenset[str]
 
@@ -269,7 +277,9 @@ class _Content:
             labels=labels,
             number=recorded.number,
             scorecard=scoring.content,
+            job=run.job,
             card=card,
+            frame=None if card.frame is None else card.frame(),
             verdicts=verdicts,
             choices=choices_of(run, card, scoring.dataset),
         )
@@ -298,7 +308,7 @@ class _Content:
                     progress(f"{seq:,} events searched for texts")
         redactor.log = ""
         redacted_scorecard(self.scorecard, redactor)
-        values_of(self.card, redactor, self.choices)
+        self._recorded(redactor)
         for _ in self._verdict_lines(redactor):
             pass
 
@@ -308,22 +318,22 @@ class _Content:
         commit: SaltedCommitter,
         drafts: Path,
         progress: Callable[[str], None],
-    ) -> tuple[dict[str, Path], dict[str, str]]:
-        """Write the members; return them by name, and the commitments to the whole."""
+    ) -> tuple[dict[str, Path], str, dict[str, str]]:
+        """Write the members.
+
+        Returns:
+            The members by name, the digest of the scorecard, and the commitments to the
+            whole.
+        """
         commit.at = "bundle"
         commitments = {
             "log": commit.place("bundle/log", head(self.reader).encode()).hex(),
             "scorecard": commit.place("bundle/scorecard", self.scorecard).hex(),
         }
-        scores = {
-            scorecard_of(self.number): redacted_scorecard(self.scorecard, redactor),
-            member_of(self.number, VALUES): msgspec.json.encode(
-                values_of(self.card, redactor, self.choices)
-            ),
-        }
-        original = hashlib.sha256(self.scorecard).hexdigest()
-        digest = hashlib.sha256(scores[scorecard_of(self.number)]).hexdigest()
-        redactor.digests = {original: digest}
+        scorecard = redacted_scorecard(self.scorecard, redactor)
+        scores = {scorecard_of(self.number): scorecard, **self._recorded(redactor)}
+        digest = self._digest(scorecard, scores.get(member_of(self.number, FRAME)))
+        redactor.digests = {hashlib.sha256(self.scorecard).hexdigest(): digest}
         members = {}
         for name, content in scores.items():
             members[name] = drafts / Path(name).name
@@ -345,7 +355,38 @@ class _Content:
                     redact=redactor.event,
                     progress=progress,
                 )
-        return members, commitments
+        return members, digest, commitments
+
+    def _recorded(self, redactor: Redactor) -> dict[str, bytes]:
+        """What metrics are computed from: a frame, or else values of items."""
+        of_items = Scorecard(models={}, summary="")
+        files = {}
+        if self.frame is None:
+            of_items = self.card
+        else:
+            files[member_of(self.number, FRAME)] = encoded_frame(
+                self.frame, redactor, self.card.settings
+            )
+        values = values_of(of_items, redactor, self.choices)
+        return {**files, member_of(self.number, VALUES): msgspec.json.encode(values)}
+
+    def _digest(self, scorecard: bytes, frame: bytes | None) -> str:
+        """The hash of what a reader gets from the redacted scorecard and the frame.
+
+        Raises:
+            RunnerError: the frame does not give the metrics.
+        """
+        if frame is not None:
+            metrics = metrics_of_frame(self.job, frame)
+            recomputed = recomputed_scorecard(json.loads(scorecard), metrics)
+            if recomputed.different:
+                model, path = recomputed.different[0]
+                raise RunnerError(
+                    f"The evaluation of job {self.job.name} gives another {path} of "
+                    f"{model} from its frame than its scoring does; fix the job."
+                )
+            scorecard = recomputed.content
+        return hashlib.sha256(scorecard).hexdigest()
 
     def _logs(self, redactor: Redactor) -> Iterator[tuple[str, Path]]:
         """Yield member and path of each log; the redactor's places are of it."""
@@ -380,8 +421,7 @@ def redacted_scorecard(content: bytes, redactor: Redactor) -> bytes:
     redacted = _visible(scorecard, redactor)
     if redacted == scorecard:
         return content
-    text = json.dumps(redacted, ensure_ascii=False, indent=1, allow_nan=False)
-    return text.encode() + b"\n"
+    return encoded_scorecard(redacted)
 
 
 def _visible(value: Any, redactor: Redactor) -> Any:  # noqa: ANN401 - JSON

@@ -11,9 +11,11 @@ from typing import Any
 
 import msgspec
 
+from runner.bundle.frame import FRAME, frame_commitments
 from runner.bundle.manifest import (
     LABELS,
     LOG,
+    REBUILT,
     RedactedManifest,
     member_of,
     scorecard_of,
@@ -34,7 +36,11 @@ class RedactionReport:
     commitments: int = 0  #: different ones, in the whole bundle
     verdicts: int = 0
     metrics: int = 0  #: in the scorecard
-    recomputed: int = 0  #: of them, from the values of items
+    recomputed: int = 0  #: of them, that came out the same
+    unavailable: str = ""
+    """Why they could not be computed from the frame, such as a job that is not
+    installed."""
+    by_frame: bool = False  #: computed from a frame, and not from values of items
 
 
 class _Verdict(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
@@ -49,15 +55,21 @@ class _Verdict(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     is_unparsed: bool
 
 
+def has_frame(manifest: RedactedManifest) -> bool:
+    """Whether a bundle has the frame that its metrics are computed from."""
+    frame = member_of(manifest.scoring, FRAME)
+    return any(member.name == frame for member in manifest.members)
+
+
 def checked(
     folder: Path, manifest: RedactedManifest, report: RedactionReport
 ) -> Iterator[LogFault]:
     """Yield what is wrong with an unpacked bundle, whose log is sound.
 
     Args:
-        folder: with all members.
+        folder: with all members, and the recomputed scorecard if there is one.
         manifest: of the bundle.
-        report: is filled in.
+        report: of metrics that a frame gives; all else is filled in.
     """
     try:
         yield from _faults(folder, manifest, report)
@@ -75,7 +87,12 @@ def _faults(
     yield from _of_names(manifest)
     card_name = scorecard_of(manifest.scoring)
     content = (folder / card_name).read_bytes()
-    if hashlib.sha256(content).hexdigest() != manifest.digest:
+    again = content if report.unavailable or not report.by_frame else None
+    if again is None:
+        again = (folder / REBUILT).read_bytes()
+    is_same = hashlib.sha256(again).hexdigest() == manifest.digest
+    # the texts that a frame would fill in are not there
+    if not is_same and not (report.unavailable and manifest.hidden):
         yield LogFault(
             what="scorecard",
             where=card_name,
@@ -86,6 +103,9 @@ def _faults(
     report.metrics = sum(len(of["metrics"]) for of in scorecard["models"].values())
     yield from _of_values(folder, manifest, scorecard, report)
     seen = {*COMMITMENT.findall(content)}
+    if report.by_frame:
+        frame = folder / member_of(manifest.scoring, FRAME)
+        seen.update(frame_commitments(frame.read_bytes()))
     with open_reader(folder / LOG) as reader:
         answered: set[int | None] = set()
         yield from _of_headline(reader, manifest, scorecard)
@@ -107,10 +127,11 @@ def _of_names(manifest: RedactedManifest) -> Iterator[LogFault]:
         member_of(manifest.scoring, VERDICTS),
     }
     names = {member.name for member in manifest.members}
+    frame = member_of(manifest.scoring, FRAME)
     for name in sorted(names ^ expected):
         if name in expected:
             yield LogFault(what="member", where=name, message="is missing")
-        elif not name.startswith(f"{LABELS}/"):
+        elif not name.startswith(f"{LABELS}/") and name != frame:
             yield LogFault(
                 what="member", where=name, message="does not belong in this bundle"
             )
@@ -129,7 +150,8 @@ def _of_values(
     except ValueError as error:
         yield LogFault(what="values", where=name, message=f"cannot be read ({error})")
         return
-    report.recomputed = len({(of.model, of.path) for of in values.metrics})
+    if not report.by_frame:
+        report.recomputed = len({(of.model, of.path) for of in values.metrics})
     for model, path in different(values, scorecard):
         yield LogFault(
             what="values",

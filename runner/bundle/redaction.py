@@ -144,6 +144,9 @@ _MAPPINGS: Final = frozenset(
 )
 """Objects whose names are data."""
 
+_MOST_PARTS: Final = 10_000
+"""Commitments to parts that are remembered: a long run has millions."""
+
 _LEFT_OUT: Final = frozenset({("attempt_answered", "forked"), ("run_started", "fork")})
 """Fields by which a reader would look for the parent run of a fork."""
 
@@ -266,6 +269,8 @@ class Redactor:
     def _part(self, sha256: str) -> str:
         """The commitment to the part of a request, in the form of its hash."""
         if sha256 not in self._parts:
+            if len(self._parts) >= _MOST_PARTS:
+                self._parts.clear()
             text = self.part(bytes.fromhex(sha256))
             self._parts[sha256] = self.commit.shared("part", text).hex()
         return self._parts[sha256]

@@ -22,21 +22,25 @@ import msgspec
 
 from runner.bundle import archive
 from runner.bundle.archive import InvalidArchive
+from runner.bundle.frame import FRAME
 from runner.bundle.manifest import (
     INPUTS,
     LABELS,
     LOG,
     NAME,
+    REBUILT,
     Manifest,
     RedactedManifest,
     decoded,
     differences,
     encoded,
     environment,
+    member_of,
     moved,
     scorecard_of,
 )
-from runner.bundle.redacted_verify import RedactionReport, checked
+from runner.bundle.recomputed import metrics_of_frame, recomputed_scorecard
+from runner.bundle.redacted_verify import RedactionReport, checked, has_frame
 from runner.certificates import checked_certificate
 from runner.errors import RunnerError
 from runner.fingerprint import hashes_by_setting, input_hashes
@@ -78,9 +82,6 @@ def _refuse(event: str, arguments: tuple[object, ...]) -> None:
         raise PermissionError(errno.EPERM, f"{event} while a scorecard is recomputed")
 
 
-REBUILT: Final = "rebuilt.json"
-"""The recomputed scorecard, beside the log."""
-
 PROGRESS_S: Final = 0.5
 """Interval of progress messages."""
 
@@ -94,6 +95,8 @@ class RebuildResult:
     changed: tuple[str, ...] = ()  #: settings whose files differ from the scored ones
     error: str = ""  #: why there is no scorecard
     certificates: tuple[str, ...] = ()  #: what differs in certificates, a line each
+    metrics: int = 0  #: of a redacted bundle, that came out the same from its frame
+    different: tuple[tuple[str, str], ...] = ()  #: model and path of those that did not
 
 
 def rebuild(
@@ -145,7 +148,10 @@ def main() -> None:
 
 
 def _outcome(folder: Path, scoring: int) -> RebuildResult:
+    frame = folder / member_of(scoring, FRAME)
     try:
+        if frame.is_file():
+            return _evaluated(folder, scoring, frame.read_bytes())
         return _rebuilt(folder, scoring)
     except (RunnerError, StoreError) as error:
         return RebuildResult(error=str(error))
@@ -169,6 +175,16 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
         for problem in certificate.problems
     )
     return RebuildResult(certificates=tuple(problems))
+
+
+def _evaluated(folder: Path, number: int, frame: bytes) -> RebuildResult:
+    """Compute the metrics of a redacted bundle from its frame."""
+    with open_reader(folder / LOG) as reader:
+        job = job_of(run_started(reader), may_differ=False)
+    scorecard = json.loads((folder / scorecard_of(number)).read_bytes())
+    recomputed = recomputed_scorecard(scorecard, metrics_of_frame(job, frame))
+    (folder / REBUILT).write_bytes(recomputed.content)
+    return RebuildResult(metrics=recomputed.metrics, different=recomputed.different)
 
 
 def changed_settings(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ...]:
@@ -372,8 +388,8 @@ class _Check:
     def _of_redacted(
         self, manifest: RedactedManifest, folder: Path
     ) -> Iterator[LogFault]:
-        """Check what is there instead of texts; no scorecard can be recomputed."""
-        self.redaction = RedactionReport()
+        """Check what is there instead of texts, and compute the metrics again."""
+        self.redaction = RedactionReport(by_frame=has_frame(manifest))
         self._progress("the recorded values are being checked")
         if self.log is not None and self.log.blobs:
             yield LogFault(
@@ -381,7 +397,28 @@ class _Check:
                 where=LOG,
                 message="holds parts of requests, which a redacted bundle never does",
             )
+        if self.redaction.by_frame:
+            yield from self._of_frame(manifest, folder, self.redaction)
         yield from checked(folder, manifest, self.redaction)
+        self.is_rebuilt = (
+            self.redaction.by_frame
+            and self.redaction.recomputed == self.redaction.metrics
+        )
+
+    def _of_frame(
+        self, manifest: RedactedManifest, folder: Path, redaction: RedactionReport
+    ) -> Iterator[LogFault]:
+        then = manifest.environment
+        self.differs = differences(then, environment(then.packages))
+        rebuilt = rebuild(folder, manifest.scoring, self._progress)
+        redaction.unavailable = rebuilt.error
+        redaction.recomputed = rebuilt.metrics
+        for model, path in rebuilt.different:
+            yield LogFault(
+                what="values",
+                where=f"{member_of(manifest.scoring, FRAME)}, {path} of {model}",
+                message="gives another number than the scorecard",
+            )
 
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
         """Check the stored scorecard, then the recomputed one."""

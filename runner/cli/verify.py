@@ -253,7 +253,8 @@ def _print_sound(
         else f"redacted, with {redaction.commitments:,} commitments and "
         f"{redaction.verdicts:,} verdicts; {redaction.recomputed:,} of "
         f"{redaction.metrics:,} metrics of scoring {manifest.scoring} came out the "
-        "same from recorded values"
+        f"same from {'numbers' if redaction.by_frame else 'recorded values'}"
+        + (f" ({redaction.unavailable})" if redaction.unavailable else "")
     )
     print_text(
         f"{path.name} is sound: {len(manifest.members) + 1:,} members, "

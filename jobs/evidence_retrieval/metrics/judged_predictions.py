@@ -17,9 +17,9 @@ from jobs.evidence_retrieval.queries import (
     SCORED,
     SKIPPED,
     UNKNOWN,
-    FoldGate,
     Predictions,
     Queries,
+    UnfittedGate,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.columns import Bools, Floats, Ints
@@ -308,7 +308,7 @@ def block_of(
     queries: Queries,
     prediction: Predictions,
     settings: EvidenceSettings,
-    gates: tuple[FoldGate, ...] = (),
+    unfitted: Sequence[UnfittedGate] = (),
 ) -> JudgedPredictions:
     """The parts of one prediction.
 
@@ -316,10 +316,12 @@ def block_of(
         queries: of the sheet.
         prediction: of one model under one configuration.
         settings: of the job.
-        gates: of the sheet; a fold whose gate could not be fitted has no part in it.
+        unfitted: folds whose gate could not be fitted: they have no part in it.
     """
     judged = queries.y != UNKNOWN
-    gated = _gated(queries, prediction, judged & ~_unfitted(queries, prediction, gates))
+    gated = _gated(
+        queries, prediction, judged & ~_unfitted(queries, prediction, unfitted)
+    )
     stated = _stated(queries, prediction, settings, gated, judged)
     return JudgedPredictions(
         queries=queries,
@@ -336,14 +338,12 @@ def block_of(
 
 
 def _unfitted(
-    queries: Queries, prediction: Predictions, gates: tuple[FoldGate, ...]
+    queries: Queries, prediction: Predictions, unfitted: Sequence[UnfittedGate]
 ) -> Bools:
     names = {
         gate.fold
-        for gate in gates
+        for gate in unfitted
         if (gate.model, gate.config) == (prediction.model, prediction.config)
-        and gate.has_gate
-        and gate.tau_neg is None
     }
     fold_indices = [i for i, name in enumerate(queries.folds) if name in names]
     return np.isin(queries.fold, fold_indices)

@@ -46,7 +46,7 @@ from jobs.evidence_retrieval.metrics.retrieval import (
     sweep,
     unscored,
 )
-from jobs.evidence_retrieval.queries import ScoringInput
+from jobs.evidence_retrieval.queries import EvidenceFrame, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.measurements import Measurement
@@ -97,17 +97,20 @@ class ModelResults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceResults:
-    """A sheet, measured."""
+class MeasuredFrame:
+    """Every model, measured."""
 
-    scoring_input: ScoringInput
-    settings: EvidenceSettings
+    frame: EvidenceFrame
     models: Mapping[str, ModelResults]
     steps: tuple[
         AblationStep, ...
     ]  #: configurations, by model; none where there is one
-    gaps: tuple[PairedDifference, ...]
     draws: PostBootstrap  #: for what is drawn only if somebody looks at it
+
+    @property
+    def settings(self) -> EvidenceSettings:
+        """The settings of the scoring."""
+        return self.frame.settings
 
     def metrics(self, model: str) -> tuple[Metric, ...]:
         """A model's metrics; those of other configurations under `config.NAME.`."""
@@ -120,41 +123,59 @@ class EvidenceResults:
                     )
                     for step in self.steps
                     if step.model == model
-                    and step.config != self.scoring_input.headline
+                    and step.config != self.frame.headline
                     and step.is_measured
                 ),
             )
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceResults(MeasuredFrame):
+    """A sheet, measured."""
+
+    scoring_input: ScoringInput
+    gaps: tuple[PairedDifference, ...]
+
+
 def measure_models(
     scoring_input: ScoringInput, settings: EvidenceSettings
 ) -> EvidenceResults:
     """Measure every model's headline, its other configurations, and differences."""
-    draws = PostBootstrap(scoring_input.queries, settings)
-    blocks = {
-        (p.model, p.config): block_of(
-            scoring_input.queries, p, settings, scoring_input.gates
-        )
-        for p in scoring_input.predictions
-    }
-    headline = {
-        model: blocks[model, scoring_input.headline]
-        for model in scoring_input.models
-        if (model, scoring_input.headline) in blocks
-    }
+    frame = EvidenceFrame.of(settings, scoring_input)
+    measured = measure_frame(frame)
+    blocks = {model: results.block for model, results in measured.models.items()}
     return EvidenceResults(
+        frame=frame,
+        models=measured.models,
+        steps=measured.steps,
+        draws=measured.draws,
         scoring_input=scoring_input,
-        settings=settings,
-        models={m: _of_model(block, draws) for m, block in headline.items()},
+        gaps=(
+            *(gap for block in blocks.values() for gap in between_lists(block)),
+            *between_models(blocks, settings, measured.draws),
+        ),
+    )
+
+
+def measure_frame(frame: EvidenceFrame) -> MeasuredFrame:
+    """Measure every model's headline and its other configurations, from numbers."""
+    draws = PostBootstrap(frame.queries, frame.settings)
+    blocks = {
+        (p.model, p.config): block_of(frame.queries, p, frame.settings, frame.unfitted)
+        for p in frame.predictions
+    }
+    return MeasuredFrame(
+        frame=frame,
+        models={
+            model: _of_model(blocks[model, frame.headline], draws)
+            for model in frame.models
+            if (model, frame.headline) in blocks
+        },
         steps=tuple(
             step
-            for model in scoring_input.models
+            for model in frame.models
             for step in steps([b for (m, _), b in blocks.items() if m == model], draws)
-        ),
-        gaps=(
-            *(gap for block in headline.values() for gap in between_lists(block)),
-            *between_models(headline, settings, draws),
         ),
         draws=draws,
     )

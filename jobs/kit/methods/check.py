@@ -7,7 +7,7 @@ minus sign or a hyphen, a decimal point or a raised one, the zero before it or n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Final, Literal, TypeAlias
@@ -75,6 +75,7 @@ class ManuscriptVerdict:
     checked: int
     faults: tuple[Fault, ...]
     elsewhere: int  #: references of other runs, which were not checked
+    redacted: int  #: references to texts that a redacted bundle lacks, likewise
 
 
 Earlier: TypeAlias = Callable[[Source], QuotedValues | None]
@@ -88,6 +89,7 @@ def check_manuscript(
     *,
     earlier: Earlier = lambda _: None,
     any_precision: bool = False,
+    redacted: Container[str] = frozenset(),
 ) -> ManuscriptVerdict:
     """Compare a manuscript with a run.
 
@@ -97,8 +99,10 @@ def check_manuscript(
         run: the run's id; references of other runs are counted, not checked.
         earlier: called for values that differ.
         any_precision: accept correct values with more or fewer digits.
+        redacted: names of values that are not known.
     """
-    marks = [m for m in manuscript.marks if m.source is None or m.source.run == run]
+    of_run = [m for m in manuscript.marks if m.source is None or m.source.run == run]
+    marks = [mark for mark in of_run if mark.name not in redacted]
     faults = [
         fault
         for mark in marks
@@ -107,7 +111,8 @@ def check_manuscript(
     return ManuscriptVerdict(
         checked=len(marks),
         faults=tuple(faults),
-        elsewhere=len(manuscript.marks) - len(marks),
+        elsewhere=len(manuscript.marks) - len(of_run),
+        redacted=len(of_run) - len(marks),
     )
 
 

@@ -39,6 +39,8 @@ STATES: Final[Mapping[str, tuple[TaskState, ...]]] = {
 }
 """States of tasks by the word of a text."""
 
+SCORECARD_DIGEST: Final = "run:scorecard"
+
 
 def references(record: RunRecord) -> dict[str, QuotedValue]:
     """Return all references of a run by name."""
@@ -111,7 +113,7 @@ def _run(record: RunRecord) -> Iterator[QuotedValue]:
         yield _text(name, model_text(model), family="model", model=model)
     if scoring is not None:
         yield from _count("run:scoring", scoring.number, "")
-        yield _text("run:scorecard", scoring.digest, Rounding.HASH)
+        yield _text(SCORECARD_DIGEST, scoring.digest, Rounding.HASH)
         yield _text("run:scoring_code", scoring.code_sha256, Rounding.HASH)
         yield _text("run:scoring_version", scoring.job_version)
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
 from jobs.kit.methods.check import Earlier
-from jobs.kit.methods.facts import references
+from jobs.kit.methods.facts import SCORECARD_DIGEST, references
 from jobs.kit.methods.manuscript import Source
 from jobs.kit.methods.record import RunRecord, read_record, scoring_numbered
-from jobs.kit.methods.references import QuotedValues
+from jobs.kit.methods.references import QuotedValues, Rounding
 from jobs.kit.methods.text import Choice
 from jobs.kit.report.headline import main_paths
-from runner.bundle.manifest import LABELS, LOG, Manifest, RedactedManifest
-from runner.bundle.verify import REBUILT, BundleReport, check
-from runner.errors import RunnerError, UsageError
+from runner.bundle.manifest import (
+    LABELS,
+    LOG,
+    REBUILT,
+    Manifest,
+    RedactedManifest,
+    scorecard_of,
+)
+from runner.bundle.verify import BundleReport, check
+from runner.errors import RunnerError
 from runner.fingerprint import code_hash
 from runner.prompts import USUAL_PROFILE, written
 from runner.registry import job_of
@@ -119,6 +127,8 @@ class CheckBasis:
     metric_words: frozenset[str]  #: names of metrics for readers, and the ends of paths
     earlier: Earlier
     notes: tuple[str, ...] = ()
+    redacted: frozenset[str] = frozenset()
+    """Names of values that are texts and not in a redacted bundle."""
 
 
 def basis_of_run(
@@ -167,18 +177,39 @@ def basis_of_bundle(
     """Verify a bundle and call *use* with its values; not if the bundle has faults."""
 
     def read(folder: Path, manifest: Manifest) -> None:
-        if isinstance(manifest, RedactedManifest):
-            raise UsageError(
-                f"{path} is redacted, so its scorecard was not computed again: name a "
-                "run, or a bundle with its texts."
+        log, card = folder / LOG, folder / REBUILT
+        notes: tuple[str, ...] = ()
+        if not card.is_file():  # of a redacted bundle
+            card = folder / scorecard_of(manifest.scoring)
+            sentence = (
+                f"{path.name} is redacted, and its metrics were not all computed "
+                "again; values are compared with its scorecard"
             )
-        log = folder / LOG
+            notes = (sentence,)
         with open_reader(log) as reader:
             recorded = scoring_numbered(reader, manifest.scoring)
-            card, labels = folder / REBUILT, read_labels(folder / LABELS)
-            use(_basis(reader, log, recorded, card.read_bytes(), labels))
+            labels = read_labels(folder / LABELS)
+            basis = _basis(reader, log, recorded, card.read_bytes(), labels)
+            redacted = frozenset(_redacted_names(basis.known, manifest))
+            use(replace(basis, notes=notes, redacted=redacted))
 
     return check(path, progress, is_late=is_late, use=read)
+
+
+_TOKEN = re.compile(r"~[0-9a-f]{64}")
+
+
+def _redacted_names(known: QuotedValues, manifest: Manifest) -> Iterator[str]:
+    """Names of the values that a bundle has a token of, or of texts without tokens."""
+    if not isinstance(manifest, RedactedManifest):
+        return
+    for name, quoted in known.items():
+        # a hash of what has a token
+        is_hash = quoted.rounding is Rounding.HASH and (
+            name.startswith("prompt:") or (name == SCORECARD_DIGEST and manifest.hidden)
+        )
+        if is_hash or _TOKEN.match(str(quoted.value)):
+            yield name
 
 
 def _basis(

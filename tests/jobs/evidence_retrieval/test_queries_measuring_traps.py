@@ -8,9 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.metrics.judged_predictions import block_of
+from jobs.evidence_retrieval.metrics.judged_predictions import (
+    JudgedPredictions,
+    block_of,
+)
 from jobs.evidence_retrieval.metrics.results import measure_models
-from jobs.evidence_retrieval.queries import UNKNOWN, UNSCORED, FoldGate, ScoringInput
+from jobs.evidence_retrieval.queries import (
+    UNKNOWN,
+    UNSCORED,
+    EvidenceFrame,
+    FoldGate,
+    ScoringInput,
+)
 from jobs.evidence_retrieval.score import score
 from jobs.kit.metrics.selective import NEG, POS, UNCERTAIN, Edge
 from runner.scorecard import Metric
@@ -120,12 +129,19 @@ def test_a_fold_whose_gate_could_not_be_fitted_is_left_out_of_the_gate() -> None
         on_tune={},
         fitted={},
     )
-    block = block_of(sheet.queries, sheet.predictions[0], settings(), (gate,))
+
+    def block_with(gate: FoldGate) -> JudgedPredictions:
+        frame = EvidenceFrame.of(settings(), replace(sheet, gates=(gate,)))
+        return block_of(
+            frame.queries, frame.predictions[0], frame.settings, frame.unfitted
+        )
+
+    block = block_with(gate)
     assert block.gated is not None
     assert block.gated.rows.tolist() == [0, 1, 2, 3]
     # a record of what was chosen from a grid, for a configuration without a gate
     chosen = replace(gate, has_gate=False)
-    block = block_of(sheet.queries, sheet.predictions[0], settings(), (chosen,))
+    block = block_with(chosen)
     assert block.gated is not None
     assert len(block.gated.rows) == 8
 

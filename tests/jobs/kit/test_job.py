@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from jobs.kit.job import Deferred, either
+from runner.evaluation import Evaluation
 from runner.job import Job
 from runner.labelling import Labelling
 from runner.registry import job_names, load_job
@@ -82,6 +83,9 @@ def test_deferred_parts_take_what_the_runner_passes(
     elif part == "labelling":
         assert isinstance(value, Labelling)
         counts = {}
+    elif part == "evaluation":
+        assert isinstance(value, Evaluation)
+        counts = {value.metrics: 1}
     else:
         counts = {value: len(inspect.signature(getattr(Job, part)).parameters) - 1}
     for function, count in counts.items():

@@ -7,7 +7,7 @@ label is blind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from runner.job import Answers, Dataset, Job, Task
@@ -19,9 +19,12 @@ from runner.labelling import (
     ModelLabel,
 )
 from runner.messages import ChatRequest
+from runner.reply_labels import SETTING
+
+CORRECT: Final = "correct"
 
 CHOICES: Final = (
-    LabelChoice(value="correct", key="c"),
+    LabelChoice(value=CORRECT, key="c"),
     LabelChoice(value="incorrect", key="i"),
     LabelChoice(value="unclear", key="u", is_gold=False),
 )
@@ -35,6 +38,7 @@ def field_name(stage: str, model: str, replicate: int) -> str:
 class ReplyLabelling(Labelling):
     """The labelling of a job without one."""
 
+    gold_setting = SETTING
     needs_reply = True
 
     def __init__(
@@ -107,3 +111,12 @@ class ReplyLabelling(Labelling):
                     value=answer.chat.text,
                     task=task.number,
                 )
+
+    def gold_rows(
+        self, dataset: Dataset, gold: Mapping[str, Mapping[str, str]]
+    ) -> Iterator[Mapping[str, str]]:
+        """A row per labelled reply."""
+        del dataset
+        for item, values in sorted(gold.items()):
+            for name, value in sorted(values.items()):
+                yield {"item": item, "field": name, "value": value}

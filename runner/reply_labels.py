@@ -20,7 +20,6 @@ from runner.installed import entry_points
 from runner.job import Answers, Dataset, InputFile, Job
 from runner.labelling import Labelling
 from runner.scorecard import Scorecard
-from store.events import RunStarted
 
 GROUP: Final = "siftlog.gold"
 SETTING: Final = "reply_labels"
@@ -65,11 +64,10 @@ def scored(
     return cast("Scorecard", score(job, answers, settings, labels))
 
 
-def reply_labelling(job: Job, dataset: Dataset, started: RunStarted) -> Labelling:
+def reply_labelling(job: Job, dataset: Dataset, answers: Answers) -> Labelling:
     """Return the labelling of a run whose labels say which replies are correct."""
     labelling = _declared("labelling")
-    models = tuple(started.models["subject"])
-    return cast("Labelling", labelling(job, dataset, models, started.replicates))
+    return cast("Labelling", labelling(job, dataset, answers))
 
 
 def _declared(name: str) -> Any:  # noqa: ANN401 - a class and a function

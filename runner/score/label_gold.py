@@ -73,13 +73,13 @@ class LabelGold:
 def labelling_of(job: Job, dataset: Dataset, reader: LogReader) -> Labelling:
     """Return what people label in a run: its truth, or which replies are correct."""
     first = run_started(reader)
+    stored = scoring.answers(reader, first, visible_seq(reader))
     labelling = job.labelling
     if isinstance(labelling, Labelling) and labelling.gold_setting:
-        stored = scoring.answers(reader, first, visible_seq(reader))
         of_run = labelling.of_run(dataset, stored)
         if of_run is not None:
             return of_run
-    return reply_labelling(job, dataset, first)
+    return reply_labelling(job, dataset, stored)
 
 
 def own_labels(labelling: Labelling, labels: LabelSet, run: str) -> LabelSet:

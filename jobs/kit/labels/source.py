@@ -173,7 +173,7 @@ def label_source(
         with calling(job, "labelling"):
             labelling = job.labelling and job.labelling.of_run(dataset, answers)
             if labelling is None:
-                labelling = reply_labelling(job, dataset, first)
+                labelling = reply_labelling(job, dataset, answers)
         yield LabelSource(
             run=folder.run_id,
             job=job,

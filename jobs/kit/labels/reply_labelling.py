@@ -53,9 +53,9 @@ class ReplyLabelling(Labelling):
         self._job = job
         stages = {stage.name: stage for stage in job.stages}
         self._stages: dict[str, dict[str, None]] = {}  #: by item
-        for name, key in (
-            _imported(answers) if answers.imported else _planned(job, dataset)
-        ):
+        planned = [*_planned(job, dataset)]
+        self._prompted = {name for name, _ in planned}
+        for name, key in _imported(answers) if answers.imported else planned:
             self._stages.setdefault(key, {})[name] = None
         asked = dict.fromkeys(name for of in self._stages.values() for name in of)
         once = {name for name in asked if name in stages and stages[name].once}
@@ -87,8 +87,7 @@ class ReplyLabelling(Labelling):
     def item(self, dataset: Dataset, key: str) -> LabelItem:
         """The prompts of an item; of imported answers those that the job would send."""
         prompts = []
-        known = {stage.name for stage in self._job.stages}
-        for stage in (name for name in self._stages[key] if name in known):
+        for stage in (name for name in self._stages[key] if name in self._prompted):
             task = Task(number=0, stage=stage, key=key, model="", replicate=1)
             request = self._job.request(dataset, task)
             if isinstance(request, ChatRequest):

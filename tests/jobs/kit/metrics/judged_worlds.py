@@ -279,22 +279,7 @@ def _outcomes(cell: Cell, metric: str, drawn: list[DrawnStratum]) -> Floats:
     """Hits of the three intervals and the relative width, a population a column."""
     terms_of = RATIOS[metric]
     true, predicted = terms_of(TRUTH, MODEL), terms_of(cell.prediction, MODEL)
-    strata = []
-    for stratum in drawn:
-        items = int(stratum.counts[0].sum())
-        strata.append(
-            LabelledStratum(
-                size=items,
-                truth=true,
-                predicted=predicted,
-                predicted_means=Terms(
-                    *(stratum.counts @ column / items for column in predicted)
-                ),
-                probabilities=stratum.chances,
-                counts=stratum.labelled.astype(np.float64),
-            )
-        )
-    estimates = powered_estimates(strata, terms_of)
+    estimates = estimated(cell, metric, drawn)
     counts = sum(stratum.counts for stratum in drawn)
     with np.errstate(invalid="ignore", divide="ignore"):
         truth = (counts @ true.above) / (counts @ true.below)
@@ -306,6 +291,30 @@ def _outcomes(cell: Cell, metric: str, drawn: list[DrawnStratum]) -> Floats:
             _relative_width(estimates),
         ]
     )
+
+
+def estimated(cell: Cell, metric: str, drawn: list[DrawnStratum]) -> PoweredEstimates:
+    """The estimates of all populations."""
+    terms_of = RATIOS[metric]
+    predicted = terms_of(cell.prediction, MODEL)
+    strata = []
+    for stratum in drawn:
+        items = int(stratum.counts[0].sum())
+        # as `estimate_rate` scales them: labels stand for all items of the stratum
+        stands_for = (stratum.labelled / stratum.chances).sum(axis=1, keepdims=True)
+        strata.append(
+            LabelledStratum(
+                size=items,
+                truth=terms_of(TRUTH, MODEL),
+                predicted=predicted,
+                predicted_means=Terms(
+                    *(stratum.counts @ column / items for column in predicted)
+                ),
+                probabilities=np.minimum(1.0, stratum.chances * stands_for / items),
+                counts=stratum.labelled.astype(np.float64),
+            )
+        )
+    return powered_estimates(strata, terms_of)
 
 
 def _hits(bounds: Bounds, truth: Floats) -> Floats:

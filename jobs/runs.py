@@ -26,6 +26,7 @@ from runner.job import Answer, Job
 from runner.messages import ParseFailure, Reply
 from runner.plan import parsed_answer
 from runner.registry import job_of
+from runner.reply_labels import scoring_inputs
 from runner.score.scoring import replayed, score_run, settings_in
 from runner.scorecard import Scorecard
 from runner.workload import validated
@@ -154,7 +155,7 @@ class Run:
                 job,
                 reader,
                 settings,
-                input_hashes(job.inputs(settings)),
+                input_hashes(scoring_inputs(job, settings)),
                 through_seq=visible_seq(reader),
             )
             tables = {

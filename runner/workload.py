@@ -21,6 +21,7 @@ from runner.job_faults import calling
 from runner.messages import ABSENT
 from runner.options import RunOptions
 from runner.registry import typed_word
+from runner.reply_labels import settings_model
 from store.events import Input
 
 ENVIRONMENT = "SIFTLOG_SET_"
@@ -82,7 +83,7 @@ def fitting(job: Job, values: Mapping[str, Any]) -> BaseModel:
         UsageError: a value is invalid.
     """
     try:
-        return job.Settings.model_validate(dict(values))
+        return settings_model(job, values).model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])

@@ -72,8 +72,9 @@ class QuestionLabelling(Labelling):
     def of_run(
         self, dataset: InvestigationDataset, answers: Answers
     ) -> QuestionLabelling | None:
-        """Return this; None for imported answers, and where no question is asked."""
-        if answers.imported or dataset.settings.mode == "extract":
+        """Return this; None where no question is asked."""
+        del answers
+        if dataset.settings.mode == "extract" or not dataset.questions:
             return None
         return self
 

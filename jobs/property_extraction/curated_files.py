@@ -84,7 +84,7 @@ def read_truth(
 
     Raises:
         DatasetError: a column is missing or could be several, a row has no paper or
-            name, or there is none.
+            name, or there is no row.
     """
     rows, papers, blank = [], set(), 0
     for row in read_rows(path, _CuratedRow, missing, renamed):
@@ -100,8 +100,15 @@ def read_truth(
             path.name,
             "There are columns label and property_name; label is the name.",
         )
+    if not papers:
+        raise DatasetError(f"{path.name}: it has no rows (add some).")
     if not rows:
-        raise DatasetError(f"{path.name}: no row has a value (add rows).")
+        findings.add(
+            "no_value",
+            "warn",
+            path.name,
+            "No row has a value: each value that a model states counts as wrong.",
+        )
     return TruthFile(rows=tuple(rows), blank=blank, papers=frozenset(papers))
 
 

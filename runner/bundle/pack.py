@@ -34,6 +34,7 @@ from runner.fingerprint import input_hashes
 from runner.messages import headers_of, variable_in
 from runner.options import read_toml
 from runner.registry import GROUP, job_of
+from runner.reply_labels import scoring_inputs
 from runner.run.folder import drafting
 from runner.score.render import REPORT
 from runner.score.repeat import chosen, redraw
@@ -62,7 +63,7 @@ def input_members(started: RunStarted, recorded: ScoringRecorded) -> Mapping[str
                 "it, or score the run without it."
             )
     settings = fitting(job, json.loads(recorded.settings))
-    inputs = job.inputs(settings)
+    inputs = scoring_inputs(job, settings)
     by_member = files(settings, inputs)
     if changed := changed_settings(recorded.inputs, input_hashes(inputs)):
         paths = {

@@ -52,6 +52,7 @@ from runner.bundle.recorded import (
 from runner.bundle.redaction import Redactor
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
+from runner.reply_labels import scoring_inputs
 from runner.run.folder import drafting
 from runner.score.repeat import Rescorer, ScoringBasis, rescorer
 from runner.scorecard import Scorecard, Verdict
@@ -208,7 +209,7 @@ def _hidden(
 
     content.walk(content.redactor(_Blank(see)), progress)
     settings = run.placed(ScoringBasis.of(run.job, recorded))
-    for path in files(settings, run.job.inputs(settings)).values():
+    for path in files(settings, scoring_inputs(run.job, settings)).values():
         see(path.name.encode())
         for text in _texts_of_file(path):
             see(text)

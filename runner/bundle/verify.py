@@ -45,6 +45,7 @@ from runner.certificates import checked_certificate
 from runner.errors import RunnerError
 from runner.fingerprint import hashes_by_setting, input_hashes
 from runner.registry import job_of
+from runner.reply_labels import scoring_inputs
 from runner.score.repeat import chosen
 from runner.score.scoring import replayed
 from runner.workload import fitting
@@ -163,7 +164,7 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
         recorded = chosen(first.run_id, scorings(reader), number)
         job = job_of(first, may_differ=False)
         settings = moved(fitting(job, json.loads(recorded.settings)), folder)
-        inputs = input_hashes(job.inputs(settings))
+        inputs = input_hashes(scoring_inputs(job, settings))
         if changed := changed_settings(recorded.inputs, inputs):
             return RebuildResult(changed=changed)
         scoring = replayed(job, reader, settings, inputs, through_seq=recorded.seq)

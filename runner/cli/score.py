@@ -97,7 +97,8 @@ def score(
     --at, scores the answers of that moment under its settings and records nothing.
 
     With --gold labels, the truth is what people labelled: adjudicated values, and
-    values on which all labels agree.
+    values on which all labels agree. Where they labelled whether replies are correct,
+    the metric is the share of replies that are.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError

@@ -21,7 +21,9 @@ from runner.errors import UsageError
 from runner.job import Dataset, Job
 from runner.job_faults import calling
 from runner.labelling import Labelling
+from runner.reply_labels import SETTING, reply_labelling
 from runner.score import scoring
+from runner.workload import validated
 from store.database import LogReader, open_reader
 from store.filesystem import make_folder, replace_file
 from store.labels.fold import LabelSet
@@ -68,25 +70,25 @@ class LabelGold:
         )
 
 
-def _labelling(
-    job: Job, dataset: Dataset, folder: RunFolder, reader: LogReader
-) -> Labelling:
-    """Return the labelling of a run whose truth can be made from labels.
-
-    Raises:
-        UsageError: labels are no truth of this run.
-    """
+def labelling_of(job: Job, dataset: Dataset, reader: LogReader) -> Labelling:
+    """Return what people label in a run: its truth, or which replies are correct."""
+    first = run_started(reader)
+    stored = scoring.answers(reader, first, visible_seq(reader))
     labelling = job.labelling
     if isinstance(labelling, Labelling) and labelling.gold_setting:
-        stored = scoring.answers(reader, run_started(reader), visible_seq(reader))
         of_run = labelling.of_run(dataset, stored)
         if of_run is not None:
             return of_run
-    raise UsageError(
-        f"{folder.run_id} cannot be scored against labels: people label whether its "
-        "replies are correct, which is no truth; leave out --gold labels, or see "
-        f"siftlog estimate-quality {folder.run_id}."
-    )
+    return reply_labelling(job, dataset, stored)
+
+
+def own_labels(labelling: Labelling, labels: LabelSet, run: str) -> LabelSet:
+    """Return the labels that may say something of a run.
+
+    A label of a reply is about the reply of one run; another run's reply to the same
+    item has the same name and differs. Imported labels name the run, or none.
+    """
+    return labels.of_run(run) if labelling.needs_reply else labels
 
 
 def gold_of(labelling: Labelling, dataset: Dataset, labels: LabelSet) -> LabelGold:
@@ -150,15 +152,14 @@ def gold_settings(
         is_recorded: whether the file stays; else it exists until the block ends.
 
     Raises:
-        UsageError: labels are no truth of this run, or no item has all gold values
-            that it needs.
+        UsageError: no item has all gold values that it needs.
         StoreError: a label log cannot be read.
     """
     read = read_labels(labels or folder.labels)
     with calling(job, "labelling"), open_reader(folder.log) as reader:
         dataset = job.load(settings)
-        labelling = _labelling(job, dataset, folder, reader)
-        gold = gold_of(labelling, dataset, read)
+        labelling = labelling_of(job, dataset, reader)
+        gold = gold_of(labelling, dataset, own_labels(labelling, read, folder.run_id))
         files = labelling.gold_files(dataset, gold.values)
         changes = labelling.gold_changes(dataset)
     if not gold.count:
@@ -178,7 +179,11 @@ def gold_settings(
             setting: _written(target, text.encode(), labelling.gold_suffix)
             for setting, text in files.items()
         }
-        yield settings.model_copy(update={**changes, **truth}), gold
+        if SETTING not in truth:
+            yield settings.model_copy(update={**changes, **truth}), gold
+            return
+        values = settings.model_dump(mode="json", exclude_unset=True)
+        yield validated(job, {**values, **truth}), gold
 
 
 def _written(target: Path, content: bytes, suffix: str) -> Path:

@@ -27,6 +27,7 @@ from runner.fingerprint import (
 )
 from runner.job import Dataset, Job
 from runner.job_faults import calling, parser_faults
+from runner.reply_labels import scored, scoring_inputs
 from runner.run.folder import owner
 from runner.score.log_answers import LogAnswers, ParsedFolder
 from runner.score.notable import notable_answers, run_times
@@ -271,7 +272,7 @@ async def score_run(
         LogBusy: another process resumed the run meanwhile; nothing was recorded.
     """
     job = original(job)
-    inputs = input_hashes(job.inputs(settings))
+    inputs = input_hashes(scoring_inputs(job, settings))
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
         through_seq = visible_seq(reader)
@@ -352,7 +353,7 @@ def replayed(
     with calling(job, "score"), parser_faults() as faults:
         stored = answers(reader, first, through_seq, parsed)
         dataset = job.load(settings)
-        card = job.score(dataset, stored)
+        card = scored(job, dataset, stored, settings)
         for added in stages_in(reader, through_seq):
             every = {stage.name for stage in job.stages} | stored.without
             others = every - {added.stage.name, added.after}

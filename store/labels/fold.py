@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -94,6 +94,16 @@ class LabelSet:
     adjudications: tuple[Statement[Adjudicated], ...]  #: likewise
     draws: tuple[Statement[ItemDrawn], ...]  #: in order
     unknown: int = 0  #: events of a later siftlog, which are skipped
+
+    def of_run(self, run: str) -> LabelSet:
+        """What was recorded next to a run, or names none."""
+        return replace(
+            self,
+            labels=tuple(one for one in self.labels if one.event.run in {"", run}),
+            adjudications=tuple(
+                one for one in self.adjudications if one.event.run in {"", run}
+            ),
+        )
 
     @classmethod
     def of(

@@ -7,7 +7,7 @@ label is blind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from runner.job import Answers, Dataset, Job, Task
@@ -19,9 +19,12 @@ from runner.labelling import (
     ModelLabel,
 )
 from runner.messages import ChatRequest
+from runner.reply_labels import SETTING
+
+CORRECT: Final = "correct"
 
 CHOICES: Final = (
-    LabelChoice(value="correct", key="c"),
+    LabelChoice(value=CORRECT, key="c"),
     LabelChoice(value="incorrect", key="i"),
     LabelChoice(value="unclear", key="u", is_gold=False),
 )
@@ -35,33 +38,32 @@ def field_name(stage: str, model: str, replicate: int) -> str:
 class ReplyLabelling(Labelling):
     """The labelling of a job without one."""
 
+    gold_setting = SETTING
     needs_reply = True
 
-    def __init__(
-        self, job: Job, dataset: Dataset, models: tuple[str, ...], replicates: int
-    ) -> None:
+    def __init__(self, job: Job, dataset: Dataset, answers: Answers) -> None:
         """Label the first-stage replies of a run.
 
         Args:
             job: its job.
             dataset: its data.
-            models: that are its subjects.
-            replicates: planned of each item.
+            answers: of the run. Imported ones are its plan: files of other tools may
+                have stages that this job does not ask in.
         """
         self._job = job
-        roles = {stage.name: stage for stage in job.stages}
-        self._stages: dict[str, list[str]] = {}  #: by item
-        for spec in job.plan(dataset):
-            if spec.skip is None and roles[spec.stage].role == "subject":
-                self._stages.setdefault(spec.key, []).append(spec.stage)
-        planned = dict.fromkeys(
-            stage for stages in self._stages.values() for stage in stages
-        )
+        stages = {stage.name: stage for stage in job.stages}
+        self._stages: dict[str, dict[str, None]] = {}  #: by item
+        planned = [*_planned(job, dataset)]
+        self._prompted = {name for name, _ in planned}
+        for name, key in _imported(answers) if answers.imported else planned:
+            self._stages.setdefault(key, {})[name] = None
+        asked = dict.fromkeys(name for of in self._stages.values() for name in of)
+        once = {name for name in asked if name in stages and stages[name].once}
         self._fields = {
-            field_name(stage, model, replicate): stage
-            for stage in planned
-            for model in models
-            for replicate in range(1, 2 if roles[stage].once else replicates + 1)
+            field_name(name, model, replicate): name
+            for name in asked
+            for model in answers.models
+            for replicate in range(1, 2 if name in once else answers.replicates + 1)
         }
 
     def fields(self, dataset: Dataset) -> tuple[LabelField, ...]:
@@ -83,9 +85,9 @@ class ReplyLabelling(Labelling):
         return iter(self._stages)
 
     def item(self, dataset: Dataset, key: str) -> LabelItem:
-        """The prompts of an item."""
+        """The prompts of an item; of imported answers those that the job would send."""
         prompts = []
-        for stage in self._stages[key]:
+        for stage in (name for name in self._stages[key] if name in self._prompted):
             task = Task(number=0, stage=stage, key=key, model="", replicate=1)
             request = self._job.request(dataset, task)
             if isinstance(request, ChatRequest):
@@ -107,3 +109,26 @@ class ReplyLabelling(Labelling):
                     value=answer.chat.text,
                     task=task.number,
                 )
+
+    def gold_rows(
+        self, dataset: Dataset, gold: Mapping[str, Mapping[str, str]]
+    ) -> Iterator[Mapping[str, str]]:
+        """A row per labelled reply."""
+        del dataset
+        for item, values in sorted(gold.items()):
+            for name, value in sorted(values.items()):
+                yield {"item": item, "field": name, "value": value}
+
+
+def _planned(job: Job, dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """Yield stage and key of the first-stage tasks of models under test."""
+    subjects = {stage.name for stage in job.stages if stage.role == "subject"}
+    for spec in job.plan(dataset):
+        if spec.skip is None and spec.stage in subjects:
+            yield spec.stage, spec.key
+
+
+def _imported(answers: Answers) -> Iterator[tuple[str, str]]:
+    """Yield stage and key of the first-stage answers."""
+    for family in answers.families():
+        yield family[0].task.stage, family[0].task.key

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from jobs.kit.labels.reply_labelling import ReplyLabelling
 from runner.errors import UsageError
 from runner.job import Answers, Dataset, Job
 from runner.job_faults import calling
 from runner.labelling import LabelField, LabelItem, Labelling, ModelLabel
 from runner.registry import job_of
+from runner.reply_labels import reply_labelling
 from runner.score import scoring
 from store.database import open_reader
 from store.labels.fold import ItemField
@@ -172,12 +172,12 @@ def label_source(
         answers = scoring.answers(reader, first, visible_seq(reader))
         with calling(job, "labelling"):
             labelling = job.labelling and job.labelling.of_run(dataset, answers)
-        models = tuple(first.models["subject"])
+            if labelling is None:
+                labelling = reply_labelling(job, dataset, answers)
         yield LabelSource(
             run=folder.run_id,
             job=job,
-            labelling=labelling
-            or ReplyLabelling(job, dataset, models, first.replicates),
+            labelling=labelling,
             dataset=dataset,
             answers=answers,
         )

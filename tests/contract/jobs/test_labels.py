@@ -19,7 +19,22 @@ from runner.labelling import COMMAND_KEYS, LabelField
 from store.labels.fold import ItemField
 from store.runs import RunFolder
 from tests.commands import Done, command
-from tests.contract.jobs.jobs import JobCase, run
+from tests.contract.jobs.data import sample
+from tests.contract.jobs.jobs import FAST, JobCase, run
+from tests.contract.jobs.test_import import flat
+from tests.runner import toy_jobs
+
+REVIEWS = sample("review-benchmark")
+OF_REPLIES: dict[str, tuple[object, ...]] = {
+    "variants": ("run", "paper-investigation", "--mode", "extract", "--limit", 2),
+    "names": ("run", "property-extraction", "--mode", "verify", "--limit", 2),
+    "results of another agent": (
+        *("import", "review-benchmark", "--truth", REVIEWS / "truth"),
+        *("--results", REVIEWS / "results"),
+    ),
+    "a job of one's own": ("run", f"{toy_jobs.__file__}:toy"),
+}
+"""Runs of which people label whether replies are correct."""
 
 ITEMS = {"screening": 12, "review-benchmark": 1, "property-extraction": 1}
 """Items of a run, by job; two of the others."""
@@ -69,8 +84,6 @@ class LabelledRun:
 @pytest.fixture
 def labelled(case: JobCase, tmp_path: Path) -> LabelledRun:
     """A run of each job by its baseline."""
-    if case.job.labelling is None:
-        pytest.skip("people label whether its replies are right, which is no truth")
     limit = ITEMS.get(case.name, 2)
     words = case.words(tmp_path)
     made = run(tmp_path, *words, "--limit", limit, "--no-report")
@@ -78,19 +91,26 @@ def labelled(case: JobCase, tmp_path: Path) -> LabelledRun:
     with label_source(RunFolder(made.runs / "r")) as source:
         # a task that the monitor shows leads to the items that it is about
         assert {*source.items_named(asked)} <= {*source.items}
-        return LabelledRun(
-            runs=made.runs,
-            labels={
-                about: _value(source, about) for about in source.questions(source.items)
-            },
-            fields={field.name: field for field in source.fields},
-        )
+        return _labelled(made.runs, source)
+
+
+def _labelled(runs: Path, source: LabelSource) -> LabelledRun:
+    return LabelledRun(
+        runs=runs,
+        labels={
+            about: _value(source, about) for about in source.questions(source.items)
+        },
+        fields={field.name: field for field in source.fields},
+    )
 
 
 def _value(source: LabelSource, about: ItemField) -> str:
     """What a model replied, or else the first value that there is."""
+    first = source.field(about.field).choices[0].value
+    if source.labelling.needs_reply:
+        return first
     values = [reply.value for reply in source.replies.get(about, ()) if reply.value]
-    return next(iter(values), None) or source.field(about.field).choices[0].value
+    return next(iter(values), None) or first
 
 
 def test_people_label_by_keys_and_a_changed_label_is_the_cause(
@@ -141,3 +161,67 @@ def _typed(*lines: str) -> Iterator[None]:
         yield
     finally:
         sys.stdin = before
+
+
+@pytest.mark.parametrize("words", OF_REPLIES.values(), ids=list(OF_REPLIES))
+def test_labels_of_replies_score_runs_that_have_no_other_truth(
+    words: tuple[object, ...], tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    more = () if "toy_jobs" in str(words[1]) else FAST
+    done = command(
+        *words, *more, "--run-id", "r", "--no-report", "--no-score", "--runs-dir", runs
+    )
+    assert done.code == 0, done.err
+    with label_source(RunFolder(runs / "r")) as source:
+        assert source.labelling.needs_reply
+        labelled = _labelled(runs, source)
+    labelled.imported(labelled.labels)
+    first = labelled.scored()
+    assert {
+        path: one["value"]
+        for of_model in first["models"].values()
+        for path, one in of_model["metrics"].items()
+    } == {"labelled.accuracy": 1.0}
+    about = next(iter(labelled.labels))
+    labelled.imported({about: "incorrect"})
+    changed = labelled.scored()
+    assert changed["models"] != first["models"]
+    assert labelled.causes(first["scoring"], changed["scoring"]) == {"label"}
+
+
+def test_labels_of_another_run_say_nothing_of_a_reply(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for name in ("a", "b"):
+        command("run", "replies", *FAST, "--run-id", name, "--runs-dir", runs)
+    shared = ("--labels", tmp_path / "shared", "--author", "ann", "--runs-dir", runs)
+    with _typed("c", "i", "q"):
+        command("label", "a", "--plain", *shared)
+    words = (
+        "--gold",
+        "labels",
+        "--labels-from",
+        tmp_path / "shared",
+        "--runs-dir",
+        runs,
+    )
+    assert command("score", "a", "--no-report", *words).code == 0
+    refused = command("score", "b", "--no-report", *words)
+    assert "is a gold value of b" in refused.err
+    bundled = command("bundle", "a", "--runs-dir", runs)
+    archive = next((runs / "a" / "exports").glob("*.zip"))
+    assert bundled.code == 0, bundled.err
+    assert command("verify", archive).code == 0
+
+
+def test_imported_answers_are_scored_against_keys_by_people(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    command(*flat("--run-id", "r", "--no-report", "--runs-dir", str(runs)))
+    with label_source(RunFolder(runs / "r")) as source:
+        assert not source.labelling.needs_reply
+        labelled = _labelled(runs, source)
+    labelled.imported(labelled.labels)
+    first = labelled.scored()
+    about, other = _changes(labelled)
+    labelled.imported({about: other})
+    assert labelled.causes(first["scoring"], labelled.scored()["scoring"]) == {"label"}

@@ -6,10 +6,13 @@ import json
 import os
 import re
 import shutil
+import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from runner import sent_requests
 from tests.commands import Done, command
 
 
@@ -148,3 +151,26 @@ def test_mistakes_are_answered_with_the_next_step(folder: Path) -> None:
     plain.write_bytes(b"\xff")
     done = _do(folder, "check", plain, "--bundle", "r")
     assert (done.code, "is not UTF-8" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("verb", ["methods", "check"])
+def test_each_request_is_read_once(
+    verb: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _text(folder)
+    reads: Counter[int] = Counter()
+    read = sent_requests.payload
+
+    def counted(reader: sqlite3.Connection, seq: int) -> bytes | None:
+        reads[seq] += 1
+        return read(reader, seq)
+
+    monkeypatch.setattr(sent_requests, "payload", counted)
+    done = (
+        _do(folder, "methods", "r") if verb == "methods" else _do(folder, "check", path)
+    )
+    assert done.code == 0, done.err
+    prompts = (folder / "text-prompts.md").read_text().count("\n## Prompt ")
+    # of requests of one form, one is read again, with its texts
+    assert sum(reads.values()) == len(reads) + prompts
+    assert len(reads) > prompts > 0

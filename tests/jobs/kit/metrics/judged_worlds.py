@@ -8,6 +8,9 @@ many items there are of each, and a sample how many of them are labelled.
 probabilities. Here no design has more than two of them. Given how many items of either
 probability the sample holds, it is a random sample of each; only that number needs a
 shuffled list.
+
+Draws by strata are estimated by them, as `siftlog estimate-quality` does:
+`test_prediction_powered` proves that both are the same on some populations.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jobs.kit.labels.draws import FLOOR
+from jobs.kit.labels.quality import LEAST_OF_STRATUM
 from jobs.kit.metrics.prediction_powered import (
     RATIOS,
     Bounds,
@@ -41,7 +45,10 @@ DESIGNS: tuple[Design, ...] = (
     *("random", "stratified", "disagreement", "uncertainty", "width"),
     "by stratum",
 )
-"""Those of `siftlog label`, and fixed numbers in strata that the estimate knows."""
+"""Those of `siftlog label`, and fixed numbers by the judge's verdict."""
+
+BY_MODEL: tuple[Design, ...] = ("stratified", "width")
+"""Designs whose strata are the model's verdicts, with a fixed number of items each."""
 
 METRICS = ("prevalence", "accuracy", "precision", "recall")
 KINDS = np.array(list(product((0, 1), repeat=4)), dtype=np.float64)
@@ -102,11 +109,8 @@ class Cell:
             case "uncertainty":
                 each = 1 - np.abs(2 * PREDICTION - 1)
             case "stratified":
-                positive = counts @ MODEL
-                sizes = np.where(
-                    MODEL == 1, positive[:, None], (self.items - positive)[:, None]
-                )
-                return np.asarray(1 / np.maximum(sizes, 1))
+                sizes = np.array([counts[0] @ (side == MODEL) for side in (0, 1)])
+                each = 1 / sizes[MODEL.astype(np.int64)]
             case "width":  # spreads of errors that are known from former labels
                 wrong = TRUTH != MODEL
                 shares = [
@@ -140,8 +144,9 @@ def coverage(cell: Cell, populations: int, seed: int = SEED) -> list[Coverage]:
     rows: dict[str, list[Floats]] = {metric: [] for metric in METRICS}
     for start in range(0, populations, BLOCK):
         drawn = list(_draw(cell, min(BLOCK, populations - start), rng))
-        for metric in METRICS:
-            rows[metric].append(_outcomes(cell, metric, drawn))
+        for strata in [drawn] if cell.design not in BY_MODEL else by_verdict(*drawn):
+            for metric in METRICS:
+                rows[metric].append(_outcomes(cell, metric, strata))
     return [_coverage(metric, np.concatenate(rows[metric], axis=1)) for metric in rows]
 
 
@@ -159,17 +164,28 @@ def _coverage(metric: str, rows: Floats) -> Coverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _DrawnStratum:
+class DrawnStratum:
+    """A stratum of each population, and its labels."""
+
     counts: Ints  #: items of each kind, a population a row
     labelled: Ints  #: of them
     chances: Floats
 
+    def of(self, rows: Bools, kinds: Bools | None = None) -> DrawnStratum:
+        """Some populations, and only items of some kinds."""
+        members = np.ones(len(KINDS), dtype=np.int64) if kinds is None else kinds
+        return DrawnStratum(
+            counts=self.counts[rows] * members,
+            labelled=self.labelled[rows] * members,
+            chances=self.chances[rows],
+        )
+
 
 def _draw(
     cell: Cell, populations: int, rng: np.random.Generator
-) -> Iterator[_DrawnStratum]:
+) -> Iterator[DrawnStratum]:
     if cell.design != "by stratum":
-        counts = rng.multinomial(cell.items, cell.shares, size=populations)
+        counts = _populations(cell, populations, rng)
         chances = _chances(cell.scores(counts), counts, cell.labels)
         is_likelier = chances > chances.min(axis=1, keepdims=True) + 1e-12
         likelier = np.zeros(populations, dtype=np.int64)
@@ -178,18 +194,44 @@ def _draw(
         rest = cell.labels - likelier
         labelled = _sampled(np.where(is_likelier, counts, 0), likelier, rng)
         labelled += _sampled(np.where(is_likelier, 0, counts), rest, rng)
-        yield _DrawnStratum(counts=counts, labelled=labelled, chances=chances)
+        yield DrawnStratum(counts=counts, labelled=labelled, chances=chances)
         return
     for verdict in (0, 1):
         part = np.where(verdict == JUDGE, cell.shares, 0.0)
         labels = max(5, round(cell.labels * (0.5 * part.sum() + 0.25)))
         items = max(labels, round(cell.items * part.sum()))
         counts = rng.multinomial(items, part / part.sum(), size=populations)
-        yield _DrawnStratum(
+        yield DrawnStratum(
             counts=counts,
             labelled=_sampled(counts, np.full(populations, labels), rng),
             chances=np.full(counts.shape, labels / items),
         )
+
+
+def _populations(cell: Cell, populations: int, rng: np.random.Generator) -> Ints:
+    """Items of each kind, a population a row."""
+    shares = cell.shares
+    if cell.design not in BY_MODEL:
+        return rng.multinomial(cell.items, shares, size=populations)
+    positive = round(cell.items * shares[MODEL == 1].sum())
+    sides = ((0, cell.items - positive), (1, positive))
+    parts = (
+        rng.multinomial(items, part / part.sum(), size=populations)
+        for side, items in sides
+        for part in (np.where(side == MODEL, shares, 0.0),)
+    )
+    return np.asarray(sum(parts))
+
+
+def by_verdict(drawn: DrawnStratum) -> Iterator[list[DrawnStratum]]:
+    """Split a draw by the model's verdict where there are enough labels of both."""
+    positive = drawn.labelled @ MODEL
+    negative = drawn.labelled.sum(axis=1) - positive
+    is_enough = np.minimum(positive, negative) >= LEAST_OF_STRATUM
+    if not is_enough.all():
+        yield [drawn.of(~is_enough)]
+    if is_enough.any():
+        yield [drawn.of(is_enough, side == MODEL) for side in (0, 1)]
 
 
 def _chances(scores: Floats, counts: Ints, n: int) -> Floats:
@@ -233,26 +275,11 @@ def _sampled(counts: Ints, n: Ints, rng: np.random.Generator) -> Ints:
     return sample
 
 
-def _outcomes(cell: Cell, metric: str, drawn: list[_DrawnStratum]) -> Floats:
+def _outcomes(cell: Cell, metric: str, drawn: list[DrawnStratum]) -> Floats:
     """Hits of the three intervals and the relative width, a population a column."""
     terms_of = RATIOS[metric]
     true, predicted = terms_of(TRUTH, MODEL), terms_of(cell.prediction, MODEL)
-    strata = []
-    for stratum in drawn:
-        items = int(stratum.counts[0].sum())
-        strata.append(
-            LabelledStratum(
-                size=items,
-                truth=true,
-                predicted=predicted,
-                predicted_means=Terms(
-                    *(stratum.counts @ column / items for column in predicted)
-                ),
-                probabilities=stratum.chances,
-                counts=stratum.labelled.astype(np.float64),
-            )
-        )
-    estimates = powered_estimates(strata, terms_of)
+    estimates = estimated(cell, metric, drawn)
     counts = sum(stratum.counts for stratum in drawn)
     with np.errstate(invalid="ignore", divide="ignore"):
         truth = (counts @ true.above) / (counts @ true.below)
@@ -264,6 +291,30 @@ def _outcomes(cell: Cell, metric: str, drawn: list[_DrawnStratum]) -> Floats:
             _relative_width(estimates),
         ]
     )
+
+
+def estimated(cell: Cell, metric: str, drawn: list[DrawnStratum]) -> PoweredEstimates:
+    """The estimates of all populations."""
+    terms_of = RATIOS[metric]
+    predicted = terms_of(cell.prediction, MODEL)
+    strata = []
+    for stratum in drawn:
+        items = int(stratum.counts[0].sum())
+        # as `estimate_rate` scales them: labels stand for all items of the stratum
+        stands_for = (stratum.labelled / stratum.chances).sum(axis=1, keepdims=True)
+        strata.append(
+            LabelledStratum(
+                size=items,
+                truth=terms_of(TRUTH, MODEL),
+                predicted=predicted,
+                predicted_means=Terms(
+                    *(stratum.counts @ column / items for column in predicted)
+                ),
+                probabilities=np.minimum(1.0, stratum.chances * stands_for / items),
+                counts=stratum.labelled.astype(np.float64),
+            )
+        )
+    return powered_estimates(strata, terms_of)
 
 
 def _hits(bounds: Bounds, truth: Floats) -> Floats:

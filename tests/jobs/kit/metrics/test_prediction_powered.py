@@ -7,11 +7,14 @@ cells. `design/estimates-from-labels.md` has the figures of all.
 from __future__ import annotations
 
 import os
+from typing import get_args
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from jobs.kit.labels.draws import DrawDesign, DrawnItem, draw, draw_items
+from jobs.kit.labels.quality import field_quality
 from jobs.kit.metrics.label_estimates import (
     LabelledPopulation,
     RateEstimate,
@@ -19,7 +22,25 @@ from jobs.kit.metrics.label_estimates import (
     labels_needed,
 )
 from jobs.kit.metrics.prediction_powered import RATIOS
-from tests.jobs.kit.metrics.judged_worlds import DESIGNS, SEED, Cell, coverage
+from runner.labelling import LabelChoice, LabelField, ModelLabel
+from store.labels.events import ItemDrawn, LabelRecorded
+from store.labels.fold import EventId, ItemField, LabelEntry, LabelSet
+from tests.jobs.kit.metrics.judged_worlds import (
+    BY_MODEL,
+    DESIGNS,
+    JUDGE,
+    KINDS,
+    METRICS,
+    MODEL,
+    PREDICTION,
+    SEED,
+    TRUTH,
+    Cell,
+    DrawnStratum,
+    by_verdict,
+    coverage,
+    estimated,
+)
 
 PROVE = "SIFTLOG_PROVE" in os.environ
 POPULATIONS = 20_000 if PROVE else 400
@@ -85,6 +106,92 @@ def test_taking_the_judge_for_the_truth_fails() -> None:
     cell = Cell(prevalence=0.5, bias=0.1, labels=100, design="random")
     for found in coverage(cell, 200):
         assert found.naive < 0.2
+
+
+@pytest.mark.parametrize("design", get_args(DrawDesign))
+def test_the_simulation_estimates_as_the_command_does(design: DrawDesign) -> None:
+    """One population of a cell, drawn, labelled and estimated item by item."""
+    cell = Cell(prevalence=0.4, bias=0.1, labels=120, design=design)
+    kinds = np.random.default_rng(SEED).choice(len(KINDS), cell.items, p=cell.shares)
+    replies: dict[ItemField, list[ModelLabel]] = {}
+    for number, kind in enumerate(kinds):
+        about = ItemField(f"{number:04}", "")
+        chance = PREDICTION[kind]
+        replies[about] = [
+            _replied(about.item, "model", MODEL[kind], None),
+            _replied(about.item, "judge", JUDGE[kind], max(chance, 1 - chance)),
+        ]
+    by_item = {about.item: of_item for about, of_item in replies.items()}
+    chosen = draw(design, draw_items(by_item, by_item, design, {}), 120, seed=1)
+    truth = {
+        one.item.key: WORDS[int(TRUTH[kinds[int(one.item.key)]])] for one in chosen
+    }
+    events = [_drawn(design, one) for one in chosen]
+    labels = [LabelRecorded(author="a", item=key, value=truth[key]) for key in truth]
+    found = field_quality(
+        LabelField(
+            name="",
+            question="?",
+            choices=tuple(LabelChoice(value=word, key=word[0]) for word in WORDS[::-1]),
+        ),
+        LabelSet.of(
+            LabelEntry(at, EventId("ff", at), event)
+            for at, event in enumerate([*events, *labels])
+        ),
+        {},
+        replies,
+        judge="judge",
+    )
+    chances = np.zeros(len(KINDS))
+    for one in chosen:
+        chances[kinds[int(one.item.key)]] = one.probability
+    drawn = DrawnStratum(
+        counts=np.bincount(kinds, minlength=len(KINDS))[None],
+        labelled=np.bincount(
+            [kinds[int(one.item.key)] for one in chosen], minlength=len(KINDS)
+        )[None],
+        chances=np.where(chances, chances, 1.0)[None],
+    )
+    strata = next(by_verdict(drawn)) if design in BY_MODEL else [drawn]
+    assert len(found.strata or [""]) == len(strata)
+    by_model = {
+        of.model: {e.metric: e.estimate for e in of.estimates} for of in found.models
+    }
+    for metric in METRICS:
+        by_kind = estimated(cell, metric, strata).powered
+        by_items = by_model["model"][metric].powered
+        assert by_items.value == pytest.approx(float(by_kind.value[0]))
+        assert by_items.lo == pytest.approx(float(by_kind.lo[0]))
+        assert by_items.hi == pytest.approx(float(by_kind.hi[0]))
+
+
+WORDS = ("no", "yes")
+
+
+def _replied(item: str, model: str, verdict: float, chance: float | None) -> ModelLabel:
+    return ModelLabel(
+        item=item,
+        field="",
+        model=model,
+        replicate=1,
+        value=WORDS[int(verdict)],
+        probability=chance,
+    )
+
+
+def _drawn(design: DrawDesign, one: DrawnItem) -> ItemDrawn:
+    return ItemDrawn(
+        author="a",
+        item=one.item.key,
+        design=design,
+        probability=one.probability,
+        stratum=one.item.stratum if design in BY_MODEL else "",
+        seed=1,
+        position=one.position,
+        expected=120.0,
+        population=1320,
+        population_sha256="",
+    )
 
 
 def population(seed: int = SEED, **changes: object) -> LabelledPopulation:

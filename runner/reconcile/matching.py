@@ -162,12 +162,12 @@ class _Assignment:
 
     def _is_worse(self, mover: int, candidate: Candidate) -> bool:
         """Return whether a right line would be misbilled, or lose its call to such."""
-        if candidate.is_expected:
-            return False
         present = self._place_of.get(mover)
         holder = self._line_of.get(candidate.call)
-        return (present is not None and present.is_expected) or (
-            holder is not None and self._place_of[holder].level < RIGHT_LEVELS
+        held = None if holder is None else self._place_of[holder]
+        return not candidate.is_expected and any(
+            place is not None and place.level < RIGHT_LEVELS
+            for place in (present, held)
         )
 
     def _shift(self, call: int, reached: dict[int, tuple[int, Candidate]]) -> None:

@@ -17,13 +17,18 @@ from typing import Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from runner.bundle.archive import PIECE, plain_member
-from runner.exports.source import CommonParameters, ExportedTask, ExportSource
+from runner.exports.source import (
+    COMMON_PARAMETERS,
+    CommonParameters,
+    ExportedTask,
+    ExportSource,
+)
 from runner.installed import version
 from runner.model_names import slugs
 from runner.scorecard import Metric, Verdict
 from runner.table_files import IN_MEMORY
 from store.clock import iso_time
-from store.events import AttemptAnswered
+from store.events import AttemptAnswered, AttemptFailed
 from store.task import TaskState
 
 VERSION: Final = 2
@@ -246,6 +251,9 @@ def _sample(task: ExportedTask, sample_id: str) -> Json:
     }
     if scores := _scores(task):
         sample["scores"] = scores
+    sample["events"] = [*_model_events(task, sample), *_score_events(task, sample)]
+    # the prompt of all calls, to which their events refer
+    sample["events_data"] = {"messages": sent, "calls": []}
     if task.started_us is not None:
         sample["started_at"] = iso_time(task.started_us)
     if task.ended_us is not None:
@@ -261,6 +269,60 @@ def _sample(task: ExportedTask, sample_id: str) -> Json:
     if failures:
         sample["error_retries"] = failures
     return sample
+
+
+def _model_events(task: ExportedTask, sample: Json) -> Iterator[Json]:
+    """Yield the calls of a task, which `inspect view` shows as its transcript."""
+    last = len(task.attempts) - 1
+    for number, attempt in enumerate(task.attempts):
+        outcome = attempt.outcome
+        event: Json = {
+            **_event("model", task, attempt.started_us or attempt.ended_us, number),
+            "model": task.row.model,
+            "input": [],
+            "input_refs": [[0, len(task.messages)]] if task.messages else [],
+            "tools": [],
+            "tool_choice": "none",
+            "config": _without_none(
+                {name: getattr(task.parameters, name) for name in COMMON_PARAMETERS}
+            ),
+            "output": {"model": task.row.model, "choices": []},
+        }
+        if attempt.ended_us is not None:
+            event["completed"] = iso_time(attempt.ended_us)
+        if isinstance(outcome, AttemptFailed):
+            event["error"] = f"{outcome.error}: {outcome.message}"
+        elif isinstance(outcome, AttemptAnswered):
+            if number == last and task.answered is not None:
+                event["output"] = sample["output"]
+            else:
+                event["output"]["usage"] = _model_usage(outcome)
+            if outcome.latency_ms is not None:
+                event["working_time"] = outcome.latency_ms / 1e3
+            if outcome.cached:
+                event["cache"] = "read"
+        yield event
+
+
+def _score_events(task: ExportedTask, sample: Json) -> Iterator[Json]:
+    for number, (name, score) in enumerate(sample.get("scores", {}).items()):
+        yield {
+            **_event("score", task, task.ended_us, number),
+            "score": score,
+            "target": sample["target"],
+            "scorer": name,
+        }
+
+
+def _event(kind: str, task: ExportedTask, at_us: int | None, number: int) -> Json:
+    """Return what all events have; a time that is not known is that of 1970."""
+    start_us = task.started_us or at_us or 0
+    return {
+        "event": kind,
+        "uuid": f"{kind}-{task.row.task}-{number + 1}",
+        "timestamp": iso_time(at_us or 0),
+        "working_start": max(0, (at_us or 0) - start_us) / 1e6,
+    }
 
 
 def _message(role: str, text: str) -> Json:

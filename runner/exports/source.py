@@ -139,6 +139,9 @@ class ExportedTask:
         return next((end for end in ends if end is not None), None)
 
 
+COMMON_PARAMETERS: Final = ("max_tokens", "temperature")
+
+
 class CommonParameters:
     """Parameters that all requests of a model have in common."""
 
@@ -150,7 +153,7 @@ class CommonParameters:
         """Drop the values that this request has otherwise."""
         values = {
             name: value
-            for name in ("max_tokens", "temperature")
+            for name in COMMON_PARAMETERS
             if (value := getattr(parameters, name)) is not None
         }
         known = values if self._values is None else self._values

@@ -77,3 +77,23 @@ def test_sample_files_have_the_replies_and_means_of_lm_eval(tmp_path: Path) -> N
         bool(v) for v in values
     ]
     assert 0 < sum(values) < len(values)
+
+
+def test_an_answer_of_langfuse_has_the_values_of_its_sdk(tmp_path: Path) -> None:
+    page = tmp_path / "page.json"
+    judged = judges.run_script("langfuse_page.py", page, cwd=tmp_path)
+    assert recognised(page) == "langfuse-api"
+    assert judged == [
+        {
+            "model": reply.model,
+            "prompt": [message.text for message in reply.messages],
+            "text": reply.text,
+            "usage": reply.usage and [reply.usage.tokens_in, reply.usage.tokens_out],
+            "cost_usd": reply.cost_usd,
+            "latency_ms": reply.latency_ms,
+            "created_s": reply.created_s,
+            "trace": reply.fields["trace"],
+            "pmid": reply.fields["metadata.pmid"],
+        }
+        for reply in read(page)
+    ]

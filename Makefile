@@ -23,7 +23,7 @@ COMPILE = $(BIN)/python -m compileall -q -j 0
 FOUND = test -n "$(UV)$(PYTHON)" || \
 	{ echo "siftlog needs Python 3.11 or newer; none was found."; exit 1; }
 
-.PHONY: demo test lint docs bench golden prove litellm-proxy export-readers foreign-readers clean
+.PHONY: demo test lint docs bench golden prove litellm-proxy judges clean
 .DEFAULT_GOAL := demo
 
 $(DEMO): pyproject.toml constraints.txt
@@ -64,12 +64,9 @@ bench: $(READY)
 litellm-proxy: $(READY)
 	$(BIN)/python -m tests.thirdparty.litellm_proxy
 
-# inspect_ai, mlflow and others that read exports, likewise (450 MB)
-export-readers: $(READY)
-	$(BIN)/python -m tests.thirdparty.export_readers
-# inspect_ai and lm_eval in an environment of their own (1 GB), for tests/thirdparty
-foreign-readers: $(READY)
-	$(BIN)/python -m tests.thirdparty.foreign_readers
+# inspect_ai, lm_eval, mlflow and others that judge imports and exports, likewise (1 GB)
+judges: $(READY)
+	$(BIN)/python -m tests.thirdparty.judges
 
 # what the commands print and write, compared with what they printed before
 golden: $(READY)

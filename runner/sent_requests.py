@@ -6,13 +6,16 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, assert_never
 
-from runner.messages import AnyReply, Ranking, Reply, Vectors
+from runner.job import Dataset, Job
+from runner.messages import AnyReply, ChatRequest, Ranking, Reply, Vectors
+from runner.plan import task_of
 from store.events import AttemptStarted
 from store.read.tasks import events, part_text, parts
+from store.scoring import families
 from store.tables import last_started, payload, tasks_numbered
 from store.task import TaskRow
 
@@ -56,7 +59,7 @@ class RequestExample:
     key: str
     task: int
     model: str
-    request_sha256: str
+    request_sha256: str | None  #: None: the reply was imported
     requests: int
     request: SentRequest
 
@@ -190,6 +193,42 @@ class SentRequests:
     def _read_text(self, sha256: str) -> str:
         key = bytes.fromhex(sha256)
         return part_text(key, parts(self._reader, [key]).get(key, b""))
+
+
+def prompt_in_data(job: Job, dataset: Dataset, row: TaskRow) -> SentRequest | None:
+    """Return the prompt of an imported reply, which its log does not hold.
+
+    None unless the data of the job are the imported files.
+    """
+    request = job.request(dataset, task_of(row)) if job.holds_foreign else None
+    if not isinstance(request, ChatRequest):
+        return None
+    messages = tuple((message.role, message.text) for message in request.messages)
+    return SentRequest(kind="chat", messages=messages)
+
+
+def imported_examples(
+    reader: sqlite3.Connection, job: Job, dataset: Dataset
+) -> tuple[RequestExample, ...]:
+    """Return the first of the prompts of each form that imported replies are to."""
+    first: dict[tuple[str, str], RequestExample] = {}
+    for row, _ in families(reader):
+        prompt = prompt_in_data(job, dataset, row)
+        if prompt is None:
+            continue
+        system = [text for role, text in prompt.messages if role == "system"]
+        form = row.stage, json.dumps([system, [role for role, _ in prompt.messages]])
+        example = first.get(form) or RequestExample(
+            stage=row.stage,
+            key=row.key,
+            task=row.task,
+            model=row.model,
+            request_sha256=None,
+            requests=0,
+            request=prompt,
+        )
+        first[form] = replace(example, requests=example.requests + 1)
+    return tuple(first.values())
 
 
 def _form(facts: Mapping[str, Any]) -> str:

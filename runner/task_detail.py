@@ -25,7 +25,7 @@ from runner.job import Answer, Dataset, Job, QuotedPassage
 from runner.job_faults import calling
 from runner.messages import AnyReply
 from runner.plan import parsed_answer
-from runner.sent_requests import SentRequest, SentRequests
+from runner.sent_requests import SentRequest, SentRequests, prompt_in_data
 from store.errors import CorruptLog
 from store.events import AttemptAnswered
 from store.log.interface import StoredReply
@@ -52,7 +52,7 @@ class TaskRecord:
 
     row: TaskRow
     request_sha256: str | None
-    prompt: SentRequest | None  #: of the last attempt; None: nothing was sent
+    prompt: SentRequest | None  #: of the last attempt; None: not known
     reply: LastReply | None
     attempts: tuple[AttemptRow, ...]
     verdicts: tuple[StoredVerdict, ...]  #: of the latest scoring
@@ -143,6 +143,10 @@ class ReplyReader:
             )
         answer = parsed_answer(self._stages, self._dataset, detail.row, reply.stored)
         return None if answer.reply is None else answer
+
+    def prompt(self, row: TaskRow) -> SentRequest | None:
+        """Return the prompt of an imported reply, if the job's data hold it."""
+        return prompt_in_data(self._job, self._dataset, row)
 
     def quotes(self, answer: Answer) -> tuple[QuotedPassage, ...]:
         """Return the quotes of a parsed answer.

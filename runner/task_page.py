@@ -104,9 +104,7 @@ class TaskPage:
         prompt = self.detail.prompt
         if prompt is None:
             if any(a.started_us is None for a in self.detail.attempts):
-                yield Fact(
-                    "prompt", "not in the log: the answer was imported or cached"
-                )
+                yield Fact("prompt", "not known: the answer was imported or cached")
             return
         texts = [
             *prompt.messages,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -52,6 +52,8 @@ class ReplySettings(QuestionSettings):
     match: Literal["includes", "exact"] = Field(
         "includes", description="a reply is right if it includes the target, or is it"
     )
+    # a file of another tool names its fields itself
+    map: ClassVar[tuple[str, ...]] = ()  # type: ignore[misc] # no setting here
     max_output_tokens: int = Field(2048, ge=1, description="longest reply, in tokens")
 
 

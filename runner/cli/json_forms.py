@@ -441,14 +441,14 @@ class PromptMessageJson(TypedDict):
 
 
 class RequestJson(TypedDict):
-    """A form of request that a run sent, with its first example."""
+    """A form of request of a run, with its first example."""
 
     stage: str
     requests: int
     task: int
     key: str
     model: str
-    request_sha256: str
+    request_sha256: str | None  #: null: the replies were imported
     kind: str  #: `chat`, `embed` or `rerank`
     messages: list[PromptMessageJson]
     reply_schema: str | None  #: JSON Schema of the reply

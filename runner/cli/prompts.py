@@ -103,19 +103,27 @@ def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:
 
 def _of_run(folder: RunFolder, *, as_json: bool) -> int:
     from runner.errors import UsageError
-    from runner.sent_requests import SentRequests
+    from runner.registry import job_of
+    from runner.score.scoring import loaded
+    from runner.sent_requests import SentRequests, imported_examples
     from store.database import open_reader
     from store.read.status import run_started
 
     with open_reader(folder.log) as reader:
         first = run_started(reader)
-        if first.imported:
+        if not first.imported:
+            examples = SentRequests(reader).survey().examples
+            sources = list(_sources(reader, first))
+        elif job_of(first).holds_foreign:
+            job, dataset = loaded(folder)
+            examples = imported_examples(reader, job, dataset)
+            files = (i.path for i in first.inputs if i.setting == "rows")
+            sources = [f"prompts of {file}" for file in files]
+        else:
             raise UsageError(
-                f"Run {folder.run_id} was imported: its answers were made elsewhere, "
-                "and the log holds no prompts."
+                f"Run {folder.run_id} was imported as {first.job}: the prompts of its "
+                "replies were not kept (import the files again, without a job)."
             )
-        examples = SentRequests(reader).survey().examples
-        sources = list(_sources(reader, first))
     if as_json:
         for example in examples:
             print_json("siftlog.request/1", _fields(example))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -151,20 +152,13 @@ def _chosen(
 
 def _reply_reader(folder: RunFolder) -> ReplyReader | None:
     """Return the reader of replies; None, with a note, if the job cannot be loaded."""
-    from runner.added_stages import job_in
     from runner.errors import RunnerError
-    from runner.job_faults import calling
-    from runner.score.scoring import effective_settings
+    from runner.score.scoring import loaded
     from runner.task_detail import ReplyReader
-    from store.database import open_reader
     from store.errors import StoreError
 
     try:
-        with open_reader(folder.log) as reader:
-            job = job_in(reader)
-        settings = effective_settings(job, folder, {})
-        with calling(job, "load"):
-            return ReplyReader(job, job.load(settings))
+        return ReplyReader(*loaded(folder))
     except (RunnerError, StoreError) as error:
         print_note(f"Replies are shown without their parsed values: {error}")
         return None
@@ -181,6 +175,8 @@ def _page(tasks: TaskReader, replies: ReplyReader | None, row: TaskRow) -> TaskP
     quotes: tuple[QuotedPassage, ...] = ()
     if replies is not None:
         try:
+            if detail.prompt is None:
+                detail = replace(detail, prompt=replies.prompt(row))
             answer = replies.parsed(detail)
             quotes = () if answer is None else replies.quotes(answer)
         except (RunnerError, StoreError) as error:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
+
 from runner.exports.source import CommonParameters, ExportedTask, ExportSource
+from runner.formats.every_eval_ever import SCHEMA, InstanceUsage
 from runner.installed import version
 from runner.model_names import slugs
 from runner.scorecard import Metric, Verdict
-from store.events import AttemptAnswered
-
-SCHEMA: Final = "0.3.0"
 
 UNKNOWN: Final = "unknown"
 """What the schema requires and a run does not state."""
@@ -240,7 +240,8 @@ class _Record:
         if task.sent is not None:
             instance["sample_hash"] = _sample_hash(raw, reference)
         if task.answered is not None:
-            instance["token_usage"] = _token_usage(task.answered)
+            usage = InstanceUsage.of(task.answered)
+            instance["token_usage"] = msgspec.to_builtins(usage)
         if task.error is not None:
             instance["error"] = task.error
         return instance
@@ -251,19 +252,6 @@ def _sample_hash(raw: str, reference: list[str]) -> str:
     content = {"raw": raw, "reference": reference}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _token_usage(answered: AttemptAnswered) -> Json | None:
-    if answered.tokens_in is None or answered.tokens_out is None:
-        return None
-    return {
-        "input_tokens": answered.tokens_in,
-        "output_tokens": answered.tokens_out,
-        "total_tokens": answered.tokens_in + answered.tokens_out,
-        "input_tokens_cache_write": answered.tokens_cache_write,
-        "input_tokens_cache_read": answered.tokens_cached,
-        "reasoning_tokens": answered.tokens_reasoning,
-    }
 
 
 def _metadata(task: ExportedTask, verdict: Verdict) -> Json:

@@ -16,18 +16,30 @@ from tempfile import SpooledTemporaryFile
 from typing import Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import msgspec
+
 from runner.bundle.archive import PIECE, plain_member
-from runner.exports.source import CommonParameters, ExportedTask, ExportSource
+from runner.exports.source import (
+    COMMON_PARAMETERS,
+    CommonParameters,
+    ExportedTask,
+    ExportSource,
+)
+from runner.formats.inspect_log import (
+    CORRECT,
+    HEADER,
+    INCORRECT,
+    SAMPLES,
+    VERSION,
+    InspectUsage,
+)
 from runner.installed import version
 from runner.model_names import slugs
 from runner.scorecard import Metric, Verdict
 from runner.table_files import IN_MEMORY
 from store.clock import iso_time
-from store.events import AttemptAnswered
+from store.events import AttemptAnswered, AttemptFailed
 from store.task import TaskState
-
-VERSION: Final = 2
-"""Version of inspect's log format."""
 
 SUMMARY_CHARS: Final = 1_000
 """Maximum characters of a text in the summary of a sample, which lists load."""
@@ -98,7 +110,7 @@ class _Log:
         """Write a sample."""
         sample_id = self._source.sample_id(task.row)
         sample = _sample(task, sample_id)
-        self._put(f"samples/{sample_id}_epoch_{task.row.replicate}.json", sample)
+        self._put(f"{SAMPLES}{sample_id}_epoch_{task.row.replicate}.json", sample)
         separator = b"," if self._samples else b"["
         self._summaries.write(separator + _encoded(_summary(sample)))
         self._samples += 1
@@ -118,7 +130,7 @@ class _Log:
         ) as file:
             while piece := self._summaries.read(PIECE):
                 file.write(piece)
-        self._put("header.json", self._header())
+        self._put(HEADER, self._header())
         self._archive.close()
         return self._path
 
@@ -233,7 +245,7 @@ def _sample(task: ExportedTask, sample_id: str) -> Json:
     sent = [_message(role, text) for role, text in task.messages]
     reply = _reply(task)
     only_user = len(sent) == 1 and sent[0]["role"] == "user"
-    usage = None if task.answered is None else _model_usage(task.answered)
+    usage = None if task.answered is None else _usage(task.answered)
     sample: Json = {
         "id": sample_id,
         "epoch": row.replicate,
@@ -246,6 +258,9 @@ def _sample(task: ExportedTask, sample_id: str) -> Json:
     }
     if scores := _scores(task):
         sample["scores"] = scores
+    sample["events"] = [*_model_events(task, sample), *_score_events(task, sample)]
+    # the prompt of all calls, to which their events refer
+    sample["events_data"] = {"messages": sent, "calls": []}
     if task.started_us is not None:
         sample["started_at"] = iso_time(task.started_us)
     if task.ended_us is not None:
@@ -261,6 +276,60 @@ def _sample(task: ExportedTask, sample_id: str) -> Json:
     if failures:
         sample["error_retries"] = failures
     return sample
+
+
+def _model_events(task: ExportedTask, sample: Json) -> Iterator[Json]:
+    """Yield the calls of a task, which `inspect view` shows as its transcript."""
+    last = len(task.attempts) - 1
+    for number, attempt in enumerate(task.attempts):
+        outcome = attempt.outcome
+        event: Json = {
+            **_event("model", task, attempt.started_us or attempt.ended_us, number),
+            "model": task.row.model,
+            "input": [],
+            "input_refs": [[0, len(task.messages)]] if task.messages else [],
+            "tools": [],
+            "tool_choice": "none",
+            "config": _without_none(
+                {name: getattr(task.parameters, name) for name in COMMON_PARAMETERS}
+            ),
+            "output": {"model": task.row.model, "choices": []},
+        }
+        if attempt.ended_us is not None:
+            event["completed"] = iso_time(attempt.ended_us)
+        if isinstance(outcome, AttemptFailed):
+            event["error"] = f"{outcome.error}: {outcome.message}"
+        elif isinstance(outcome, AttemptAnswered):
+            if number == last and task.answered is not None:
+                event["output"] = sample["output"]
+            else:
+                event["output"]["usage"] = _usage(outcome)
+            if outcome.latency_ms is not None:
+                event["working_time"] = outcome.latency_ms / 1e3
+            if outcome.cached:
+                event["cache"] = "read"
+        yield event
+
+
+def _score_events(task: ExportedTask, sample: Json) -> Iterator[Json]:
+    for number, (name, score) in enumerate(sample.get("scores", {}).items()):
+        yield {
+            **_event("score", task, task.ended_us, number),
+            "score": score,
+            "target": sample["target"],
+            "scorer": name,
+        }
+
+
+def _event(kind: str, task: ExportedTask, at_us: int | None, number: int) -> Json:
+    """Return what all events have; a time that is not known is that of 1970."""
+    start_us = task.started_us or at_us or 0
+    return {
+        "event": kind,
+        "uuid": f"{kind}-{task.row.task}-{number + 1}",
+        "timestamp": iso_time(at_us or 0),
+        "working_start": max(0, (at_us or 0) - start_us) / 1e6,
+    }
 
 
 def _message(role: str, text: str) -> Json:
@@ -303,22 +372,9 @@ def _output(task: ExportedTask, reply: Json | None, usage: Json | None) -> Json:
     return _without_none(output)
 
 
-def _model_usage(answered: AttemptAnswered) -> Json | None:
-    """Return the reply's usage; inspect's input tokens exclude those of the cache."""
-    if answered.tokens_in is None or answered.tokens_out is None:
-        return None
-    cached, written = answered.tokens_cached, answered.tokens_cache_write
-    return _without_none(
-        {
-            "input_tokens": answered.tokens_in - (cached or 0) - (written or 0),
-            "output_tokens": answered.tokens_out,
-            "total_tokens": answered.tokens_in + answered.tokens_out,
-            "input_tokens_cache_read": cached or None,
-            "input_tokens_cache_write": written or None,
-            "reasoning_tokens": answered.tokens_reasoning or None,
-            "total_cost": answered.cost_usd,
-        }
-    )
+def _usage(answered: AttemptAnswered) -> Json | None:
+    usage = InspectUsage.of(answered)
+    return None if usage is None else msgspec.to_builtins(usage)
 
 
 def _sum(total: Json, usage: Json) -> Json:
@@ -349,7 +405,7 @@ def _score(verdict: Verdict) -> Json:
     if verdict.correct is None:
         value = verdict.value
     else:
-        value = "C" if verdict.correct else "I"
+        value = CORRECT if verdict.correct else INCORRECT
     return {
         "value": value,
         "answer": verdict.value,

@@ -17,13 +17,17 @@ from typing import Final
 import msgspec
 
 from runner.export import repeated_scoring
-from runner.messages import ChatRequest
-from runner.plan import reply_of, served_by, task_of
+from runner.plan import reply_of, served_by
 from runner.registry import job_of
 from runner.score.repeat import chosen
 from runner.score.scoring import Scoring
 from runner.scorecard import Metric, Scorecard, Verdict
-from runner.sent_requests import SentRequest, SentRequests, reply_text
+from runner.sent_requests import (
+    SentRequest,
+    SentRequests,
+    prompt_in_data,
+    reply_text,
+)
 from runner.table_files import IN_MEMORY
 from runner.telemetry import RequestParameters, request_parameters
 from store.database import open_reader
@@ -135,6 +139,9 @@ class ExportedTask:
         return next((end for end in ends if end is not None), None)
 
 
+COMMON_PARAMETERS: Final = ("max_tokens", "temperature")
+
+
 class CommonParameters:
     """Parameters that all requests of a model have in common."""
 
@@ -146,7 +153,7 @@ class CommonParameters:
         """Drop the values that this request has otherwise."""
         values = {
             name: value
-            for name in ("max_tokens", "temperature")
+            for name in COMMON_PARAMETERS
             if (value := getattr(parameters, name)) is not None
         }
         known = values if self._values is None else self._values
@@ -193,14 +200,9 @@ class ExportSource:
 
     def _request(self, row: TaskRow) -> SentRequest | None:
         """Return the prompt of an imported reply, if the job's data hold it."""
-        job = job_of(self.first)
-        if not (self.first.imported and job.holds_foreign and self._scoring):
+        if not self.first.imported or self._scoring is None:
             return None
-        request = job.request(self._scoring.dataset, task_of(row))
-        if not isinstance(request, ChatRequest):
-            return None
-        messages = tuple((message.role, message.text) for message in request.messages)
-        return SentRequest(kind="chat", messages=messages)
+        return prompt_in_data(job_of(self.first), self._scoring.dataset, row)
 
     @cached_property
     def _staged(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 A record is one reply under one metric; records of a sample under several metrics are
 one reply with several scores. `InstanceRecord` declares the fields that are read, under
-the names of the schema (version 0.3.0).
+the names of the schema.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from runner.formats.every_eval_ever import InstanceUsage
 from runner.imports.records import (
     ForeignReply,
     RoleMessage,
@@ -23,7 +24,6 @@ from runner.imports.records import (
     json_lines,
     messages_from,
 )
-from runner.messages import Usage
 
 
 class InstanceInput(msgspec.Struct, kw_only=True):
@@ -48,16 +48,6 @@ class InstanceEvaluation(msgspec.Struct, kw_only=True):
     is_correct: bool | None = None
 
 
-class InstanceUsage(msgspec.Struct, kw_only=True):
-    """Tokens; cached ones are part of `input_tokens`, a total."""
-
-    input_tokens: int
-    output_tokens: int
-    input_tokens_cache_write: int | None = None
-    input_tokens_cache_read: int | None = None
-    reasoning_tokens: int | None = None
-
-
 class InstanceTimes(msgspec.Struct, kw_only=True):
     """Times of the call."""
 
@@ -74,7 +64,6 @@ class InstanceRecord(msgspec.Struct, kw_only=True):
     evaluation: InstanceEvaluation
     evaluation_id: str = ""
     evaluation_result_id: str = ""
-    interaction_type: str = "single_turn"
     output: InstanceOutput | None = None
     messages: list[RoleMessage] | None = None
     token_usage: InstanceUsage | None = None
@@ -161,7 +150,7 @@ def _replies(
             error=error_word(record.error) if failed else "",
             epoch=number,
             # the usage is of all replies
-            usage=_usage(usage) if usage is not None and len(texts) == 1 else None,
+            usage=usage.usage if usage is not None and len(texts) == 1 else None,
             latency_ms=record.performance.latency_ms if record.performance else None,
             target=references[0] if references else None,
             scores=of_reply.scores,
@@ -185,13 +174,3 @@ def _conversation(
         )
     output = record.output
     return record.input.formatted or record.input.raw, output.raw if output else []
-
-
-def _usage(usage: InstanceUsage) -> Usage:
-    return Usage(
-        tokens_in=usage.input_tokens,
-        tokens_out=usage.output_tokens,
-        tokens_cached=usage.input_tokens_cache_read or 0,
-        tokens_cache_write=usage.input_tokens_cache_write or 0,
-        tokens_reasoning=usage.reasoning_tokens or 0,
-    )

@@ -19,6 +19,7 @@ import msgspec
 import zstandard
 
 from runner.errors import DatasetError
+from runner.formats.inspect_log import HEADER, LETTERS, SAMPLES, START, InspectUsage
 from runner.imports.json_stream import ELEMENT, values_in
 from runner.imports.records import (
     Content,
@@ -34,22 +35,12 @@ from runner.imports.records import (
     seconds_of,
     text_of,
 )
-from runner.messages import Usage
 from store.served_by import ServedBy
 
 # The archive
 
-HEADER: Final = "header.json"
-"""Member with the header; absent if inspect was killed."""
-START: Final = "_journal/start.json"
-"""Member that is written first, with the header's fields but for the outcome."""
-SAMPLES: Final = "samples/"
-"""Folder of the samples, `samples/ID_epoch_N.json`."""
 ZIP_ZSTANDARD: Final = 93
 """Compression method of zip for zstandard, which new logs have."""
-
-CORRECT: Final[Mapping[str, float]] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Values of inspect's letters: correct, partial, incorrect, no answer."""
 
 ATTACHMENT: Final = "attachment://"
 """Begins a text that is stored once, in `attachments`, under what follows."""
@@ -67,29 +58,6 @@ class InspectHeader(msgspec.Struct, kw_only=True):
     """The header of a log."""
 
     eval: InspectEval
-
-
-class InspectUsage(msgspec.Struct, kw_only=True):
-    """Tokens of calls; cached ones are not part of `input_tokens`."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    input_tokens_cache_write: int | None = None
-    input_tokens_cache_read: int | None = None
-    reasoning_tokens: int | None = None
-    total_cost: float | None = None
-
-    def usage(self) -> Usage:
-        """Return the tokens as siftlog counts them."""
-        written = self.input_tokens_cache_write or 0
-        cached = self.input_tokens_cache_read or 0
-        return Usage(
-            tokens_in=self.input_tokens + written + cached,
-            tokens_out=self.output_tokens,
-            tokens_cached=cached,
-            tokens_cache_write=written,
-            tokens_reasoning=self.reasoning_tokens or 0,
-        )
 
 
 class InspectChoice(msgspec.Struct, kw_only=True):
@@ -278,7 +246,7 @@ def _reply(header: InspectEval, sample: InspectSample) -> ForeignReply:
         error="" if text is not None else _error(sample),
         epoch=sample.epoch,
         finish_reason=finish_of(choice.stop_reason if choice else None),
-        usage=None if usage is None else usage.usage(),
+        usage=None if usage is None else usage.usage,
         served=ServedBy(model=served, request_id=output.response_id)
         if served or output.response_id
         else None,
@@ -343,7 +311,7 @@ def _scores(sample: InspectSample, dropped: dict[str, None]) -> dict[str, float]
     for name, score in values.items():
         parts = score.value if isinstance(score.value, dict) else {"": score.value}
         for part, value in parts.items():
-            number = CORRECT.get(value) if isinstance(value, str) else None
+            number = LETTERS.get(value) if isinstance(value, str) else None
             number = score_number(value) if number is None else number
             if number is None:
                 dropped["scores that are no number"] = None

@@ -15,6 +15,7 @@ from runner.reconcile.attempts import (
     body_ids,
     sent_calls,
 )
+from runner.reconcile.candidates import SKEW_US
 from runner.reconcile.causes import (
     Amount,
     BillCause,
@@ -23,7 +24,7 @@ from runner.reconcile.causes import (
     explain,
     other_prices,
 )
-from runner.reconcile.matching import SKEW_US, match
+from runner.reconcile.matching import match
 from runner.reconcile.report import Reconciliation
 from runner.reconcile.sums import compare_sums
 from runner.reconcile.usage_file import UsageFile, UsageLine
@@ -67,7 +68,7 @@ def compare(
         compare_sums(report, calls, lines, usage, prices)
         return report
     report.billed_pico = sum(line.billed_pico or 0 for line in lines)
-    matches = match(calls, lines, bodies)
+    matches = match(calls, lines, bodies, prices, tolerance_pico)
     charges: list[Charge] = []
     for i, call in enumerate(calls):
         charged = [

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from runner.errors import DatasetError
 from runner.money.prices import cost_pico
 from runner.reconcile.attempts import CallPrices, SentCall
+from runner.reconcile.candidates import is_same_model
 from runner.reconcile.causes import (
     NO_TOKENS,
     Amount,
@@ -23,7 +24,6 @@ from runner.reconcile.causes import (
     costs_by_cause,
     stated,
 )
-from runner.reconcile.matching import is_same_model
 from runner.reconcile.report import Reconciliation
 from runner.reconcile.usage_file import UsageFile, UsageLine
 from runner.reconcile.usage_forms import COUNTS

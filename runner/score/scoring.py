@@ -16,7 +16,7 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
-from runner.added_stages import extended, original, stages_in
+from runner.added_stages import extended, job_in, original, stages_in
 from runner.fingerprint import (
     code_fingerprint,
     code_hash,
@@ -193,6 +193,20 @@ def effective_settings(
     """Return the settings of the last resume, overridden by *typed*."""
     with open_reader(folder.log) as reader:
         return settings_in(job, reader, typed)
+
+
+def loaded(folder: RunFolder) -> tuple[Job, Dataset]:
+    """Return the job of a run, and its data under the settings of the run.
+
+    Raises:
+        UsageError: the job is missing.
+        RunnerError: it cannot be loaded, or its data cannot.
+    """
+    with open_reader(folder.log) as reader:
+        job = job_in(reader)
+        settings = settings_in(job, reader, {})
+    with calling(job, "load"):
+        return job, job.load(settings)
 
 
 def settings_in(

@@ -20,9 +20,9 @@ from tests.browsers import browsing, needs_browser
 from tests.commands import siftlog
 from tests.corpus import write_corpus
 from tests.processes import simulated
-from tests.thirdparty.export_readers import (
+from tests.thirdparty.judges import (
     ENVIRONMENT,
-    require_readers,
+    require_judges,
     run_there,
     schema,
 )
@@ -32,14 +32,14 @@ JOB = "paper-investigation"
 
 pytestmark = [
     pytest.mark.timeout(900),  # the environment may have to be made
-    pytest.mark.xdist_group("export-readers"),
+    pytest.mark.xdist_group("judges"),
 ]
 
 
 @pytest.fixture(scope="module")
 def cwd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with a run `r` of two models and two replicates, with failures."""
-    require_readers()
+    require_judges()
     cwd = tmp_path_factory.mktemp("exports")
     corpus = write_corpus(cwd / "corpus", 3)
     faults = ("--rate-refuse=0.2", "--seed=3", "--dialect=azure")
@@ -292,7 +292,7 @@ print(json.dumps(logs))
 
 
 def test_a_log_of_inspect_is_equal_after_import_and_export(tmp_path: Path) -> None:
-    require_readers()
+    require_judges()
     run_there(WRITE_INSPECT, cwd=tmp_path)
     log = next((tmp_path / "theirs").glob("*.eval"))
     siftlog("import", log, "--as", "imported", "--no-report", cwd=tmp_path)

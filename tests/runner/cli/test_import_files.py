@@ -178,3 +178,20 @@ def test_what_cannot_be_imported_is_refused_in_one_sentence(
     assert done.err.startswith(f"siftlog: {sentence}")
     assert len(done.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_the_prompts_of_an_imported_log_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"id": n, "prompt": f"Say {n}.", "reply": "1", "model": "m"} for n in (1, 2)
+    ]
+    lines(tmp_path / "plain.jsonl", *rows)
+    done = command("import", "plain.jsonl", "--as", "r", "--no-report")
+    assert done.code == 0, done.err
+    shown = json.loads(command("show", "r", "2", "--json").out)
+    assert shown["prompt"]["messages"] == [["user", "Say 2."]]
+    (form,) = command("prompts", "r", "--json").out.splitlines()
+    assert json.loads(form)["requests"] == 2
+    assert json.loads(form)["messages"] == [{"role": "user", "content": "Say 1."}]

@@ -173,5 +173,5 @@ def test_an_imported_answer_has_no_prompt_and_no_attempt(
     capsys.readouterr()
     code, out, _ = _did(capsys, tmp_path / "old", 1)
     assert code == 0
-    assert "prompt     not in the log: the answer was imported or cached" in out
+    assert "prompt     not known: the answer was imported or cached" in out
     assert "attempts" not in out

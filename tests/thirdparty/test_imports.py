@@ -1,4 +1,4 @@
-"""What inspect_ai and lm_eval write and read themselves judges what is imported."""
+"""What other programs write and read themselves judges what is imported."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pytest
 
 from runner.imports.forms import read_files, recognised
 from runner.imports.records import ForeignReply
-from tests.thirdparty import foreign_readers
+from tests.thirdparty import judges
 
 pytestmark = pytest.mark.timeout(900)  # the environment may have to be made
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _environment() -> None:
-    foreign_readers.require_readers()
+    judges.require_judges()
 
 
 def read(path: Path) -> list[ForeignReply]:
@@ -26,7 +26,7 @@ def read(path: Path) -> list[ForeignReply]:
 def test_a_log_has_the_samples_that_inspects_own_reader_reads(
     tmp_path: Path, form: str
 ) -> None:
-    judged = foreign_readers.run("inspect_log.py", tmp_path, form, cwd=tmp_path)
+    judged = judges.run_script("inspect_log.py", tmp_path, form, cwd=tmp_path)
     path = Path(judged["file"].removeprefix("file://"))
     assert recognised(path) == {"eval": "inspect", "json": "inspect-json"}[form]
     replies = [
@@ -58,7 +58,7 @@ def test_a_log_has_the_samples_that_inspects_own_reader_reads(
 
 
 def test_sample_files_have_the_replies_and_means_of_lm_eval(tmp_path: Path) -> None:
-    judged = foreign_readers.run("lm_eval_samples.py", tmp_path, cwd=tmp_path)
+    judged = judges.run_script("lm_eval_samples.py", tmp_path, cwd=tmp_path)
     (says,) = (tmp_path / "out").rglob("samples_says_*.jsonl")
     (picks,) = (tmp_path / "out").rglob("samples_picks_*.jsonl")
     assert recognised(says) == recognised(picks) == "lm-eval"
@@ -77,3 +77,23 @@ def test_sample_files_have_the_replies_and_means_of_lm_eval(tmp_path: Path) -> N
         bool(v) for v in values
     ]
     assert 0 < sum(values) < len(values)
+
+
+def test_an_answer_of_langfuse_has_the_values_of_its_sdk(tmp_path: Path) -> None:
+    page = tmp_path / "page.json"
+    judged = judges.run_script("langfuse_page.py", page, cwd=tmp_path)
+    assert recognised(page) == "langfuse-api"
+    assert judged == [
+        {
+            "model": reply.model,
+            "prompt": [message.text for message in reply.messages],
+            "text": reply.text,
+            "usage": reply.usage and [reply.usage.tokens_in, reply.usage.tokens_out],
+            "cost_usd": reply.cost_usd,
+            "latency_ms": reply.latency_ms,
+            "created_s": reply.created_s,
+            "trace": reply.fields["trace"],
+            "pmid": reply.fields["metadata.pmid"],
+        }
+        for reply in read(page)
+    ]

@@ -1,6 +1,8 @@
-"""The programs that `siftlog export --to` writes for, in an environment of their own.
+"""The programs whose files siftlog imports and exports, in an environment of their own.
 
-`python -m tests.thirdparty.export_readers` makes it (`make export-readers`).
+They judge both directions: inspect_ai, lm_eval, Langfuse, MLflow, the validators of
+RO-Crates, and the schemas of Every Eval Ever. `python -m tests.thirdparty.judges` makes
+the environment (`make judges`). The scripts in `judge_scripts` run there.
 """
 
 from __future__ import annotations
@@ -35,20 +37,36 @@ def _add_schemas(home: Path) -> None:
             archive.extractall(home, names)
 
 
+_ENV: Final = {
+    "DO_NOT_TRACK": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "HF_HUB_OFFLINE": "1",
+}
+
+SCRIPTS: Final = Path(__file__).with_name("judge_scripts")
+
 ENVIRONMENT: Final = Environment(
-    name="export-readers",
-    constraints=Path(__file__).with_name("export-constraints.txt"),
-    packages=("inspect-ai", "mlflow-skinny", "roc-validator", "rocrate"),
+    name="judges",
+    constraints=Path(__file__).with_name("judges-constraints.txt"),
+    packages=(
+        *("inspect-ai", "lm_eval", "langfuse"),
+        *("mlflow-skinny", "roc-validator", "rocrate"),
+    ),
     finish=_add_schemas,
 )
 
 
-def require_readers() -> None:
+def require_judges() -> None:
     """Skip a test where the environment is absent."""
     if os.environ.get("SIFTLOG_PROVE"):
         ENVIRONMENT.make()
     if not ENVIRONMENT.is_made():
-        pytest.skip("the readers of exports have no environment: make export-readers")
+        pytest.skip("the judges have no environment: make judges")
+
+
+def run_script(name: str, *words: object, cwd: Path) -> Any:
+    """Run a file of `judge_scripts` there; see `run_there`."""
+    return run_there((SCRIPTS / name).read_text("utf-8"), *words, cwd=cwd)
 
 
 def run_there(script: str, *words: object, cwd: Path) -> Any:
@@ -56,10 +74,10 @@ def run_there(script: str, *words: object, cwd: Path) -> Any:
     done = subprocess.run(
         [str(word) for word in (ENVIRONMENT.python, "-c", script, *words)],
         cwd=cwd,
-        env={**os.environ, "DO_NOT_TRACK": "1", "MLFLOW_DISABLE_TELEMETRY": "true"},
+        env={**os.environ, **_ENV, "HOME": str(cwd)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,315 @@
+"""Finds the calls of a run that a line of a usage file may belong to.
+
+A line may belong to a call of its model that lasted when the line's began; the clocks
+of provider and run may differ by `SKEW_US`. The calls are indexed by model, tokens and
+amount, and in each group by time, so that a line meets few of them.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeAlias
+
+from runner.messages import Usage
+from runner.reconcile.attempts import CallOutcome, CallPrices, SentCall
+from runner.reconcile.causes import charge_of
+from runner.reconcile.usage_file import US, UsageLine
+from runner.reconcile.usage_forms import COUNTS
+
+SKEW_US: Final = 5 * US
+"""Largest difference of two clocks, with the time that a request is under way."""
+
+RESOLUTION_US: Final = 10_000
+"""Of times in usage files, many of which have milliseconds."""
+
+LONGEST_US: Final = 3_600 * US
+"""Largest duration of a call whose end is not known, in a batch one day."""
+
+DAY_US: Final = 24 * LONGEST_US
+
+MOST_NEAR: Final = 30
+"""Calls with the same tokens that are tried for a line: the nearest ones in time."""
+
+
+_counts: Final = attrgetter(*COUNTS)
+
+
+class _Fit(enum.Enum):
+    """How a line and a call agree."""
+
+    RIGHT = enum.auto()  #: cost, and all tokens that the line states, are as in the log
+    ALIKE = enum.auto()  #: cost, prompt and output are, but not the parts of the prompt
+    SAME = enum.auto()  #: as RIGHT, at another cost
+    NEAR = enum.auto()  #: as ALIKE, at another cost
+    SETTLED = enum.auto()  #: of the reply the prompt is known, which is the same
+    WITHIN = enum.auto()  #: nothing is known of the reply, and the bound is kept
+    PROMPT = enum.auto()  #: as SETTLED, at another price than that of its tokens
+    POSSIBLE = enum.auto()  #: as WITHIN, at another price than that of its tokens
+    PARTLY = enum.auto()  #: prompt or output is the same
+    FREE = enum.auto()  #: the call was refused, so it should have no line
+
+
+LEVELS: Final = {
+    (fit, is_late): level
+    for level, (is_late, fit) in enumerate(
+        (
+            *((False, fit) for fit in (_Fit.RIGHT, _Fit.ALIKE)),
+            *((True, fit) for fit in (_Fit.RIGHT, _Fit.ALIKE)),
+            # calls without a right line; then those that may have none
+            *((False, fit) for fit in (_Fit.SAME, _Fit.NEAR)),
+            *((False, fit) for fit in (_Fit.SETTLED, _Fit.WITHIN, _Fit.PARTLY)),
+            *((True, fit) for fit in (_Fit.SETTLED, _Fit.WITHIN)),
+            *((False, fit) for fit in (_Fit.PROMPT, _Fit.POSSIBLE, _Fit.FREE)),
+            *((True, fit) for fit in (_Fit.SAME, _Fit.NEAR, _Fit.PARTLY)),
+            *((True, fit) for fit in (_Fit.PROMPT, _Fit.POSSIBLE, _Fit.FREE)),
+        )
+    )
+}
+"""The order of matching, by fit, and whether the call did not last when the line began.
+
+What bills no call wrongly comes before what does, except where an answered call would
+be left without a line.
+"""
+
+_MISBILLED: Final = frozenset(
+    {*(_Fit.SAME, _Fit.NEAR, _Fit.PROMPT, _Fit.POSSIBLE, _Fit.PARTLY, _Fit.FREE)}
+)
+
+RIGHT_LEVELS: Final = 4
+"""Levels of lines that bill an answered call as the log expects."""
+
+
+class Candidate(NamedTuple):
+    """A call that a line may belong to."""
+
+    level: int
+    unequal: int  #: counts that the line states otherwise
+    since_us: int  #: between the starts of call and line
+    call: int  #: index
+    is_expected: bool  #: nothing would be misbilled
+
+
+class _Span:
+    """Calls with something in common, in the order of their starts."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[int, int]] = []  #: starts and indices
+        self._longest_us = 0
+
+    def add(self, i: int, start_us: int, end_us: int) -> None:
+        self._calls.append((start_us, i))
+        self._longest_us = max(self._longest_us, end_us - start_us)
+
+    def near(self, at_us: int) -> Iterator[int]:
+        """Yield the calls that may have lasted at a time, the nearest start first."""
+        calls = self._calls
+        after = bisect_left(calls, (at_us, -1))
+        before = after - 1
+        first = bisect_left(calls, (at_us - self._longest_us - SKEW_US, -1))
+        last = bisect_right(calls, (at_us + SKEW_US + 1, -1))
+        while before >= first or after < last:
+            if after >= last or (
+                before >= first and at_us - calls[before][0] < calls[after][0] - at_us
+            ):
+                yield calls[before][1]
+                before -= 1
+            else:
+                yield calls[after][1]
+                after += 1
+
+
+_Kind: TypeAlias = tuple[str, str | None, bool]
+"""Model as requested, model that served, and whether the call is of a batch."""
+
+_Sign: TypeAlias = tuple[str | int | None, ...]
+"""Something that a line states of its call, such as `("out", 50)`."""
+
+
+class CallIndex:
+    """Calls by what a line states of them: model, time, tokens, amount."""
+
+    def __init__(
+        self,
+        calls: Sequence[SentCall],
+        indices: Iterable[int],
+        prices: CallPrices,
+        tolerance_pico: int,
+    ) -> None:
+        self._calls, self._prices = calls, prices
+        self._tolerance_pico = tolerance_pico
+        self._kinds: dict[_Kind, SentCall] = {}  #: with one call of each
+        self._named: dict[str | None, list[_Kind]] = {}
+        self._spans: dict[tuple[_Kind, _Sign], _Span] = defaultdict(_Span)
+        for i in sorted(indices, key=lambda i: calls[i].started_us):
+            call = calls[i]
+            kind = (call.model, call.served_model, call.is_batched)
+            self._kinds[kind] = call
+            for sign in self._signs(call):
+                self._spans[kind, sign].add(i, call.started_us, _end_us(call))
+        # the same request has the same prompt tokens whenever it is sent
+        self._prompts = {
+            call.request_sha256: call.usage.tokens_in
+            for call in calls
+            if call.usage is not None
+        }
+
+    def _signs(self, call: SentCall) -> Iterator[_Sign]:
+        if call.usage is None:
+            is_failed = call.outcome is CallOutcome.FAILED
+            yield ("failed",) if is_failed else ("open",)
+            return
+        tokens_in, tokens_out = call.usage.tokens_in, call.usage.tokens_out
+        yield ("answered",)
+        yield "in", tokens_in
+        yield "out", tokens_out
+        yield "both", tokens_in, tokens_out
+        if call.cost_pico is not None:
+            yield "cost", self._amount(call.cost_pico)
+
+    def _amount(self, pico: int) -> int:
+        """Round, so that equal amounts differ by 1 at most."""
+        return pico // (self._tolerance_pico + 1)
+
+    def rightly_billed(self, line: UsageLine) -> list[Candidate]:
+        """Return the calls that a line bills as the log expects, the best first."""
+        amount = self._amount(line.billed_pico or 0)
+        signs = [("cost", near) for near in (amount - 1, amount, amount + 1)]
+        candidates = self._candidates(line, signs)
+        return [c for c in candidates if c.level < RIGHT_LEVELS]
+
+    def with_its_tokens(self, line: UsageLine) -> list[Candidate]:
+        """Return the answered calls with prompt and output of a line, the best first.
+
+        A line that does not state them has only its amount.
+        """
+        if not line.has_tokens:
+            return self.rightly_billed(line)
+        return self._candidates(line, [("both", line.tokens_in, line.tokens_out)])
+
+    def possible(self, line: UsageLine) -> list[Candidate]:
+        """Return all calls that a line may belong to, the best first."""
+        signs: list[_Sign] = [("open",), ("failed",)]
+        if line.tokens_in is None and line.tokens_out is None:
+            signs.append(("answered",))
+        else:
+            signs += [("in", line.tokens_in), ("out", line.tokens_out)]
+        candidates = {
+            *self._candidates(line, signs),
+            *self.with_its_tokens(line),
+            *self.rightly_billed(line),
+        }
+        return sorted(candidates)
+
+    def _candidates(self, line: UsageLine, signs: Iterable[_Sign]) -> list[Candidate]:
+        if line.start_us is None:
+            return []
+        candidates: list[Candidate] = []
+        for sign in signs:
+            for kind in self._kinds_of(line.model):
+                span = self._spans.get((kind, sign))
+                near = span.near(line.start_us) if span else iter(())
+                fitting = filter(None, (self._candidate(i, line) for i in near))
+                candidates += islice(fitting, MOST_NEAR)
+        return sorted(candidates)
+
+    def _kinds_of(self, model: str | None) -> list[_Kind]:
+        if model not in self._named:
+            self._named[model] = [
+                kind for kind, call in self._kinds.items() if is_same_model(call, model)
+            ]
+        return self._named[model]
+
+    def _candidate(self, i: int, line: UsageLine) -> Candidate | None:
+        call, start_us = self._calls[i], line.start_us or 0
+        early_us = call.started_us - start_us
+        away_us = max(0, early_us, start_us - _end_us(call))
+        if away_us > SKEW_US:
+            return None
+        unequal = _unequal(call, line)
+        fit = (
+            self._open_fit(call, line)
+            if call.usage is None
+            else self._answered_fit(call, call.usage, line, unequal)
+        )
+        if fit is None:
+            return None
+        return Candidate(
+            level=LEVELS[fit, away_us > RESOLUTION_US],
+            unequal=unequal,
+            since_us=abs(early_us),
+            call=i,
+            is_expected=fit not in _MISBILLED,
+        )
+
+    def _answered_fit(
+        self, call: SentCall, usage: Usage, line: UsageLine, unequal: int
+    ) -> _Fit | None:
+        billed = line.billed_pico or 0
+        is_right = call.cost_pico is None or (
+            abs(billed - call.cost_pico) <= self._tolerance_pico
+        )
+        if not unequal:
+            return _Fit.RIGHT if is_right else _Fit.SAME
+        same = (line.tokens_in == usage.tokens_in, line.tokens_out == usage.tokens_out)
+        if all(same):
+            return _Fit.ALIKE if is_right else _Fit.NEAR
+        return _Fit.PARTLY if any(same) else None
+
+    def _open_fit(self, call: SentCall, line: UsageLine) -> _Fit | None:
+        prompt = self._prompts.get(call.request_sha256)
+        if prompt is not None and line.tokens_in and line.tokens_in != prompt:
+            return None
+        if call.outcome is CallOutcome.FAILED:
+            return _Fit.FREE
+        if prompt is not None and line.tokens_in:
+            return _Fit.SETTLED if self._is_expected(call, line) else _Fit.PROMPT
+        is_within = call.possible_pico == 0 or (
+            line.billed_pico is not None and line.billed_pico <= call.possible_pico
+        )
+        if not is_within:
+            return None
+        return _Fit.WITHIN if self._is_expected(call, line) else _Fit.POSSIBLE
+
+    def _is_expected(self, call: SentCall, line: UsageLine) -> bool:
+        charge = charge_of(call, line, self._prices, self._tolerance_pico)
+        if charge.expected_pico is None:
+            return True
+        excess = charge.billed_pico - charge.expected_pico
+        return abs(excess) <= self._tolerance_pico
+
+
+def _end_us(call: SentCall) -> int:
+    if call.ended_us is not None:
+        # a line of that moment is of the call that was sent then
+        is_again = call.outcome is CallOutcome.UNKNOWN
+        return call.ended_us - 2 * RESOLUTION_US * is_again
+    return call.started_us + (DAY_US if call.is_batched else LONGEST_US)
+
+
+def _unequal(call: SentCall, line: UsageLine) -> int:
+    """Return how many counts of a line are others than in the reply."""
+    if call.usage is None:
+        return 0
+    pairs = zip(_counts(line), _counts(call.usage), strict=True)
+    return sum(stated not in {None, count} for stated, count in pairs)
+
+
+def is_same_model(call: SentCall, name: str | None) -> bool:
+    """Return whether a line names the call's model, dated or not, or none."""
+    if name is None:
+        return True
+    bare = _bare(name)
+    known = {_bare(call.model), _bare(call.served_model or call.model)}
+    return any(
+        bare == other or bare.startswith(f"{other}-") or other.startswith(f"{bare}-")
+        for other in known
+    )
+
+
+def _bare(name: str) -> str:
+    return name.rpartition("/")[2].partition(":")[0].lower()

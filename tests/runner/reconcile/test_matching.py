@@ -1,0 +1,140 @@
+"""Lines without ids: a bill that can be right is not called wrong."""
+
+from __future__ import annotations
+
+import cProfile
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.messages import Usage
+from runner.reconcile.attempts import CallOutcome, SentCall
+from runner.reconcile.usage_file import US, UsageLine
+from runner.reconcile.usage_forms import COUNTS
+from tests.runner.reconcile.calls import START, call_of, compared, cost_of, line_of
+
+UNSTATED: dict[str, Any] = dict.fromkeys(COUNTS)
+
+OPEN = (CallOutcome.LOST, CallOutcome.UNKNOWN, CallOutcome.NO_USAGE)
+
+
+@st.composite
+def right_bills(draw: st.DrawFn) -> tuple[list[SentCall], list[UsageLine]]:
+    """Calls that are hard to tell apart, and the right line of each billed one."""
+    skew_us = draw(st.integers(-2 * US, 2 * US))
+    states_tokens = draw(st.booleans())
+    calls, lines = [], []
+    for n in range(draw(st.integers(1, 12))):
+        usage = Usage(tokens_in=10 * draw(st.integers(1, 2)), tokens_out=5)
+        usage = replace(usage, tokens_out=draw(st.integers(5, 6)))
+        start_us = START + draw(st.integers(0, 40)) * US // 4
+        outcome = draw(st.sampled_from((CallOutcome.ANSWERED,) * 3 + OPEN))
+        if draw(st.booleans()) and outcome is CallOutcome.ANSWERED:
+            refused = replace(call_of(n), started_us=start_us, ended_us=start_us + US)
+            free = {"outcome": CallOutcome.FAILED, "usage": None, "request_id": None}
+            calls.append(replace(refused, cost_pico=0, **free))
+        is_open = outcome is not CallOutcome.ANSWERED
+        call = call_of(
+            n,
+            outcome=outcome,
+            request_sha256=f"prompt of {usage.tokens_in} tokens",
+            started_us=start_us,
+            ended_us=start_us + draw(st.integers(1, 8)) * US // 4,
+            usage=None if is_open else usage,
+            cost_pico=None if is_open else cost_of(usage),
+            possible_pico=cost_of(usage) + draw(st.integers(0, 1)) * 10**9,
+            request_id=None,
+        )
+        calls.append(call)
+        if is_open and draw(st.booleans()):
+            continue  # it was not billed
+        line = line_of(
+            n,
+            ids=(),
+            start_us=start_us + skew_us,
+            billed_pico=cost_of(usage),
+            tokens_in=usage.tokens_in,
+            tokens_out=usage.tokens_out,
+            **dict.fromkeys(COUNTS[2:], 0),
+        )
+        lines.append(line if states_tokens else replace(line, **UNSTATED))
+    return calls, draw(st.permutations(lines))
+
+
+@given(right_bills())
+def test_a_right_bill_is_not_called_wrong(
+    bill: tuple[list[SentCall], list[UsageLine]],
+) -> None:
+    calls, lines = bill
+    report = compared(calls, lines)
+    assert not report.differs, report.differences
+    assert report.residual_pico == 0
+
+
+@given(right_bills(), st.integers(0))
+def test_one_wrong_line_makes_no_other_one_wrong(
+    bill: tuple[list[SentCall], list[UsageLine]], which: int
+) -> None:
+    calls, lines = bill
+    if not lines:
+        return
+    at = which % len(lines)
+    wrong = replace(lines[at], billed_pico=10**12)
+    report = compared(calls, [*lines[:at], wrong, *lines[at + 1 :]])
+    rows = [d.row for d in report.differences]
+    assert set(rows) - {None} == {wrong.row}
+    # its own call may seem not to be charged
+    assert rows.count(None) <= 1
+
+
+def _work(count: int, *, states_tokens: bool) -> int:
+    """Return how many functions are called to match so many lines."""
+    chance = random.Random(count)
+    calls, lines = [], []
+    for n in range(count):
+        at_us = START + n * US // 10
+        times = {"started_us": at_us, "ended_us": at_us + chance.randrange(5 * US)}
+        calls.append(call_of(n % 25, **times, task=n, request_id=None))
+        line = line_of(n % 25, row=n + 1, ids=(), start_us=at_us + 1000)
+        lines.append(line if states_tokens else replace(line, **UNSTATED))
+    chance.shuffle(lines)
+    with cProfile.Profile() as profile:
+        report = compared(calls, lines)
+    assert not report.differs
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+@pytest.mark.parametrize("states_tokens", [True, False])
+def test_the_work_for_many_lines_without_ids_grows_in_proportion(
+    *, states_tokens: bool
+) -> None:
+    few, many = (_work(n, states_tokens=states_tokens) for n in (300, 900))
+    assert many < 4 * few
+
+
+def test_a_lost_call_is_left_to_the_line_that_can_be_of_no_other_one() -> None:
+    """The misbilled line could be of either call, the other line of the lost one."""
+    answered = call_of(1, request_id=None)
+    lost = call_of(
+        2,
+        outcome=CallOutcome.LOST,
+        usage=None,
+        cost_pico=None,
+        started_us=answered.started_us,
+        request_id=None,
+        possible_pico=10**12,
+    )
+    assert answered.usage is not None
+    twice = replace(answered.usage, tokens_out=answered.usage.tokens_out + 10)
+    wrong = replace(
+        line_of(1, ids=(), billed_pico=cost_of(twice)),
+        tokens_out=twice.tokens_out,
+        tokens_reasoning=20,
+    )
+    report = compared([answered, lost], [wrong, line_of(2, ids=())])
+    assert [(d.cause.value, d.row) for d in report.differences] == [("reasoning", 1)]
+    assert [settled.row for settled in report.settlements] == [2]

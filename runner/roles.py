@@ -130,6 +130,10 @@ def remarks(work: Workload, options: RunOptions) -> list[str]:
 
 
 def _reached(work: Workload) -> list[Stage]:
-    """Return the stages that the plan can reach."""
+    """Return the stages that the plan can reach; added ones have their own models."""
     names = work.job.reaches(work.dataset)
-    return [stage for stage in work.job.stages if stage.name in names]
+    return [
+        stage
+        for stage in work.job.stages
+        if stage.name in names and not stage.models
+    ]

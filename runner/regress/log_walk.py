@@ -60,7 +60,6 @@ from store.lineage import StageAdded
 from store.outcomes import stored_bodies
 from store.tables import (
     group_is_open,
-    last_seq,
     payload,
     recorded,
     reply,
@@ -69,7 +68,7 @@ from store.tables import (
     visible_seq,
 )
 from store.task import PlannedTask, TaskRow, planned_tasks
-from store.time_travel import LogPrefix, moment_of
+from store.time_travel import open_to_end
 
 PAGE: Final = 1_000
 """Events read at a time."""
@@ -93,18 +92,12 @@ class NotChecked(Exception):
 
 @contextmanager
 def whole_log(run: Rescorer) -> Iterator[sqlite3.Connection]:
-    """Yield a reader of a run's last state, also if a killed process left it behind.
-
-    Its projections are then folded in a temporary file: the run is not written.
-    """
-    behind = visible_seq(run.reader) < last_seq(run.reader)
-    if not behind or run.folder.is_alive():
+    """Yield a reader of a run's last state, of a running one as far as it shows it."""
+    if run.folder.is_alive():
         yield run.reader
         return
-    with LogPrefix(run.folder.log) as prefix:
-        prefix.move_to(moment_of(run.reader, last_seq(run.reader)))
-        with prefix.open_reader() as reader:
-            yield reader
+    with open_to_end(run.folder.log) as reader:
+        yield reader
 
 
 @dataclass(slots=True)

@@ -382,6 +382,7 @@ async def start(
     group: str | None = None,
     part: ShardPart | None = None,
     fork: ForkOrigin | None = None,
+    added: Sequence[Entry] = (),
 ) -> RunOutcome:
     """Run a new run until it ends or is interrupted.
 
@@ -395,6 +396,7 @@ async def start(
         group: the group of runs started together, if any.
         part: the shard of *folder*; None: the run is not split.
         fork: the run that it continues from; None: it starts from nothing.
+        added: the events of its added stages, which *work* has already.
     """
     models = assigned(work.job, options).all_models
     check_addresses(models, options)
@@ -418,6 +420,7 @@ async def start(
         group=group,
         shard=None if part is None else part.shard,
         fork=fork,
+        added=added,
     ) as log:
         session = RunSession(
             folder=folder,

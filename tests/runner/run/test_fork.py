@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGSTOP
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -397,6 +398,26 @@ def test_a_killed_fork_pays_nothing_twice(tmp_path: Path) -> None:
     assert state["tasks"]["completed"] == 16
     in_flight = unknown["started"] - unknown["answered"]
     assert 16 <= len(lines) <= 16 + min(4, in_flight)
+
+
+def test_a_fork_of_a_killed_run_adopts_what_was_answered(tmp_path: Path) -> None:
+    job = ("--job", "screening", "--latency-ms", 200, "--ledger", "ledger.jsonl")
+    model = ("--model", "m1", "--price", "0.15,0.60", "--concurrency", 2)
+    with simulated(*job, cwd=tmp_path) as url:
+        sample = ("screening", *model, "--base-url", url, "--set", "limit=16")
+        run = start("run", *sample, "--run-id", "a", "--no-score", cwd=tmp_path)
+        until(tmp_path, "a", lambda seen: seen["attempts"]["answered"] >= 5)
+        run.send_signal(SIGSTOP)
+        refused = siftlog("fork", "a", "--as", "b", cwd=tmp_path, check=False)
+        run.kill()
+        run.wait()
+        first = len(read_ledger(tmp_path / "ledger.jsonl"))
+        siftlog("fork", "a", "--as", "b", "--no-score", cwd=tmp_path)
+        lines = read_ledger(tmp_path / "ledger.jsonl")[first:]
+    assert refused.returncode == 2
+    assert "stop it with siftlog drain a" in refused.stderr
+    assert status(tmp_path, "b")["tasks"]["completed"] == 16
+    assert status(tmp_path, "a")["tasks"]["completed"] + len(lines) == 16
 
 
 def test_an_ended_run_is_a_cache_for_another(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from runner.added_stages import plans_added_only
 from runner.clients.client import is_offline
 from runner.job import Job, ModelLimits, Stage
 from runner.model_terms import ModelTerms, terms_of
@@ -38,6 +39,7 @@ def assigned(job: Job, options: RunOptions) -> Roles:
         models=models,
         replicates=options.replicates,
         of_stages=tuple(model for stage in job.stages for model in stage.models),
+        asks_added_only=plans_added_only(job),
     )
 
 

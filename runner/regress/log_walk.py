@@ -223,7 +223,8 @@ class LogWalk:
             work = Workload(
                 job=job, settings=settings, dataset=dataset, inputs=[], code_sha256=""
             )
-            model_terms = terms(work, self._options()) if self._has_plan else {}
+            has_terms = self._has_plan or bool(self._added.stages)
+            model_terms = terms(work, self._options()) if has_terms else {}
         except RunnerError as error:
             raise self._refused(seq, "data", error) from error
         follows = dict.fromkeys(self._stages, False)
@@ -345,7 +346,8 @@ class LogWalk:
     def _add_stage(self, seq: int, event: StageAdded) -> None:
         """Go on with a stage more; derive its tasks from the answers so far."""
         added = self._added.stages[event.stage]
-        self._job = extended(self._job, added)
+        is_imported = self._run.started.imported
+        self._job = extended(self._job, added, is_imported=is_imported)
         self._stages[event.stage] = added.stage
         of_stages = (*self._roles.of_stages, event.model)
         self._roles = replace(self._roles, of_stages=of_stages)
@@ -423,8 +425,6 @@ class LogWalk:
             tally.add(seq, key, "this order", "another order")
 
     def _compare_request(self, seq: int, event: AttemptStarted) -> None:
-        if self._run.started.imported:
-            return
         tally = self._tallies[CheckedStep.REQUESTS]
         tally.compared += 1
         row = self._rows[event.task]

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runner.added_stages import plans_added_only
 from runner.clients.client import ModelClient, is_offline
 from runner.engine.answer_cache import response_cache
 from runner.engine.attempt_events import abandoned_attempts, abandoned_text
@@ -482,7 +483,7 @@ async def resume(
             options = options.model_copy(update={"budget": cap_usd})
         before = status(reader)
     initial_state = liveness(before.signs, context.clock.now_us(), is_alive=False)
-    if first.imported:
+    if first.imported and not plans_added_only(work.job):
         raise UsageError(
             f"Run {folder.run_id} was imported, so there is nothing to "
             f"send; score it with siftlog score {folder.run_id}."

@@ -135,7 +135,5 @@ def _reached(work: Workload) -> list[Stage]:
     """Return the stages that the plan can reach; added ones have their own models."""
     names = work.job.reaches(work.dataset)
     return [
-        stage
-        for stage in work.job.stages
-        if stage.name in names and not stage.models
+        stage for stage in work.job.stages if stage.name in names and not stage.models
     ]

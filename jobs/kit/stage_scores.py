@@ -398,7 +398,10 @@ def _readings(stage: DeclaredStage, one: CountedAnswer) -> Iterator[Reading]:
         yield name, f"{value_text(one.field(name)) or '-'}{quote}"
 
 
-_QUOTED: Final = {True: " (quote found)", False: " (quote not found)"}
+_QUOTED: Final[Mapping[bool | None, str]] = {
+    True: " (quote found)",
+    False: " (quote not found)",
+}
 
 
 def value_text(answer: FieldAnswer) -> str | None:

@@ -251,9 +251,7 @@ def stage_answers(job: Job, stored: LogAnswers, added: AddedStage) -> LogAnswers
         added: the stage.
     """
     every = {stage.name for stage in job.stages} | stored.without
-    return replace(
-        stored, without=frozenset(every - {added.stage.name, added.after})
-    )
+    return replace(stored, without=frozenset(every - {added.stage.name, added.after}))
 
 
 async def score_run(

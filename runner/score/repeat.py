@@ -18,6 +18,7 @@ from runner.errors import DatasetError, RunnerError, UsageError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile, Job
 from runner.registry import job_of
+from runner.score.log_answers import ParsedFolder
 from runner.score.render import (
     OPERATIONS,
     FigureFormat,
@@ -157,10 +158,16 @@ class Rescorer:
         """
         return self.scored(ScoringBasis.of(self.job, recorded))
 
-    def scored(self, basis: ScoringBasis) -> Scoring:
+    def scored(
+        self, basis: ScoringBasis, parsed: ParsedFolder | None = None
+    ) -> Scoring:
         """Score the run by *basis*.
 
         Details can be read while this is open.
+
+        Args:
+            basis: settings, inputs and the last event.
+            parsed: parsed replies of earlier scorings; None: parse all of them.
 
         Raises:
             DatasetError: an input was changed, and the log does not have it; or
@@ -170,7 +177,12 @@ class Rescorer:
         settings = self.placed(basis)
         reader = self.reader_at(basis.seq)
         return replayed(
-            self.job, reader, settings, list(basis.inputs), through_seq=basis.seq
+            self.job,
+            reader,
+            settings,
+            list(basis.inputs),
+            through_seq=basis.seq,
+            parsed=parsed,
         )
 
     def placed(self, basis: ScoringBasis) -> BaseModel:

@@ -29,7 +29,14 @@ from jobs.kit.tables import Columns, TableOf, column, count, flag, text
 from jobs.kit.text_format import with_ends
 from runner.job import Answer, Answers, Dataset, Job
 from runner.messages import ParseFailure
-from runner.scorecard import Detail, ItemValues, Metric, Scorecard, Verdict
+from runner.scorecard import (
+    Detail,
+    ItemValues,
+    Metric,
+    Scorecard,
+    Verdict,
+    verdicts_in,
+)
 from store.document import (
     Block,
     Heading,
@@ -461,6 +468,14 @@ class _Details:
     card: Scorecard
     counted: StageAnswers
     table: TableOf[CountedAnswer]
+
+    @property
+    def verdicts(self) -> Iterator[Verdict]:
+        """Yield the verdicts of the run's own stages, then those of the stage."""
+        yield from verdicts_in(self.card.details)
+        for one in self.counted:
+            if one.parsed is not None:
+                yield _verdict(self.counted.stage, one)
 
     def __iter__(self) -> Iterator[Detail]:
         yield from self.card.details

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -47,6 +47,7 @@ from store.events import (
     AttemptAnswered,
     AttemptStarted,
     Event,
+    Input,
     RunFinished,
     RunResumed,
     TaskCompleted,
@@ -100,6 +101,27 @@ def whole_log(run: Rescorer) -> Iterator[sqlite3.Connection]:
         yield reader
 
 
+def basis_at(
+    run: Rescorer, settings: str, inputs: Iterable[Input], seq: int
+) -> ScoringBasis:
+    """Return what was in force at an event; inputs that the log has count as kept."""
+    stored = {
+        (known.setting, known.sha256): known
+        for scoring in run.scorings()
+        for known in scoring.inputs
+        if known.kept
+    }
+    return ScoringBasis(
+        settings=json.loads(settings),
+        inputs=tuple(
+            stored.get((known.setting, known.sha256), known)
+            for known in inputs
+            if known.setting != JOB_FILE
+        ),
+        seq=seq,
+    )
+
+
 @dataclass(slots=True)
 class _Period:
     """Settings and data that were in force from some event on."""
@@ -125,12 +147,6 @@ class LogWalk:
         tallies: Tallies,
     ) -> None:
         self._run, self._reader, self._tallies = run, reader, tallies
-        self._stored_inputs = {
-            (known.setting, known.sha256): known
-            for scoring in run.scorings()
-            for known in scoring.inputs
-            if known.kept
-        }
         self._job = run.job
         self._stages = {stage.name: stage for stage in run.job.stages}
         started = run.started
@@ -201,15 +217,7 @@ class LogWalk:
         Raises:
             NotChecked: the data are missing, or today's code cannot load them.
         """
-        basis = ScoringBasis(
-            settings=json.loads(self._settings),
-            inputs=tuple(
-                self._stored_inputs.get((known.setting, known.sha256), known)
-                for known in self._inputs
-                if known.setting != JOB_FILE
-            ),
-            seq=seq,
-        )
+        basis = basis_at(self._run, self._settings, self._inputs, seq)
         job = self._job
         try:
             settings = self._run.placed(basis)
@@ -219,7 +227,7 @@ class LogWalk:
             raise self._refused(seq, "settings", error) from error
         try:
             with calling(job, "load"):
-                dataset = job.load(settings)
+                dataset = self._run.load(settings)
             work = Workload(
                 job=job, settings=settings, dataset=dataset, inputs=[], code_sha256=""
             )

@@ -27,7 +27,7 @@ from runner.regress.stored_values import ComparedFolder
 from runner.score.parsed_replies import FOLDER
 from runner.score.repeat import Rescorer, ScoringBasis
 from runner.score.scoring import Scoring
-from runner.scorecard import Verdict
+from runner.scorecard import Verdict, verdicts_in
 from store.events import AttemptAnswered, ScoringRecorded
 from store.tables import recorded, tasks_numbered, visible_seq
 from store.verdicts import (
@@ -232,7 +232,7 @@ def _compare_verdicts(
 
 
 def _verdicts(scoring: Scoring) -> Iterator[Verdict]:
-    return (row for row in scoring.scorecard.details if isinstance(row, Verdict))
+    return verdicts_in(scoring.scorecard.details)
 
 
 def _changed(

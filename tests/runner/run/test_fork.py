@@ -238,7 +238,7 @@ EDITS = st.builds(
 ADDED = st.sampled_from([None, *STAGES])
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600 if EXAMPLES > 100 else 900)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
 @given(first=EDITS, then=EDITS, stage=ADDED)
 def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(

@@ -99,8 +99,8 @@ class Roles:
     @property
     def all_models(self) -> tuple[str, ...]:
         """Every model that is asked, once, subjects first."""
-        asked = () if self.asks_added_only else self.models.values()
-        of_roles = chain.from_iterable(asked)
+        roles = () if self.asks_added_only else self.models.values()
+        of_roles = chain.from_iterable(roles)
         return tuple(dict.fromkeys((*of_roles, *self.of_stages)))
 
 

@@ -84,7 +84,7 @@ def explain(
         answers = scoring.answers(reader, first, visible_seq(reader))
         text = job.explain(dataset, answers, tuple(items))
         for added in stages_in(reader):
-            concerned = scoring.stage_answers(job, answers, added)
+            concerned = answers.about(job, added)
             text += added.explained(job, dataset, concerned, items)
             job = extended(job, added)
         table = _baselines(folder, len(scorings(reader)))

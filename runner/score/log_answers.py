@@ -6,15 +6,16 @@ import hashlib
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from runner.added_stages import AddedStage
 from runner.clients import wire
 from runner.clients.wire import decode_reply
 from runner.fingerprint import source_hash
-from runner.job import Answer, ReplyParser, parsed_by
+from runner.job import Answer, Job, ReplyParser, parsed_by
 from runner.plan import has_answer, outcome_answer
 from runner.score.parsed_replies import PageKey, ParsedReplies, page_key
 from store.outcomes import Outcome, link_at, outcome_pages, stable_link, stored_bodies
@@ -51,6 +52,17 @@ class LogAnswers:
     imported: bool
     parsed: ParsedFolder | None = None  #: None: replies are parsed each time
     without: frozenset[str] = frozenset()  #: stages whose answers are left out
+
+    def about(self, job: Job, added: AddedStage) -> LogAnswers:
+        """Return the answers of an added stage and of the one that it is about.
+
+        Args:
+            job: the job with the stages that were added before.
+            added: the stage.
+        """
+        every = {stage.name for stage in job.stages} | self.without
+        others = every - {added.stage.name, added.after}
+        return replace(self, without=frozenset(others))
 
     def families(self) -> Iterator[tuple[Answer, ...]]:
         """Yield each first-stage answer with all its descendants."""

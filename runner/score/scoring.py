@@ -16,7 +16,7 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
-from runner.added_stages import AddedStage, extended, original, stages_in
+from runner.added_stages import extended, original, stages_in
 from runner.fingerprint import (
     code_fingerprint,
     code_hash,
@@ -242,18 +242,6 @@ def answers(
     )
 
 
-def stage_answers(job: Job, stored: LogAnswers, added: AddedStage) -> LogAnswers:
-    """Return the answers of an added stage and of the one that it is about.
-
-    Args:
-        job: the job with the stages that were added before.
-        stored: the answers of the run's own stages.
-        added: the stage.
-    """
-    every = {stage.name for stage in job.stages} | stored.without
-    return replace(stored, without=frozenset(every - {added.stage.name, added.after}))
-
-
 async def score_run(
     job: Job,
     folder: RunFolder,
@@ -376,7 +364,7 @@ def replayed(
         dataset = (load or job.load)(settings)
         card = job.score(dataset, stored)
         for added in stages_in(reader, through_seq):
-            concerned = stage_answers(job, stored, added)
+            concerned = stored.about(job, added)
             card = added.scored(card, job, dataset, concerned)
             job = extended(job, added)
     return Scoring(

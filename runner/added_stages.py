@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias, cast
 
 from runner.errors import UsageError
@@ -30,6 +30,7 @@ from runner.messages import Content, Request
 from runner.plan import stage_of
 from runner.registry import job_of
 from runner.scorecard import Scorecard
+from store.document import PageText
 from store.lineage import StageAdded
 from store.read.status import added_stages, run_started
 
@@ -74,6 +75,19 @@ class AddedStage(ABC):
             job: the job without this stage.
             dataset: the data of the run.
             answers: answers of this stage and of the one that it is about.
+        """
+
+    @abstractmethod
+    def explained(
+        self, job: Job, dataset: Dataset, answers: Answers, items: Sequence[str]
+    ) -> PageText:
+        """Show what the stage says of items; empty if it is about none of them.
+
+        Args:
+            job: the job without this stage.
+            dataset: the data of the run.
+            answers: answers of this stage and of the one that it is about.
+            items: keys of tasks, or their parts.
         """
 
 
@@ -121,16 +135,23 @@ def job_in(reader: sqlite3.Connection) -> Job:
         UsageError: the job is missing, or cannot be loaded.
         RunnerError: its package or file is broken.
     """
-    job = job_of(run_started(reader))
+    first = run_started(reader)
+    job = job_of(first)
     for added in stages_in(reader):
-        job = extended(job, added)
+        job = extended(job, added, is_imported=first.imported)
     return job
 
 
-def extended(job: Job, added: AddedStage) -> Job:
+def extended(job: Job, added: AddedStage, *, is_imported: bool = False) -> Job:
     """Return *job* with a further stage.
 
     Its class is a subclass in the same module, so that its code has the same hash.
+
+    Args:
+        job: the job.
+        added: the stage.
+        is_imported: whether the tasks of the other stages are those of an import, so
+            that the job plans none.
     """
     kind = type(original(job))
     members = {"__module__": kind.__module__, "__doc__": kind.__doc__, "name": job.name}
@@ -141,8 +162,14 @@ def extended(job: Job, added: AddedStage) -> Job:
         (k, v) for k, v in vars(job).items() if k not in vars(_Extended)
     )
     longer.base, longer.added = job, added
+    longer.is_imported = is_imported
     longer.stages = (*job.stages, added.stage)
     return longer
+
+
+def plans_added_only(job: Job) -> bool:
+    """Return whether only added stages are planned: the run was imported."""
+    return isinstance(job, _Extended) and job.is_imported
 
 
 def original(job: Job) -> Job:
@@ -155,10 +182,17 @@ class _Extended(Job):
 
     base: Job
     added: AddedStage
+    is_imported: bool
+
+    @property
+    def _is_base_planned(self) -> bool:
+        return isinstance(self.base, _Extended) or not self.is_imported
 
     def plan(self, dataset: Dataset, /) -> Iterator[TaskSpec]:
-        yield from self.base.plan(dataset)
-        yield from self.added.plan(self.base, dataset)
+        if self._is_base_planned:
+            yield from self.base.plan(dataset)
+        texts = original(self.base) if self.is_imported else self.base
+        yield from self.added.plan(texts, dataset)
 
     def request(self, dataset: Dataset, task: Task, /) -> Request:
         if task.stage == self.added.stage.name:
@@ -173,7 +207,9 @@ class _Extended(Job):
         self, dataset: Dataset, group: tuple[Answer, ...], /
     ) -> Iterator[TaskSpec]:
         stage = stage_of(self, group[0].task.stage)
-        if stage.gathers or self.base.follows(dataset, stage):
+        if self._is_base_planned and (
+            stage.gathers or self.base.follows(dataset, stage)
+        ):
             yield from self.base.follow_up(dataset, group)
         if self._is_judged(stage):
             yield from filter(None, map(self.added.follow_up, group))
@@ -181,17 +217,22 @@ class _Extended(Job):
     def follow_up_alone(
         self, dataset: Dataset, answer: Answer, /
     ) -> Iterator[TaskSpec]:
-        yield from self.base.follow_up_alone(dataset, answer)
+        if self._is_base_planned:
+            yield from self.base.follow_up_alone(dataset, answer)
         if self._is_judged(stage_of(self, answer.task.stage)):
             yield from filter(None, (self.added.follow_up(answer),))
 
     def follows_alone(self, dataset: Dataset, stage: Stage, /) -> bool:
-        return self._is_judged(stage) or self.base.follows_alone(dataset, stage)
+        return self._is_judged(stage) or (
+            self._is_base_planned and self.base.follows_alone(dataset, stage)
+        )
 
     def follows(self, dataset: Dataset, stage: Stage, /) -> bool:
         if stage is self.added.stage:
             return False
-        return self._is_judged(stage) or self.base.follows(dataset, stage)
+        return self._is_judged(stage) or (
+            self._is_base_planned and self.base.follows(dataset, stage)
+        )
 
     def _is_judged(self, stage: Stage) -> bool:
         return self.added.follows_answers and stage.name == self.added.after

@@ -81,6 +81,7 @@ class Roles:
     models: Mapping[str, tuple[str, ...]]  #: role -> models, "subject" first
     replicates: int
     of_stages: tuple[str, ...] = ()  #: models of stages with models of their own
+    asks_added_only: bool = False  #: the answers of the roles were imported
 
     def of(self, stage: Stage) -> tuple[str, ...]:
         """Return the models of a stage."""
@@ -97,8 +98,9 @@ class Roles:
 
     @property
     def all_models(self) -> tuple[str, ...]:
-        """Every model once, subjects first."""
-        of_roles = chain.from_iterable(self.models.values())
+        """Every model that is asked, once, subjects first."""
+        roles = () if self.asks_added_only else self.models.values()
+        of_roles = chain.from_iterable(roles)
         return tuple(dict.fromkeys((*of_roles, *self.of_stages)))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from runner.added_stages import plans_added_only
 from runner.clients.client import is_offline
 from runner.job import Job, ModelLimits, Stage
 from runner.model_terms import ModelTerms, terms_of
@@ -38,6 +39,7 @@ def assigned(job: Job, options: RunOptions) -> Roles:
         models=models,
         replicates=options.replicates,
         of_stages=tuple(model for stage in job.stages for model in stage.models),
+        asks_added_only=plans_added_only(job),
     )
 
 
@@ -130,6 +132,8 @@ def remarks(work: Workload, options: RunOptions) -> list[str]:
 
 
 def _reached(work: Workload) -> list[Stage]:
-    """Return the stages that the plan can reach."""
+    """Return the stages that the plan can reach; added ones have their own models."""
     names = work.job.reaches(work.dataset)
-    return [stage for stage in work.job.stages if stage.name in names]
+    return [
+        stage for stage in work.job.stages if stage.name in names and not stage.models
+    ]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -372,6 +372,24 @@ class StreamedLine:
 
 Detail: TypeAlias = Verdict | StreamedRow | StreamedLine
 """Data that grow with the number of answers, and are never held in memory."""
+
+
+@runtime_checkable
+class SeparateVerdicts(Protocol):
+    """Details whose verdicts can be read without the rows and lines of files."""
+
+    @property
+    def verdicts(self) -> Iterable[Verdict]:
+        """Return the verdicts, in their order among the details."""
+        ...
+
+
+def verdicts_in(details: Iterable[Detail]) -> Iterator[Verdict]:
+    """Yield the verdicts among *details*; files are not made, where that can be."""
+    if isinstance(details, SeparateVerdicts):
+        yield from details.verdicts
+    else:
+        yield from (detail for detail in details if isinstance(detail, Verdict))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

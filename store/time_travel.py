@@ -19,8 +19,14 @@ import shutil
 import socket
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -35,7 +41,7 @@ from store.errors import NoSuchMoment, StoreError
 from store.forked import serve_bodies
 from store.log.projections import fold_between, fresh_tables
 from store.statements import script
-from store.tables import last_seq
+from store.tables import last_seq, visible_seq
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _US = timedelta(microseconds=1)
@@ -308,6 +314,25 @@ class LogPrefix:
     def close(self) -> None:
         """Let go of the log, and remove the file; harmless when repeated."""
         self._opened.close()
+
+
+@contextmanager
+def open_to_end(log: Path) -> Iterator[LogReader]:
+    """Open a reader of a log's state after its last event.
+
+    The projections of a log that a killed process left are of a moment before. They are
+    then folded in a temporary file.
+    """
+    with open_reader(log) as reader:
+        last = last_seq(reader)
+        if visible_seq(reader) == last:
+            yield reader
+            return
+        moment = moment_of(reader, last)
+    with LogPrefix(log) as prefix:
+        prefix.move_to(moment)
+        with prefix.open_reader() as reader:
+            yield reader
 
 
 def _prepared(log: sqlite3.Connection, conn: sqlite3.Connection) -> int:

@@ -117,10 +117,14 @@ def _split_blocks(text: str) -> Iterator[tuple[str, str, str]]:
     yield text[at:], "", ""
 
 
+def most_tokens(request: Request) -> int:
+    """The tokens of a request if each were a character: it cannot have more."""
+    texts, pieces = texts_read(request)
+    most = sum(map(len, texts)) + USUAL_MESSAGE_TOKENS * pieces
+    return most + sum(map(image_tokens, images_read(request)))
+
+
 def is_longer_than(request: Request, tokens: int) -> bool:
     """Whether a request has more tokens, by estimate."""
-    texts, pieces = texts_read(request)
-    # none is shorter than a character, so that most prompts need no counting
-    most = sum(map(len, texts)) + USUAL_MESSAGE_TOKENS * pieces
-    most += sum(map(image_tokens, images_read(request)))
-    return most > tokens and prompt_tokens(request) > tokens
+    # most prompts need no counting
+    return most_tokens(request) > tokens and prompt_tokens(request) > tokens

@@ -26,7 +26,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple, Self
 
@@ -52,6 +52,7 @@ from runner.messages import (
     TextPart,
 )
 from runner.scorecard import Scorecard
+from store.document import PageText
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 
@@ -310,5 +311,13 @@ class DeclaredStage(AddedStage):
         longer: Scorecard = _scored(self, card, job, dataset, answers)
         return longer
 
+    def explained(
+        self, job: Job, dataset: Dataset, answers: Answers, items: Sequence[str]
+    ) -> PageText:
+        """Show each judgement of the items: the reply, and its fields."""
+        page: PageText = _explained(self, job, dataset, answers, items)
+        return page
+
 
 _scored = Deferred("jobs.kit.stage_scores:scored")
+_explained = Deferred("jobs.kit.stage_scores:explained")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from math import fsum
 from typing import Final
 
+from jobs.kit.explain import Reading, reply_blocks
 from jobs.kit.fields.parsing import FieldAnswer, ParsedReply
 from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.grounding import GROUNDED, PaperText, ground
@@ -28,10 +29,27 @@ from jobs.kit.tables import Columns, TableOf, column, count, flag, text
 from jobs.kit.text_format import with_ends
 from runner.job import Answer, Answers, Dataset, Job
 from runner.messages import ParseFailure
-from runner.scorecard import Detail, ItemValues, Metric, Scorecard, Verdict
-from store.document import Block, Heading, TableBlock, Words, blocks_of
+from runner.scorecard import (
+    Detail,
+    ItemValues,
+    Metric,
+    Scorecard,
+    Verdict,
+    verdicts_in,
+)
+from store.document import (
+    Block,
+    Heading,
+    PageText,
+    TableBlock,
+    Words,
+    as_text,
+    blocks_of,
+)
 
 UNREAD: Final = "parse_failure_rate"
+
+_PARTS: Final = re.compile(r"[/:#]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +65,17 @@ class CountedAnswer:
     @property
     def item(self) -> str:
         """Return the document that the key begins with."""
-        return re.split(r"[/:#]", self.key)[0]
+        return _PARTS.split(self.key)[0]
+
+    def is_about(self, items: Collection[str]) -> bool:
+        """Return whether an item is the key, its beginning, or a part of it."""
+        parts = _PARTS.split(self.key)
+        return any(
+            item == self.key
+            or item in parts
+            or (self.key.startswith(item) and self.key[len(item)] in "/:#")
+            for item in items
+        )
 
     def field(self, name: str) -> FieldAnswer:
         """Return the answer to one field; empty without a readable reply."""
@@ -328,8 +356,6 @@ def _summary(
     stage: DeclaredStage, before: str, listed: Mapping[str, tuple[Metric, ...]]
 ) -> str:
     """Return the summary with a table of the stage's shares and means."""
-    subset = "replies" if stage.follows_answers else "texts"
-    title = f"{stage.stage.name}  {stage.model} on {subset} of {stage.after}"
     rows = [
         (
             model,
@@ -342,8 +368,47 @@ def _summary(
         if not metric.path.endswith((".answered", UNREAD))
     ]
     columns = [Words("model", 30), Words("value"), Words("share or mean"), Words("n")]
-    blocks: list[Block] = [*blocks_of(before), Heading(title)]
+    blocks: list[Block] = [*blocks_of(before), _heading(stage)]
     return summary_text([*blocks, TableBlock(columns, rows)])
+
+
+def _heading(stage: DeclaredStage) -> Heading:
+    subset = "replies" if stage.follows_answers else "texts"
+    return Heading(f"{stage.stage.name}  {stage.model} on {subset} of {stage.after}")
+
+
+def explained(
+    stage: DeclaredStage,
+    job: Job,
+    dataset: Dataset,
+    answers: Answers,
+    items: Collection[str],
+) -> PageText:
+    """Return a block for each answer of a stage that is about the items."""
+    blocks: list[Block] = []
+    for one in StageAnswers.of(stage, job, dataset, answers).with_prompts():
+        if one.is_about(items):
+            reply = f", reply of {one.model}" if one.model else ""
+            blocks.append(Heading(f"{one.key}{reply}", level=1))
+            width = 2 + max(map(len, ("unparsed", *stage.declared.fields)))
+            blocks += reply_blocks(one.answer, _readings(stage, one), width=width)
+    return as_text([_heading(stage), *blocks, ""] if blocks else [])
+
+
+def _readings(stage: DeclaredStage, one: CountedAnswer) -> Iterator[Reading]:
+    if one.unparsed is not None:
+        yield "unparsed", one.unparsed
+        return
+    for name in stage.declared.fields:
+        grounded = _grounded_cell(name)(one)
+        quote = _QUOTED.get(grounded, "")
+        yield name, f"{value_text(one.field(name)) or '-'}{quote}"
+
+
+_QUOTED: Final[Mapping[bool | None, str]] = {
+    True: " (quote found)",
+    False: " (quote not found)",
+}
 
 
 def value_text(answer: FieldAnswer) -> str | None:
@@ -403,6 +468,14 @@ class _Details:
     card: Scorecard
     counted: StageAnswers
     table: TableOf[CountedAnswer]
+
+    @property
+    def verdicts(self) -> Iterator[Verdict]:
+        """Yield the verdicts of the run's own stages, then those of the stage."""
+        yield from verdicts_in(self.card.details)
+        for one in self.counted:
+            if one.parsed is not None:
+                yield _verdict(self.counted.stage, one)
 
     def __iter__(self) -> Iterator[Detail]:
         yield from self.card.details

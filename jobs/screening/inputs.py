@@ -45,10 +45,11 @@ from jobs.screening.labels import labelled, read_criteria_file
 from jobs.screening.library import COLUMNS as LIBRARY_COLUMNS
 from jobs.screening.library import LibraryRecord, read_library, tables_of
 from jobs.screening.prompts import WORDING, describe_review
-from jobs.screening.settings import ScreeningSettings
+from jobs.screening.settings import ScreeningSettings, StageName
 from runner.errors import DatasetError, UsageError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile
+from runner.messages import TextPart
 from runner.prompts import PromptBook
 from runner.scorecard import Finding
 
@@ -64,6 +65,22 @@ class ScreeningDataset:
     library: Mapping[str, LibraryRecord] = field(default_factory=dict)
     """The records of a library by id; empty for a set."""
     findings: tuple[Finding, ...] = ()
+
+    @cached_property
+    def review_parts(self) -> dict[tuple[str, str | None], TextPart]:
+        """Parts of prompts by review and context, as `plan` makes them."""
+        return {}
+
+    @cached_property
+    def prompt_lengths(
+        self,
+    ) -> dict[tuple[StageName, str, str | None], tuple[int, int]]:
+        """By stage, review and context, as `plan` measures them.
+
+        The tokens of a prompt about a paper without texts, at most, and how often it
+        shows the paper.
+        """
+        return {}
 
     @cached_property
     def _records(self) -> Mapping[str, ScreeningRecord]:

@@ -95,7 +95,7 @@ def read_library(
             before = records.setdefault(record.id, record)
             if before is not record:
                 records[record.id] = _repeated(before, record, findings)
-            if not (record.text.title or record.text.has_abstract):
+            if not first_tag(tags, *TITLES, *ABSTRACTS):
                 findings.add(
                     "no_text",
                     "warn",

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
-from jobs.kit.chat import chat_request, is_longer_than
+from jobs.kit.chat import chat_request, is_longer_than, most_tokens
 from jobs.screening import prompts
 from jobs.screening.data import (
     REASON_CODES,
+    ArticleText,
     Criteria,
     ScreeningJudgement,
     ScreeningRecord,
@@ -27,7 +29,7 @@ from jobs.screening.prompts import (
 )
 from jobs.screening.settings import StageName
 from runner.job import Answer, Task, TaskSpec
-from runner.messages import ChatRequest
+from runner.messages import ChatRequest, TextPart
 
 
 def request(dataset: ScreeningDataset, task: Task) -> ChatRequest:
@@ -64,23 +66,80 @@ def screen(
     """
     settings = dataset.settings
     text = dataset.paper(record.paper)
-    visible_text = text if settings.show_year else replace(text, year=None)
+    paper = prompts.paper_part(
+        stage,
+        text if settings.show_year else replace(text, year=None),
+        dataset.fulltext(record.paper) if stage == "fulltext" else "",
+        seed=f"{stage}/{record.key}",
+        id_=record.paper if settings.show_ids else "",
+    )
+    return _screen(dataset, stage, record.review, context, paper)
+
+
+def _screen(
+    dataset: ScreeningDataset,
+    stage: StageName,
+    review: str,
+    context: str | None,
+    paper: TextPart,
+) -> ChatRequest:
+    """The request about one paper of a review."""
+    settings, parts = dataset.settings, dataset.review_parts
+    if (review, context) not in parts:
+        description = describe_review(settings, dataset.review(review), context)
+        parts[review, context] = prompts.review_part(
+            description.lines, review if settings.show_ids else ""
+        )
     messages = dataset.prompts.messages(
         stage,
-        reason_codes=", ".join(REASON_CODES),
-        review=prompts.review_part(
-            describe_review(settings, dataset.review(record.review), context).lines,
-            record.review if settings.show_ids else "",
-        ),
-        paper=prompts.paper_part(
-            stage,
-            visible_text,
-            dataset.fulltext(record.paper) if stage == "fulltext" else "",
-            seed=f"{stage}/{record.key}",
-            id_=record.paper if settings.show_ids else "",
-        ),
+        reason_codes=_REASON_CODES,
+        review=parts[review, context],
+        paper=paper,
     )
-    return chat_request(dataset.settings, messages, prompts.SCREEN)
+    return chat_request(settings, messages, prompts.SCREEN)
+
+
+def _is_surely_short(
+    dataset: ScreeningDataset,
+    stage: StageName,
+    record: ScreeningRecord,
+    context: str | None,
+) -> bool:
+    """Whether a prompt keeps the limit by the lengths of its texts alone.
+
+    It is no longer than a prompt about a paper without texts, with the texts added:
+    they lose blanks and gain nothing.
+    """
+    known = dataset.prompt_lengths
+    if (stage, record.review, context) not in known:
+        short, long = (
+            most_tokens(
+                _screen(
+                    dataset,
+                    stage,
+                    record.review,
+                    context,
+                    prompts.paper_part(stage, text, "", seed="", id_=""),
+                )
+            )
+            for text in (ArticleText(title="-"), ArticleText(title="-" * (1 + _PROBE)))
+        )
+        # a user's prompt may show the paper more than once
+        known[stage, record.review, context] = short, (long - short) // _PROBE
+    short, times = known[stage, record.review, context]
+    text = dataset.paper(record.paper)
+    texts = (text.title, text.abstract, record.paper, str(text.year))
+    most = short + times * (sum(map(len, texts)) + _LABELS)
+    return most <= dataset.settings.max_prompt_tokens
+
+
+_REASON_CODES: Final = ", ".join(REASON_CODES)
+
+_PROBE: Final = 1_000
+"""Characters more that show how often a prompt has the paper."""
+
+_LABELS: Final = 64
+"""Characters of the labels of a paper's texts, at most."""
 
 
 def planned_stages(dataset: ScreeningDataset) -> frozenset[str]:
@@ -212,5 +271,7 @@ def _skip(
             return "no_criteria"
     if stage == "fulltext" and not dataset.has_fulltext(record.paper):
         return "no_fulltext"
+    if stage != "fulltext" and _is_surely_short(dataset, stage, record, context):
+        return None
     request = screen(dataset, stage, record, context)
     return "too_long" if is_longer_than(request, settings.max_prompt_tokens) else None

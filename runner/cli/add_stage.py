@@ -83,7 +83,7 @@ def add_stage(
         first, job = run_started(reader), job_in(reader)
     source = add_stage.StageSource.read(file, model or BASELINE)
     add_stage.check_addable(folder, job, source)
-    job = extended(job, source.added)
+    job = extended(job, source.added, is_imported=first.imported)
     recorded = read_toml(folder.config) if folder.config.exists() else {}
     values = add_stage.options_with(recorded, request.options.values, source.model)
     fixed = {"replicates": first.replicates, **roles.fixed(first.models)}

@@ -36,6 +36,7 @@ def explain(
     under the options of prepare. Without ITEM, the job chooses some. Give a setting of
     the job by its own flag; siftlog jobs JOB --all lists them. Writes nothing.
     """
+    from runner.added_stages import extended, stages_in
     from runner.cli import run_steps
     from runner.errors import UsageError
     from runner.registry import is_job, job_of, naming_jobs
@@ -82,6 +83,10 @@ def explain(
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, visible_seq(reader))
         text = job.explain(dataset, answers, tuple(items))
+        for added in stages_in(reader):
+            concerned = answers.about(job, added)
+            text += added.explained(job, dataset, concerned, items)
+            job = extended(job, added)
         table = _baselines(folder, len(scorings(reader)))
     _print(text, table, job=job.name, run=folder.run_id, items=items, as_json=as_json)
     return DONE

@@ -43,18 +43,20 @@ def fork(
     no_score: bool,
     **parameters: Any,
 ) -> int:
-    """Continue RUN, which has ended, as another run with changes.
+    """Continue RUN, which no process is writing, as another run with changes.
 
     Answers to unchanged requests are adopted and cost nothing; the others are asked.
-    Before the first call it prints both, what is kept and what will be spent. RUN has
-    to stay beside the fork: adopted answers are stored there only.
+    Before the first call it prints both, what is kept and what will be spent. Stages
+    that were added to RUN belong to the fork too. RUN may be unfinished, and has to
+    stay beside the fork: adopted answers are stored there only.
     """
     from runner import roles
+    from runner.added_stages import job_in
     from runner.cli import run_steps
     from runner.options import read_toml
-    from runner.registry import job_of
     from runner.run import launch
     from runner.run.folder import check_new
+    from runner.run.fork import carried_stages
     from runner.run.rehearsal import rehearse
     from runner.score.scoring import effective_settings
     from runner.workload import load_workload
@@ -65,8 +67,7 @@ def fork(
     request = RunRequest.of((), parameters)
     parent = resolve(request.runs_dir, run_name)
     with open_reader(parent.log) as reader:
-        first = run_started(reader)
-    job = job_of(first)
+        first, job = run_started(reader), job_in(reader)
     folder = run_steps.new_folder(parent.path.parent, request.run_id, job)
     check_new(folder)
     file = read_toml(parent.config) if parent.config.exists() else {}
@@ -84,13 +85,18 @@ def fork(
     origin = run_steps.adoptable(
         parent, job, options, context.environment, from_stage=from_stage
     )
+    added = carried_stages(parent)
     plan = asyncio.run(
-        rehearse(parent, folder.run_id, work, options, context, fork=origin)
+        rehearse(
+            parent, folder.run_id, work, options, context, fork=origin, added=added
+        )
     )
     show_forecast(folder.run_id, origin, plan, as_json=request.output.as_json)
     if dry_run:
         return DONE
-    ended = asyncio.run(launch.start(folder, work, options, context, fork=origin))
+    ended = asyncio.run(
+        launch.start(folder, work, options, context, fork=origin, added=added)
+    )
     return run_steps.end(folder, work, ended, request.output, scores=not no_score)
 
 

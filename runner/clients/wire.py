@@ -39,7 +39,7 @@ from runner.clients.wire_shared import (
     Shape,
     Structure,
     chat_fields,
-    encoded_part,
+    escaped_part,
     messages_in,
     quoted,
     read_body,
@@ -126,7 +126,7 @@ def _blocks(message: Message, marks: int) -> tuple[list[dict[str, Any]], int]:
     for part in message.parts:
         is_image = isinstance(part, ImagePart)
         if not is_image:
-            pieces.append(encoded_part(part.text).json)
+            pieces.append(escaped_part(part.text))
         if pieces and (part.cache or is_image):
             blocks.append(_block(pieces))
             pieces = []

@@ -25,7 +25,7 @@ from runner.clients.wire_shared import (
     Structure,
     chat_fields,
     content_runs,
-    encoded_part,
+    escaped_part,
     messages_in,
     quoted,
     read_body,
@@ -125,7 +125,7 @@ def _content(message: Message) -> msgspec.Raw | list[dict[str, Any]]:
             for run in content_runs(message)
         ]
     return msgspec.Raw(
-        b'"%s"' % b"".join([encoded_part(part.text).json for part in message.parts])
+        b'"%s"' % b"".join([escaped_part(part.text) for part in message.parts])
     )
 
 
@@ -473,7 +473,7 @@ def _input(message: Message) -> msgspec.Raw | list[dict[str, Any]]:
 def _quoted(messages: Iterable[Message]) -> msgspec.Raw:
     """Encode the texts of *messages* as one JSON string, separated by blank lines."""
     texts = (
-        b"".join([encoded_part(part.text).json for part in message.parts])
+        b"".join([escaped_part(part.text) for part in message.parts])
         for message in messages
     )
     return msgspec.Raw(b'"%s"' % rb"\n\n".join(texts))

@@ -183,17 +183,16 @@ consecutive calls, so this covers far more papers than calls in flight; at 60 KB
 stays below 25 MB."""
 
 
-class EncodedPart(NamedTuple):
-    """A message part in its wire form and its stored form."""
-
-    json: bytes  #: escaped for JSON, without the quotes
-    blob: Blob
+@lru_cache(maxsize=CACHED_PARTS)
+def escaped_part(text: str) -> bytes:
+    """Return a message part escaped for JSON, without the quotes."""
+    return escaped(text)
 
 
 @lru_cache(maxsize=CACHED_PARTS)
-def encoded_part(text: str) -> EncodedPart:
-    """Return a message part in both forms."""
-    return EncodedPart(escaped(text), blob(text))
+def part_blob(text: str) -> Blob:
+    """Return a message part as it is stored."""
+    return blob(text)
 
 
 def blob(text: str) -> Blob:
@@ -218,7 +217,7 @@ def content_runs(message: Message) -> Iterator[msgspec.Raw | ImagePart]:
     ):
         if is_image:
             yield from (part for part in parts if isinstance(part, ImagePart))
-        elif text := b"".join([encoded_part(part.text).json for part in parts]):
+        elif text := b"".join([escaped_part(part.text) for part in parts]):
             yield msgspec.Raw(b'"%s"' % text)
 
 
@@ -287,7 +286,7 @@ def _chat_facts(
     request: ChatRequest, reference: Callable[[Blob], str]
 ) -> dict[str, Any]:
     def part(text: str) -> str:
-        return reference(encoded_part(text).blob)
+        return reference(part_blob(text))
 
     def content(message_part: Part) -> str:
         # images are too large for the cache of encoded parts

@@ -1,30 +1,36 @@
 """Checks recorded runs with the code of today, in several processes.
 
-A run is checked in two parts, which share nothing: the walk over its events, and its
-scorings. So two processors are busy also with a single large run. Nothing is written
-into a run.
+A run is checked in two parts, the walk over its events and its scorings, which share
+its data alone. One process does both, unless the run is larger than its share of the
+work: then its data are loaded first, and two processes do a part each. Nothing is
+written into a run.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from enum import Enum
+from itertools import groupby
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from runner.errors import RunnerError
 from runner.fingerprint import code_fingerprint, code_hash
-from runner.regress.log_walk import LogWalk, NotChecked, whole_log
+from runner.job import Dataset
+from runner.regress.log_walk import LogWalk, NotChecked, basis_at, whole_log
 from runner.regress.report import LOG, CheckedStep, Codes, RunReport
 from runner.regress.scorings import check_scorings
 from runner.score.repeat import Rescorer, rescorer
 from store.errors import StoreError
 from store.runs import RunFolder
 from store.verify import verify
+
+_Loaded: TypeAlias = Mapping[Path, dict[str, Dataset]]
+"""Data of runs by their settings, by the folder of the run."""
 
 
 class Part(Enum):
@@ -64,7 +70,6 @@ def check_runs(
     listed = list(folders)
     reports = {folder.run_id: RunReport(run=folder.run_id) for folder in listed}
     units = [unit for folder in listed for unit in _units(folder)]
-    units.sort(key=lambda unit: -unit.size)
     for done, report in enumerate(_checked(units, processes, prepare), 1):
         reports[report.run].merge(report)
         progress(f"{done:,} of {len(units):,} checks of {len(listed):,} runs")
@@ -90,13 +95,13 @@ def _checked(
     """
     workers = min(processes, len(units))
     if workers <= 1:
-        yield from map(check_unit, units)
+        yield from _check_all(units, {})
         return
+    shares, parted = _shares(units, workers)
+    loaded = {path: _data(path) for path in parted}
     with ExitStack() as started:
-        # the largest units are first, and spread
         busy = [
-            started.enter_context(_worker(units[at::workers], prepare))
-            for at in range(workers)
+            started.enter_context(_worker(share, loaded, prepare)) for share in shares
         ]
         while busy:
             ready = wait(busy)
@@ -114,8 +119,40 @@ def _checked(
                     yield report
 
 
+def _shares(units: Sequence[Unit], workers: int) -> tuple[list[list[Unit]], list[Path]]:
+    """Return the units of each worker, and the runs that several of them check.
+
+    The largest runs are given away first, each to the worker that has least.
+    """
+    by_run: dict[Path, list[Unit]] = {}
+    for unit in sorted(units, key=lambda unit: -unit.size):
+        by_run.setdefault(unit.folder, []).append(unit)
+    most = sum(unit.size for unit in units) / workers
+    shares: list[list[Unit]] = [[] for _ in range(workers)]
+    parted = []
+    for path, of_run in by_run.items():
+        is_parted = sum(unit.size for unit in of_run) > most
+        parted += [path] if is_parted else []
+        for piece in [[unit] for unit in of_run] if is_parted else [of_run]:
+            share = min(shares, key=lambda share: sum(unit.size for unit in share))
+            share += piece
+    return [share for share in shares if share], parted
+
+
+def _data(path: Path) -> dict[str, Dataset]:
+    """Return the data of a run by its first settings; none if they cannot be had."""
+    loaded: dict[str, Dataset] = {}
+    # each part of the check meets the same fault, and reports it
+    with suppress(Exception), rescorer(RunFolder(path), loaded) as run:
+        started = run.started
+        run.load(run.placed(basis_at(run, started.settings, started.inputs, 1)))
+    return loaded
+
+
 @contextmanager
-def _worker(units: Sequence[Unit], prepare: Callable[[], None]) -> Iterator[Connection]:
+def _worker(
+    units: Sequence[Unit], loaded: _Loaded, prepare: Callable[[], None]
+) -> Iterator[Connection]:
     """Start a process that checks units; yield the pipe of its reports.
 
     It is killed at the end: an interrupt must not wait for it.
@@ -123,7 +160,9 @@ def _worker(units: Sequence[Unit], prepare: Callable[[], None]) -> Iterator[Conn
     # a fork has all modules at once, and nothing has started a thread
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(units, prepare, sender), daemon=True)
+    process = context.Process(
+        target=_work, args=(units, loaded, prepare, sender), daemon=True
+    )
     process.start()
     sender.close()
     try:
@@ -135,22 +174,38 @@ def _worker(units: Sequence[Unit], prepare: Callable[[], None]) -> Iterator[Conn
 
 
 def _work(
-    units: Sequence[Unit], prepare: Callable[[], None], sender: Connection
+    units: Sequence[Unit],
+    loaded: _Loaded,
+    prepare: Callable[[], None],
+    sender: Connection,
 ) -> None:
     """Send a report for each unit, and None at the end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     prepare()
-    for unit in units:
-        sender.send(check_unit(unit))
+    for report in _check_all(units, loaded):
+        sender.send(report)
     sender.send(None)
 
 
-def check_unit(unit: Unit) -> RunReport:
-    """Check one part of a run; the report says what cannot be read."""
+def _check_all(units: Sequence[Unit], loaded: _Loaded) -> Iterator[RunReport]:
+    """Check units; those of a run follow each other, and share its data."""
+    for path, of_run in groupby(units, key=lambda unit: unit.folder):
+        data = loaded.get(path, {})
+        for unit in of_run:
+            yield check_unit(unit, data)
+
+
+def check_unit(unit: Unit, loaded: dict[str, Dataset] | None = None) -> RunReport:
+    """Check one part of a run; the report says what cannot be read.
+
+    Args:
+        unit: the part.
+        loaded: data of the run by settings; what is loaded is added.
+    """
     folder = RunFolder(unit.folder, unit.shard)
     report = RunReport(run=folder.run_id)
     try:
-        with rescorer(folder) as run:
+        with rescorer(folder, loaded) as run:
             report.job = run.job.name
             now = Codes(code_fingerprint(run.job), code_hash(run.job))
             if unit.part is Part.WALK:

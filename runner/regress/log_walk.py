@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -47,6 +47,7 @@ from store.events import (
     AttemptAnswered,
     AttemptStarted,
     Event,
+    Input,
     RunFinished,
     RunResumed,
     TaskCompleted,
@@ -60,7 +61,6 @@ from store.lineage import StageAdded
 from store.outcomes import stored_bodies
 from store.tables import (
     group_is_open,
-    last_seq,
     payload,
     recorded,
     reply,
@@ -69,7 +69,7 @@ from store.tables import (
     visible_seq,
 )
 from store.task import PlannedTask, TaskRow, planned_tasks
-from store.time_travel import LogPrefix, moment_of
+from store.time_travel import open_to_end
 
 PAGE: Final = 1_000
 """Events read at a time."""
@@ -93,18 +93,33 @@ class NotChecked(Exception):
 
 @contextmanager
 def whole_log(run: Rescorer) -> Iterator[sqlite3.Connection]:
-    """Yield a reader of a run's last state, also if a killed process left it behind.
-
-    Its projections are then folded in a temporary file: the run is not written.
-    """
-    behind = visible_seq(run.reader) < last_seq(run.reader)
-    if not behind or run.folder.is_alive():
+    """Yield a reader of a run's last state, of a running one as far as it shows it."""
+    if run.folder.is_alive():
         yield run.reader
         return
-    with LogPrefix(run.folder.log) as prefix:
-        prefix.move_to(moment_of(run.reader, last_seq(run.reader)))
-        with prefix.open_reader() as reader:
-            yield reader
+    with open_to_end(run.folder.log) as reader:
+        yield reader
+
+
+def basis_at(
+    run: Rescorer, settings: str, inputs: Iterable[Input], seq: int
+) -> ScoringBasis:
+    """Return what was in force at an event; inputs that the log has count as kept."""
+    stored = {
+        (known.setting, known.sha256): known
+        for scoring in run.scorings()
+        for known in scoring.inputs
+        if known.kept
+    }
+    return ScoringBasis(
+        settings=json.loads(settings),
+        inputs=tuple(
+            stored.get((known.setting, known.sha256), known)
+            for known in inputs
+            if known.setting != JOB_FILE
+        ),
+        seq=seq,
+    )
 
 
 @dataclass(slots=True)
@@ -132,12 +147,6 @@ class LogWalk:
         tallies: Tallies,
     ) -> None:
         self._run, self._reader, self._tallies = run, reader, tallies
-        self._stored_inputs = {
-            (known.setting, known.sha256): known
-            for scoring in run.scorings()
-            for known in scoring.inputs
-            if known.kept
-        }
         self._job = run.job
         self._stages = {stage.name: stage for stage in run.job.stages}
         started = run.started
@@ -208,15 +217,7 @@ class LogWalk:
         Raises:
             NotChecked: the data are missing, or today's code cannot load them.
         """
-        basis = ScoringBasis(
-            settings=json.loads(self._settings),
-            inputs=tuple(
-                self._stored_inputs.get((known.setting, known.sha256), known)
-                for known in self._inputs
-                if known.setting != JOB_FILE
-            ),
-            seq=seq,
-        )
+        basis = basis_at(self._run, self._settings, self._inputs, seq)
         job = self._job
         try:
             settings = self._run.placed(basis)
@@ -226,11 +227,12 @@ class LogWalk:
             raise self._refused(seq, "settings", error) from error
         try:
             with calling(job, "load"):
-                dataset = job.load(settings)
+                dataset = self._run.load(settings)
             work = Workload(
                 job=job, settings=settings, dataset=dataset, inputs=[], code_sha256=""
             )
-            model_terms = terms(work, self._options()) if self._has_plan else {}
+            has_terms = self._has_plan or bool(self._added.stages)
+            model_terms = terms(work, self._options()) if has_terms else {}
         except RunnerError as error:
             raise self._refused(seq, "data", error) from error
         follows = dict.fromkeys(self._stages, False)
@@ -352,7 +354,8 @@ class LogWalk:
     def _add_stage(self, seq: int, event: StageAdded) -> None:
         """Go on with a stage more; derive its tasks from the answers so far."""
         added = self._added.stages[event.stage]
-        self._job = extended(self._job, added)
+        is_imported = self._run.started.imported
+        self._job = extended(self._job, added, is_imported=is_imported)
         self._stages[event.stage] = added.stage
         of_stages = (*self._roles.of_stages, event.model)
         self._roles = replace(self._roles, of_stages=of_stages)
@@ -430,8 +433,6 @@ class LogWalk:
             tally.add(seq, key, "this order", "another order")
 
     def _compare_request(self, seq: int, event: AttemptStarted) -> None:
-        if self._run.started.imported:
-            return
         tally = self._tallies[CheckedStep.REQUESTS]
         tally.compared += 1
         row = self._rows[event.task]

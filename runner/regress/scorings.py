@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from heapq import merge
 from itertools import groupby, zip_longest
@@ -22,10 +23,12 @@ from runner.regress.report import (
     Tallies,
     empty_tallies,
 )
+from runner.regress.stored_values import ComparedFolder
+from runner.score.parsed_replies import FOLDER
 from runner.score.repeat import Rescorer, ScoringBasis
 from runner.score.scoring import Scoring
-from runner.scorecard import Verdict
-from store.events import ScoringRecorded
+from runner.scorecard import Verdict, verdicts_in
+from store.events import AttemptAnswered, ScoringRecorded
 from store.tables import recorded, tasks_numbered, visible_seq
 from store.verdicts import (
     StoredVerdict,
@@ -83,7 +86,10 @@ def check_scorings(run: Rescorer, steps: Tallies, now: Codes) -> None:
         current = [known for known in current if not _is_repeated(run, known[1], basis)]
         current.append((scoring, basis))
     for scoring, basis in current:
-        _merge(steps, _repeat(run, scoring, basis), scoring, now)
+        # `parsed/` is of the newest one
+        values = ComparedFolder(run.folder.path / FOLDER)
+        parsed = values if basis is current[-1][1] else None
+        _merge(steps, _repeat(run, scoring, basis, parsed), scoring, now)
 
 
 def _is_repeated(run: Rescorer, before: ScoringBasis, basis: ScoringBasis) -> bool:
@@ -109,7 +115,12 @@ def _fail(tallies: Tallies, scoring: _Recorded, error: RunnerError) -> None:
     card.add(scoring.seq, scoring.where, scoring.digest, str(error))
 
 
-def _repeat(run: Rescorer, scoring: _Recorded, basis: ScoringBasis) -> Tallies:
+def _repeat(
+    run: Rescorer,
+    scoring: _Recorded,
+    basis: ScoringBasis,
+    parsed: ComparedFolder | None,
+) -> Tallies:
     """Repeat one scoring; what today's code refuses is a difference."""
     tallies = empty_tallies()
     try:
@@ -119,15 +130,19 @@ def _repeat(run: Rescorer, scoring: _Recorded, basis: ScoringBasis) -> Tallies:
         tallies[CheckedStep.SCORECARD].unchecked = unchecked
         return tallies
     try:
-        now = run.scored(basis)
-        _compare_verdicts(run, tallies, scoring, basis, now)
+        now = run.scored(basis, parsed)
+        changed = set() if parsed is None else _compare_values(run, tallies, parsed)
+        _compare_verdicts(run, tallies, scoring, basis, now, changed=changed)
     except RunnerError as error:
         _fail(tallies, scoring, error)
         return tallies
     card = tallies[CheckedStep.SCORECARD]
     card.compared = 1
     if now.digest != scoring.event.digest:
-        old, new = _first_change(run.stored(scoring.event), now.content)
+        stored = run.stored(scoring.event)
+        old, new = _first_change(
+            None if stored is None else json.loads(stored), json.loads(now.content)
+        )
         card.add(
             scoring.seq,
             scoring.where,
@@ -137,13 +152,14 @@ def _repeat(run: Rescorer, scoring: _Recorded, basis: ScoringBasis) -> Tallies:
     return tallies
 
 
-def _first_change(stored: bytes | None, content: bytes) -> tuple[str, str]:
-    """Return the first value of a scorecard that changed, with its path."""
-    old = dict(_leaves(json.loads(stored))) if stored is not None else {}
-    new = dict(_leaves(json.loads(content)))
+def _first_change(stored: object, content: object) -> tuple[str, str]:
+    """Return the first value in plain data that changed, with its path."""
+    old = dict(_leaves(stored)) if stored is not None else {}
+    new = dict(_leaves(content))
     for path in {**old, **new} if old else ():
         if old.get(path) != new.get(path):
-            return f"{path} {old.get(path, 'absent')}", str(new.get(path, "absent"))
+            was, now = (side.get(path, "absent") for side in (old, new))
+            return f"{path} {was}".lstrip(), str(now)
     return "", ""
 
 
@@ -159,14 +175,36 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, object]]:  # noqa
             yield path, value
 
 
+def _compare_values(
+    run: Rescorer, tallies: Tallies, parsed: ComparedFolder
+) -> set[int]:
+    """Compare parsed values with those in `parsed/`; return the tasks that differ."""
+    tally = tallies[CheckedStep.PARSE]
+    tally.compared += sum(parsed.pages)
+    tasks: set[int] = set()
+    for change in parsed.changes:
+        (answered,) = recorded(run.reader, change.seq - 1, 1, ["attempt_answered"])
+        if isinstance(answered.event, AttemptAnswered):
+            (row,) = tasks_numbered(run.reader, [answered.event.task])
+            tasks.add(row.task)
+            old, new = _first_change(change.stored, change.now)
+            tally.add(change.seq, row.key, old, new)
+    return tasks
+
+
 def _compare_verdicts(
     run: Rescorer,
     tallies: Tallies,
     scoring: _Recorded,
     basis: ScoringBasis,
     now: Scoring,
+    *,
+    changed: AbstractSet[int],
 ) -> None:
-    """Compare the verdicts with those in the scoring's folder, if they are there."""
+    """Compare the verdicts with those in the scoring's folder, if they are there.
+
+    Tasks whose values were found to have *changed* are no further parse.
+    """
     path = run.folder.scores / str(scoring.event.number) / "verdicts.db"
     scores = tallies[CheckedStep.SCORES]
     try:
@@ -186,13 +224,15 @@ def _compare_verdicts(
                 and new is not None
                 and (old.value, old.rule) == (new.value, new.rule)
             )
+            if not is_read_alike and task in changed:
+                continue
             step = CheckedStep.SCORES if is_read_alike else CheckedStep.PARSE
             (row,) = tasks_numbered(run.reader, [task])
             tallies[step].add(row.updated_seq, row.key, _words(old), _words(new))
 
 
 def _verdicts(scoring: Scoring) -> Iterator[Verdict]:
-    return (row for row in scoring.scorecard.details if isinstance(row, Verdict))
+    return verdicts_in(scoring.scorecard.details)
 
 
 def _changed(

@@ -28,6 +28,7 @@ from runner.installed import version
 from runner.job import Job
 from runner.messages import AnyReply
 from runner.options import RunOptions, options_from
+from runner.plan import stage_of
 from runner.run.context import RunContext
 from runner.run.folder import owner
 from runner.run.launch import ResumeState
@@ -112,8 +113,8 @@ def check_addable(folder: RunFolder, job: Job, source: StageSource) -> None:
         source: the stage.
 
     Raises:
-        UsageError: the run has not ended, is split, imported or of a group, has the
-            stage already, or lacks the one that it is about.
+        UsageError: the run has not ended, is split or of a group, has the stage
+            already, or lacks the one that it is about.
     """
     run, name, after = folder.run_id, source.added.stage.name, source.added.after
     with open_reader(folder.log) as reader:
@@ -121,11 +122,6 @@ def check_addable(folder: RunFolder, job: Job, source: StageSource) -> None:
     if folder.shards() or first.shard is not None:
         raise UsageError(
             f"Run {run} is split, and a stage can be added to a run with one log only."
-        )
-    if first.imported:
-        raise UsageError(
-            f"Run {run} was imported, so its requests are not known; a stage can be "
-            "added to a run of siftlog only."
         )
     if first.group is not None:
         raise UsageError(
@@ -146,6 +142,18 @@ def check_addable(folder: RunFolder, job: Job, source: StageSource) -> None:
     if after not in stages:
         hint = did_you_mean(after, stages, f"it has {', '.join(stages)}.")
         raise UsageError(f"{source.file}: {job.name} has no stage {after!r}; {hint}")
+    judged = stage_of(job, after)
+    if (
+        first.imported
+        and source.added.follows_answers
+        and judged.role != "subject"
+        and not judged.models
+    ):
+        # the log lists only its subjects
+        raise UsageError(
+            f"Run {run} was imported, and only stages of models under test can be "
+            f"judged there: name another one than {after} in {source.file}."
+        )
     if folder.is_alive() or state.tasks.open or not state.planning_exhausted:
         raise UsageError(
             f"Run {run} has open tasks: finish it with siftlog resume {run}, or "
@@ -277,6 +285,7 @@ def _tasks(copy: RunFolder, stage: str, after: int) -> int:
     """Count the tasks of a stage; refuse one without any, or without requests."""
     with open_reader(copy.log) as reader:
         tasks = sum(row.stage == stage for row in every_task(reader))
+        is_imported = run_started(reader).imported
         faults = events(reader, after=after, limit=1, kinds=["task_failed"])
     if not tasks:
         raise UsageError(
@@ -285,6 +294,13 @@ def _tasks(copy: RunFolder, stage: str, after: int) -> int:
         )
     for event in (row.event for row in faults):
         if isinstance(event, TaskFailed) and event.fault is not None:
+            if is_imported:
+                raise UsageError(
+                    f"The stage {stage} cannot be asked: the data of run "
+                    f"{copy.run_id}, which was imported, do not hold every prompt "
+                    f"({event.fault}); import it with the data of its prompts, or by "
+                    "the job replies."
+                )
             raise UsageError(
                 f"The stage {stage} cannot be asked: {event.fault}; correct its file."
             )

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from glob import escape
@@ -24,7 +24,7 @@ from runner.workload import Workload
 from store.clock import Clock
 from store.database import WriterLock, open_reader
 from store.errors import LogBusy, RunExists, StoreError
-from store.events import ExpectedUsage, RunStarted
+from store.events import Entry, ExpectedUsage, RunStarted
 from store.filesystem import make_folder, network_problem
 from store.lineage import ForkOrigin
 from store.log.integrity import check_absent
@@ -48,10 +48,12 @@ async def create(
     group: str | None = None,
     shard: Shard | None = None,
     fork: ForkOrigin | None = None,
+    added: Sequence[Entry] = (),
 ) -> AsyncIterator[SqliteLog]:
     """Create a new run's log with its first event; the folder must not hold a run.
 
-    A shard's log may exist without events, if its writer died before the first.
+    A shard's log may exist without events, if its writer died before the first. A fork
+    begins with the stages that were *added* to its parent, in the same commit.
     """
     if (refused := network_problem(folder.path)) is not None:
         raise StoreError(refused)
@@ -86,7 +88,8 @@ async def create(
                 shard=shard,
                 fork=fork,
                 code=code_fingerprint(work.job),
-            )
+            ),
+            *added,
         )
         yield log
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from runner.clients.client import ClientOptions, Received
 from runner.clients.wire import decode_reply
 from runner.engine.answer_cache import origin_of
@@ -27,14 +29,15 @@ from runner.options import RunOptions
 from runner.roles import assigned
 from store.database import LogReader, open_reader
 from store.errors import StoreError
-from store.events import AttemptAnswered, AttemptStarted
+from store.events import AttemptAnswered, AttemptStarted, Entry
 from store.forked import origin, parent_log
 from store.lineage import ForkedBody, ForkOrigin
-from store.read.status import run_started, status
+from store.read.status import added_stages, run_started
 from store.read.tasks import events, every_task, stored_replies
 from store.runs import RunFolder, list_runs
 from store.tables import head, last_seq
 from store.task import TaskState, pico, usd
+from store.time_travel import open_to_end
 
 PAGE: Final = 2_000
 
@@ -55,7 +58,7 @@ class ParentAnswers:
         self._log = log
         self._models = frozenset(fork.models)
         self._anew = frozenset(fork.anew)
-        with open_reader(log) as reader:
+        with open_to_end(log) as reader:
             self._answers = dict(_answers(reader, fork.seq))
 
     def serves(self, model: str) -> bool:
@@ -164,10 +167,10 @@ def fork_origin(
     *,
     from_stage: str | None,
 ) -> ForkOrigin:
-    """Return what a fork may adopt from a run that has ended.
+    """Return what a fork may adopt from a run that no process is writing.
 
     Args:
-        parent: the run.
+        parent: the run; it may be unfinished.
         job: its job.
         before: the run's own options.
         now: the options of the fork.
@@ -175,7 +178,7 @@ def fork_origin(
         from_stage: the first stage that is asked anew; None: none is.
 
     Raises:
-        UsageError: the run is split, imported or has no end, or lacks the stage.
+        UsageError: the run is split, imported or running, or lacks the stage.
     """
     stages = [stage.name for stage in job.stages]
     if from_stage is not None and from_stage not in stages:
@@ -183,7 +186,7 @@ def fork_origin(
             f"--from-stage {from_stage}: {job.name} has the stages {', '.join(stages)}."
         )
     with open_reader(parent.log) as reader:
-        first, state = run_started(reader), status(reader)
+        first, added = run_started(reader), added_stages(reader)
         seq, link = last_seq(reader), head(reader)
     if parent.shards() or first.shard is not None:
         raise UsageError(
@@ -194,10 +197,10 @@ def fork_origin(
             f"Run {parent.run_id} was imported, so it has no requests to compare; "
             "start a new run with siftlog run."
         )
-    if parent.is_alive() or state.tasks.open:
+    if parent.is_alive():
         raise UsageError(
-            f"Run {parent.run_id} has open tasks: finish it with siftlog resume "
-            f"{parent.run_id}, or cancel it, before you fork it."
+            f"Run {parent.run_id} is running: stop it with siftlog drain "
+            f"{parent.run_id}, or wait for its end, before you fork it."
         )
 
     def endpoint(model: str, options: RunOptions) -> object:
@@ -211,6 +214,7 @@ def fork_origin(
         )
 
     earlier = {model for of_role in first.models.values() for model in of_role}
+    earlier.update(event.model for event, _ in added)
     models = [
         model
         for model in assigned(job, now).all_models
@@ -224,6 +228,18 @@ def fork_origin(
         models=models,
         anew=() if from_stage is None else tuple(stages[stages.index(from_stage) :]),
     )
+
+
+def carried_stages(parent: RunFolder) -> list[Entry]:
+    """Return the events that add the stages of a run to its fork.
+
+    Without their budgets, which are of the run.
+    """
+    with open_reader(parent.log) as reader:
+        return [
+            Entry(event=structs.replace(event, budget_usd=None), payload=declaration)
+            for event, declaration in added_stages(reader)
+        ]
 
 
 def forks_of(parent: RunFolder) -> list[str]:

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runner.added_stages import plans_added_only
 from runner.clients.client import ModelClient, is_offline
 from runner.engine.answer_cache import response_cache
 from runner.engine.attempt_events import abandoned_attempts, abandoned_text
@@ -382,6 +383,7 @@ async def start(
     group: str | None = None,
     part: ShardPart | None = None,
     fork: ForkOrigin | None = None,
+    added: Sequence[Entry] = (),
 ) -> RunOutcome:
     """Run a new run until it ends or is interrupted.
 
@@ -395,6 +397,7 @@ async def start(
         group: the group of runs started together, if any.
         part: the shard of *folder*; None: the run is not split.
         fork: the run that it continues from; None: it starts from nothing.
+        added: the events of its added stages, which *work* has already.
     """
     models = assigned(work.job, options).all_models
     check_addresses(models, options)
@@ -418,6 +421,7 @@ async def start(
         group=group,
         shard=None if part is None else part.shard,
         fork=fork,
+        added=added,
     ) as log:
         session = RunSession(
             folder=folder,
@@ -479,7 +483,7 @@ async def resume(
             options = options.model_copy(update={"budget": cap_usd})
         before = status(reader)
     initial_state = liveness(before.signs, context.clock.now_us(), is_alive=False)
-    if first.imported:
+    if first.imported and not plans_added_only(work.job):
         raise UsageError(
             f"Run {folder.run_id} was imported, so there is nothing to "
             f"send; score it with siftlog score {folder.run_id}."

@@ -30,7 +30,7 @@ from runner.run.fork import ParentAnswers, parent_answers
 from runner.run.launch import ResumeState, RunSession
 from runner.workload import Workload
 from store.database import open_reader
-from store.events import AttemptAnswered, AttemptStarted
+from store.events import AttemptAnswered, AttemptStarted, Entry
 from store.lineage import ForkOrigin
 from store.log.sqlite import SqliteLog
 from store.read.tasks import events, every_task
@@ -176,6 +176,7 @@ async def rehearse(
     context: RunContext,
     *,
     fork: ForkOrigin,
+    added: Sequence[Entry] = (),
 ) -> ForkForecast:
     """Run a fork offline in a temporary folder, and return what it would ask.
 
@@ -186,12 +187,15 @@ async def rehearse(
         options: how its calls are sent.
         context: its context.
         fork: what it may adopt.
+        added: the events of its added stages, which *work* has already.
     """
     with TemporaryDirectory(prefix="siftlog-") as room:
         (Path(room) / fork.run).symlink_to(parent.path.absolute())
         folder = RunFolder(Path(room) / name)
         free = without_limits(options)
-        async with create(folder, work, free, context.clock, fork=fork) as log:
+        async with create(
+            folder, work, free, context.clock, fork=fork, added=added
+        ) as log:
             await log.serve_forked_bodies()
             answers = await asyncio.to_thread(parent_answers, folder, fork)
             await act_out(

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from runner.added_stages import AddedStage
 from runner.clients import wire
 from runner.clients.wire import decode_reply
 from runner.fingerprint import source_hash
-from runner.job import Answer, ReplyParser, parsed_by
+from runner.job import Answer, Job, ReplyParser, parsed_by
 from runner.plan import has_answer, outcome_answer
-from runner.score.parsed_replies import ParsedReplies, page_key
+from runner.score.parsed_replies import PageKey, ParsedReplies, page_key
 from store.outcomes import Outcome, link_at, outcome_pages, stable_link, stored_bodies
 
 REPLIES: Final = 256
@@ -30,6 +31,15 @@ class ParsedFolder:
     path: Path
     writes: bool  #: False: what is stored is used, and nothing is stored
 
+    def open(
+        self,
+        parser: ReplyParser[Any],
+        key: PageKey,
+        link_at: Callable[[int], bytes | None],
+    ) -> ParsedReplies:
+        """Open the results of a parser."""
+        return ParsedReplies(self.path, parser, key, link_at, writes=self.writes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogAnswers:
@@ -42,6 +52,17 @@ class LogAnswers:
     imported: bool
     parsed: ParsedFolder | None = None  #: None: replies are parsed each time
     without: frozenset[str] = frozenset()  #: stages whose answers are left out
+
+    def about(self, job: Job, added: AddedStage) -> LogAnswers:
+        """Return the answers of an added stage and of the one that it is about.
+
+        Args:
+            job: the job with the stages that were added before.
+            added: the stage.
+        """
+        every = {stage.name for stage in job.stages} | self.without
+        others = every - {added.stage.name, added.after}
+        return replace(self, without=frozenset(others))
 
     def families(self) -> Iterator[tuple[Answer, ...]]:
         """Yield each first-stage answer with all its descendants."""
@@ -62,12 +83,10 @@ class LogAnswers:
             for family in self.families():
                 yield tuple([parsed_by(parser, answer) for answer in family])
             return
-        with ParsedReplies(
-            self.parsed.path,
+        with self.parsed.open(
             parser,
             page_key(_parser_hash(parser), *link),
             lambda seq: link_at(self.connection, seq),
-            writes=self.parsed.writes,
         ) as stored:
             for page in self._pages():
                 answers = self._parsed(page, parser, stored)

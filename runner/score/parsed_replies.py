@@ -113,7 +113,7 @@ class ParsedReplies:
             seqs: events of the replies.
             parse: parses them; called if no stored page has exactly these replies.
         """
-        names = array("q", seqs).tobytes()
+        names = self._names(seqs)
         frame = self._next_frame()
         values = None if frame is None else self._stored(frame, names)
         if values is not None and frame is not None:
@@ -140,13 +140,20 @@ class ParsedReplies:
         frame = self._next_frame()
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             stored = msgspec.msgpack.decode(frame or b"", type=PageKey)
-            if (stored.form, stored.parser) == (self._key.form, self._key.parser) and (
-                stored.last_seq <= self._key.last_seq
-                and link_at(stored.last_seq) == stored.link
-            ):
+            if self._fits(stored) and link_at(stored.last_seq) == stored.link:
                 return source
         source.close()
         return None
+
+    def _fits(self, stored: PageKey) -> bool:
+        """Return whether results with this key are those of the parser."""
+        return (stored.form, stored.parser) == (self._key.form, self._key.parser) and (
+            stored.last_seq <= self._key.last_seq
+        )
+
+    @staticmethod
+    def _names(seqs: Sequence[int]) -> bytes:
+        return array("q", seqs).tobytes()
 
     def _next_frame(self) -> bytes | None:
         if self._source is None:

@@ -16,8 +16,9 @@ from pydantic import BaseModel
 
 from runner.errors import DatasetError, RunnerError, UsageError
 from runner.fingerprint import input_hashes
-from runner.job import InputFile, Job
+from runner.job import Dataset, InputFile, Job
 from runner.registry import job_of
+from runner.score.log_answers import ParsedFolder
 from runner.score.render import (
     OPERATIONS,
     FigureFormat,
@@ -130,6 +131,7 @@ class Rescorer:
     started: RunStarted
     reader: sqlite3.Connection
     scratch: Path  #: folder for inputs restored from the log
+    loaded: dict[str, Dataset]  #: data by settings, each loaded once
     _opened: ExitStack
     _input_paths: dict[Input, Path] = field(default_factory=dict, init=False)
     _readers: dict[int, sqlite3.Connection] = field(default_factory=dict, init=False)
@@ -157,10 +159,16 @@ class Rescorer:
         """
         return self.scored(ScoringBasis.of(self.job, recorded))
 
-    def scored(self, basis: ScoringBasis) -> Scoring:
+    def scored(
+        self, basis: ScoringBasis, parsed: ParsedFolder | None = None
+    ) -> Scoring:
         """Score the run by *basis*.
 
         Details can be read while this is open.
+
+        Args:
+            basis: settings, inputs and the last event.
+            parsed: parsed replies of earlier scorings; None: parse all of them.
 
         Raises:
             DatasetError: an input was changed, and the log does not have it; or
@@ -170,8 +178,25 @@ class Rescorer:
         settings = self.placed(basis)
         reader = self.reader_at(basis.seq)
         return replayed(
-            self.job, reader, settings, list(basis.inputs), through_seq=basis.seq
+            self.job,
+            reader,
+            settings,
+            list(basis.inputs),
+            through_seq=basis.seq,
+            parsed=parsed,
+            load=self.load,
         )
+
+    def load(self, settings: BaseModel) -> Dataset:
+        """Return the data for some settings, loaded once.
+
+        Raises:
+            DatasetError: an input file is invalid.
+        """
+        key = as_json(settings)
+        if key not in self.loaded:
+            self.loaded[key] = self.job.load(settings)
+        return self.loaded[key]
 
     def placed(self, basis: ScoringBasis) -> BaseModel:
         """Return the settings of *basis*, with paths of unchanged inputs.
@@ -246,8 +271,14 @@ class Rescorer:
 
 
 @contextmanager
-def rescorer(folder: RunFolder) -> Iterator[Rescorer]:
+def rescorer(
+    folder: RunFolder, loaded: dict[str, Dataset] | None = None
+) -> Iterator[Rescorer]:
     """Open a run to repeat its scorings.
+
+    Args:
+        folder: the run's folder.
+        loaded: data of the run by settings, which grow; None: none are loaded.
 
     Raises:
         UsageError: the run's job is not installed.
@@ -262,6 +293,7 @@ def rescorer(folder: RunFolder) -> Iterator[Rescorer]:
             started=started,
             reader=reader,
             scratch=Path(scratch),
+            loaded={} if loaded is None else loaded,
             _opened=opened,
         )
 

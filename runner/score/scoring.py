@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -356,8 +356,18 @@ def replayed(
     *,
     through_seq: int,
     parsed: ParsedFolder | None = None,
+    load: Callable[[BaseModel], Dataset] | None = None,
 ) -> Scoring:
     """Score a run's answers up to one event; write nothing but parsed replies.
+
+    Args:
+        job: the job of the run.
+        reader: of the run's log.
+        settings: the settings of the scoring.
+        inputs: its inputs, hashed.
+        through_seq: the last event that is read.
+        parsed: parsed replies of earlier scorings; None: parse all of them.
+        load: returns the data; None: the job loads them.
 
     Raises:
         DatasetError: an input file is missing or invalid.
@@ -366,12 +376,10 @@ def replayed(
     state = status(reader)
     with calling(job, "score"), parser_faults() as faults:
         stored = answers(reader, first, through_seq, parsed)
-        dataset = job.load(settings)
+        dataset = (load or job.load)(settings)
         card = scored(job, dataset, stored, settings)
         for added in stages_in(reader, through_seq):
-            every = {stage.name for stage in job.stages} | stored.without
-            others = every - {added.stage.name, added.after}
-            concerned = replace(stored, without=frozenset(others))
+            concerned = stored.about(job, added)
             card = added.scored(card, job, dataset, concerned)
             job = extended(job, added)
     return Scoring(

@@ -82,10 +82,14 @@ class PlantedChange:
             )
         target = folder / self.file
         text = target.read_text("utf-8")
-        assert self.old in text, f"{self.file} has no {self.old!r}: plant another"
         target.unlink()  # the tree has it too
         target.write_text(text.replace(self.old, self.new, 1), "utf-8")
         return [folder]
+
+    @property
+    def is_plantable(self) -> bool:
+        """Whether the file still has what the change replaces."""
+        return bool(self.package) or self.old in (ROOT / self.file).read_text("utf-8")
 
     def _package(self, folder: Path) -> Path:
         """Link a package but for one file, and give it another version."""
@@ -250,5 +254,7 @@ def test_regress_finds_each_planted_change_and_its_class(
 
 
 def test_fifty_changes_are_planted() -> None:
+    """If one cannot be planted any more, correct its `old` in `planted.toml`."""
+    assert [change.name for change in CHANGES if not change.is_plantable] == []
     assert len(CHANGES) == 50
     assert len({change.name for change in CHANGES}) == 50

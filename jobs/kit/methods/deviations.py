@@ -114,7 +114,12 @@ def _ends(record: RunRecord, events: _Events) -> Iterator[Deviation]:
     for by, n in drains.items():
         sentence = f"The run {_STOPS[by]} ({{n|time|times}})."
         yield Deviation.of(f"stopped-{by}", sentence, n=n)
-    added = [event for event in events if isinstance(event, StageAdded)]
+    # those of a fork were there when it began
+    added = [
+        event
+        for event, following in pairwise(events)
+        if isinstance(event, StageAdded) and isinstance(following, RunResumed)
+    ]
     for stage in added:
         yield Deviation.of(
             f"added-{stage.stage}",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jobs.kit.chat import is_longer_than, most_tokens
 from jobs.screening.data import ArticleText, Criteria
 from jobs.screening.inputs import ScreeningDataset
-from jobs.screening.plan import follow_up, plan, planned_stages
+from jobs.screening.plan import follow_up, plan, planned_stages, screen
+from jobs.screening.settings import StageName
 from runner.job import Answer, TaskSpec
+from runner.prompts import PromptBook
 from tests.jobs.screening.asked_about import answer, data, task
 
 STAGES = ("title", "abstract", "fulltext")
@@ -149,3 +154,36 @@ def test_what_cannot_be_asked_is_skipped_with_its_reason() -> None:
     }
     assert skips(data(papers=long, max_prompt_tokens=4000)) == ["too_long", None]
     assert skips(data(criteria_source="llm", max_prompt_tokens=10)) == ["too_long"] * 3
+
+
+@pytest.mark.parametrize("stage", ["title", "abstract"])
+@pytest.mark.parametrize("shows", [True, False])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_prompt_is_too_long_by_its_own_length(
+    stage: StageName, *, shows: bool, times: int
+) -> None:
+    """Most prompts are not built to see that they are short; it changes no skip."""
+    papers = {
+        "1": ArticleText(title="x" * 40, abstract=" a  b" * 90, year=1999),
+        "2": ArticleText(),
+        "3": ArticleText(title=" x\ty ", abstract="é" * 300, year=2021),
+    }
+    kinds: dict[str, Any] = {"papers": papers, "stages": (stage,), "show_ids": shows}
+    texts = dict(data().prompts.texts)
+    texts[f"{stage}.user"] += "{paper}" * (times - 1)
+    prompts = PromptBook(texts=texts)
+    whole = replace(data(**kinds), prompts=prompts)
+    lengths = [
+        most_tokens(screen(whole, stage, whole.record(f"R7:{paper}"), None))
+        for paper in papers
+    ]
+    for limit in (length // by + more for length in lengths for by in (1, 3, 4)
+                  for more in (-1, 0, 1, 80)):  # fmt: skip
+        dataset = replace(data(max_prompt_tokens=limit, **kinds), prompts=prompts)
+        assert [spec.skip for spec in plan(dataset)] == [
+            "too_long" if is_longer_than(request, limit) else None
+            for request in (
+                screen(dataset, stage, dataset.record(f"R7:{paper}"), None)
+                for paper in papers
+            )
+        ]

@@ -95,6 +95,53 @@ def test_a_stage_ends_at_its_own_budget(folder: Path) -> None:
     assert status(folder, "r")["tasks"]["completed"] == 12
 
 
+REPLIES = [
+    {"id": item, "prompt": f"How many {item}?", "reply": text, "model": model}
+    for item, text, model in [
+        ("mice", "12.", "elsewhere/a"),
+        ("mice", "None.", "elsewhere/b"),
+        ("rats", "7.", "elsewhere/a"),
+    ]
+]
+
+
+def test_imported_replies_are_judged_and_explained(tmp_path: Path) -> None:
+    lines = "".join(f"{json.dumps(reply)}\n" for reply in REPLIES)
+    (tmp_path / "replies.jsonl").write_text(lines)
+    (tmp_path / "support.toml").write_text(JUDGE)
+    scan = JUDGE.replace("judges", "scans").replace('"support"', '"about"')
+    (tmp_path / "about.toml").write_text(scan)
+    siftlog("import", "replies.jsonl", "--as", "r", "--no-report", cwd=tmp_path)
+    with simulated("--ledger", "l.jsonl", cwd=tmp_path) as url:
+        price = (*PRICE, "--base-url", url, "--no-report")
+        add = ("add-stage", "r", "support.toml", *price, "--budget", 0.005)
+        stopped = siftlog(*add, cwd=tmp_path, check=False)
+        siftlog("resume", "r", "--budget", 1, "--no-report", cwd=tmp_path)
+        siftlog("add-stage", "r", "about.toml", *price, cwd=tmp_path)
+        calls = Counter(line.model for line in read_ledger(tmp_path / "l.jsonl"))
+    assert stopped.returncode == 4
+    # each reply, then each prompt; nothing of the other tool's models
+    assert calls == {"j": 3 + 2}
+    scores = tmp_path / "runs/r/scores"
+    cards = [
+        json.loads((scores / str(number) / "scorecard.json").read_bytes())
+        for number in (1, len([*scores.iterdir()]))
+    ]
+    for model, card in cards[0]["models"].items():
+        metrics = cards[1]["models"][model]["metrics"]
+        assert card["metrics"].items() <= metrics.items()
+        assert {"support.supported.yes", "about.supported.yes"} <= {*metrics}
+    page = siftlog("explain", "r", "mice", cwd=tmp_path).stdout
+    for title in ("mice, reply of elsewhere/a", "mice, reply of elsewhere/b"):
+        assert page.count(title) == 1
+    assert "about  j on texts of question" in page
+    assert "rats" not in page
+    siftlog("verify", "r", cwd=tmp_path)
+    found = json.loads(siftlog("regress", "runs", "--json", cwd=tmp_path).stdout)
+    assert found["steps"]["requests"]["compared"] == 5
+    assert not found["differs"]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

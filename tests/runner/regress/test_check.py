@@ -15,7 +15,17 @@ from pydantic import BaseModel, ConfigDict
 
 from runner.engine.driver import Driver
 from runner.errors import RunnerError
-from runner.job import Answer, Answers, InputFile, Job, Stage, Task, TaskSpec
+from runner.job import (
+    Answer,
+    Answers,
+    InputFile,
+    Job,
+    ReplyParser,
+    Stage,
+    Task,
+    TaskSpec,
+    parsed_families,
+)
 from runner.messages import ChatRequest, ParseFailure, Reply
 from runner.options import options_from
 from runner.regress import check
@@ -360,6 +370,50 @@ def test_without_the_options_of_a_run_its_requests_are_not_checked(
     report = run.checked(monkeypatch, LongerReplies())
     assert counts(report) == {}
     assert report.steps[CheckedStep.REQUESTS].unchecked == "run.toml is missing"
+
+
+def first_word(stage: str, reply: Reply) -> str:
+    """The first word of a reply."""
+    del stage
+    return reply.text.split()[0]
+
+
+def length(stage: str, reply: Reply) -> str:
+    """The length of a reply, but of one that is short its word."""
+    return str(len(reply.text)) if len(reply.text) > 6 else first_word(stage, reply)
+
+
+class Keeping(ToyJob):
+    """Keeps parsed values that no verdict or metric shows."""
+
+    read = staticmethod(first_word)
+
+    def score(self, dataset: ToySettings, answers: Answers) -> Scorecard:
+        parser = ReplyParser(name="toy", result=str, parse=self.read)
+        for _ in parsed_families(answers, parser):
+            pass
+        return super().score(dataset, answers)
+
+
+class KeepingOther(Keeping):
+    read = staticmethod(length)
+
+
+def test_a_value_that_only_the_kept_parses_have_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Recorded(tmp_path, Keeping(), ToySettings(items=2))
+    report = run.checked(monkeypatch, Keeping())
+    assert counts(report) == {}
+    # reasons in the log, and values
+    assert report.steps[CheckedStep.PARSE].compared == 8 + 8
+    report = run.checked(monkeypatch, KeepingOther())
+    assert counts(report) == {"parse": 4}
+    first = report.first
+    assert first is not None
+    assert (first.where, first.recorded, first.now) == ("i0/a", "ask", "8")
+    (run.folder.path / "parsed" / "toy").unlink()
+    assert counts(run.checked(monkeypatch, KeepingOther())) == {}
 
 
 def test_two_processes_find_what_one_does(

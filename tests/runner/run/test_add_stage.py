@@ -233,7 +233,7 @@ CASES = st.builds(
 )
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600 if EXAMPLES > 100 else 900)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
 @given(case=CASES)
 def test_an_added_stage_asks_each_answer_or_text_once_and_changes_nothing_else(

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGSTOP
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,15 +18,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runner.added_stages import declared, extended
 from runner.clients.client import Call, ClientOptions
 from runner.clients.offline import FunctionClient
 from runner.errors import UsageError
-from runner.job import Answer, Answers, Task, TaskSpec
+from runner.job import Answer, Answers, Job, Task, TaskSpec
 from runner.messages import AnyReply, ChatRequest, Message, Reply, TextPart, Usage
 from runner.money.tokens import prompt_tokens, text_tokens, worst_output
 from runner.options import RunOptions, options_from
 from runner.run import endpoints, launch
-from runner.run.fork import fork_origin, forks_of
+from runner.run.add_stage import StageSource
+from runner.run.fork import carried_stages, fork_origin, forks_of
 from runner.run.rehearsal import ForkForecast, rehearse
 from runner.score.scoring import score_run
 from runner.scorecard import Metric, Scorecard
@@ -33,6 +36,8 @@ from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import copy_log, open_reader
 from store.errors import StoreError
+from store.events import Entry
+from store.lineage import StageAdded
 from store.read.tasks import every_task
 from store.read.usage import spending
 from store.runs import RunFolder
@@ -61,6 +66,20 @@ class Edits:
     sums: bool = True  #: whether the last stage is planned
     models: tuple[str, ...] = ("m1",)
     from_stage: str | None = None
+
+
+FIELDS = """
+[fields.fits]
+ask = "Does the reply name the prompt's words?"
+type = "one-of"
+options = ["yes", "no"]
+"""
+
+STAGES = (
+    *(f'name = "seen"\njudges = "{stage}"\n{FIELDS}' for stage in ("ask", "sum")),
+    f'name = "seen"\nscans = "read"\n{FIELDS}',
+)
+"""Stages that may be added to the toy job."""
 
 
 class EditedJob(ToyJob):
@@ -120,6 +139,7 @@ class World:
     def options(self, edits: Edits, **changes: Any) -> RunOptions:
         plain = {
             "model": edits.models,
+            "stage_models": ["judge"],
             "base_url": "http://127.0.0.1:9/v1",
             "price": (0.15, 0.6),
             "api": "chat",
@@ -127,10 +147,26 @@ class World:
         return options_from({**plain, **changes})
 
     def run(
-        self, name: str, edits: Edits, parent: str | None = None, **changes: Any
+        self,
+        name: str,
+        edits: Edits,
+        parent: str | None = None,
+        stage: str | None = None,
+        **changes: Any,
     ) -> tuple[RunFolder, Sent, bytes, ForkForecast | None]:
-        """Run the edited job; return its folder, calls, scorecard and forecast."""
-        job, sent = EditedJob(edits), Sent()
+        """Run the edited job; return its folder, calls, scorecard and forecast.
+
+        With the declaration of a stage the run has it from the beginning; a fork has
+        those of its parent.
+        """
+        job: Job = EditedJob(edits)
+        added = [] if stage is None else [self.declared(stage)]
+        if parent is not None:
+            added = carried_stages(RunFolder(self.path / parent))
+        for entry in added:
+            assert isinstance(entry.event, StageAdded)
+            job = extended(job, declared(entry.event, entry.payload or b""))
+        sent = Sent()
         folder, shell = RunFolder(self.path / name), _shell(self.path)
         options = self.options(edits, **changes)
         work = load_workload(job, ToySettings(items=edits.items, words=edits.words))
@@ -159,9 +195,13 @@ class World:
                     {},
                     from_stage=edits.from_stage,
                 )
-                plan = await rehearse(above, name, work, options, shell, fork=origin)
+                plan = await rehearse(
+                    above, name, work, options, shell, fork=origin, added=added
+                )
                 assert sent == []
-            ended = await launch.start(folder, work, options, shell, fork=origin)
+            ended = await launch.start(
+                folder, work, options, shell, fork=origin, added=added
+            )
             assert ended.outcome == "finished"
             scoring = await score_run(
                 job, folder, work.settings, clock=SystemClock(), record=True
@@ -172,6 +212,12 @@ class World:
             replaced.setattr(endpoints, "open_client", opened)
             content, plan = asyncio.run(carried())
         return folder, sent, content, plan
+
+    def declared(self, text: str) -> Entry:
+        """The event that adds a stage."""
+        file = self.path / "stage.toml"
+        file.write_text(text)
+        return StageSource.read(file, "judge").entry(None)
 
 
 def _spent(folder: RunFolder) -> int:
@@ -189,22 +235,23 @@ EDITS = st.builds(
     models=st.sampled_from([("m1",), ("m2",), ("m1", "m2")]),
     from_stage=st.sampled_from([None, None, "read", "ask", "sum"]),
 )
+ADDED = st.sampled_from([None, *STAGES])
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600 if EXAMPLES > 100 else 900)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
-@given(first=EDITS, then=EDITS)
+@given(first=EDITS, then=EDITS, stage=ADDED)
 def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(
-    first: Edits, then: Edits
+    first: Edits, then: Edits, stage: str | None
 ) -> None:
     with TemporaryDirectory() as room:
         world = World(Path(room))
-        _, before, _, _ = world.run("parent", first)
-        scratch, whole, expected, _ = world.run("scratch", then)
+        _, before, _, _ = world.run("parent", first, stage=stage)
+        scratch, whole, expected, _ = world.run("scratch", then, stage=stage)
         fork, asked, content, plan = world.run("fork", then, parent="parent")
         assert plan is not None
         assert len(whole) >= then.items * len(then.models)
-        stages = [stage.name for stage in EditedJob(then).stages]
+        stages = [*(each.name for each in EditedJob(then).stages), "seen"]
         anew = stages[stages.index(then.from_stage) :] if then.from_stage else []
         known = {(stage, sha256) for stage, _, _, _, sha256 in before}
         differs = sorted(
@@ -217,6 +264,24 @@ def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(
         assert content == expected
         assert _spent(fork) == plan.spend_pico
         assert plan.saved_pico + _spent(fork) == _spent(scratch)
+
+
+def test_a_fork_has_the_stages_that_were_added_and_adopts_their_answers(
+    tmp_path: Path,
+) -> None:
+    world, judge = World(tmp_path), STAGES[0]
+    _, before, _, _ = world.run("a", Edits(), stage=judge)
+    edited = Edits(edited=frozenset([1]))
+    _, asked, content, plan = world.run("b", edited, parent="a")
+    # words of the item that was edited are asked anew, and their replies judged
+    assert {call[0] for call in asked} >= {"read", "seen"}
+    assert len([call for call in asked if call[0] == "seen"]) < len(
+        [call for call in before if call[0] == "seen"]
+    )
+    assert plan is not None
+    assert plan.stages["seen", "judge"].adopted > 0
+    metrics = json.loads(content)["models"]["m1"]["metrics"]
+    assert metrics["seen.fits.yes"]["n"] == 6
 
 
 def _bodies(folder: RunFolder) -> list[bytes | None]:
@@ -333,6 +398,26 @@ def test_a_killed_fork_pays_nothing_twice(tmp_path: Path) -> None:
     assert state["tasks"]["completed"] == 16
     in_flight = unknown["started"] - unknown["answered"]
     assert 16 <= len(lines) <= 16 + min(4, in_flight)
+
+
+def test_a_fork_of_a_killed_run_adopts_what_was_answered(tmp_path: Path) -> None:
+    job = ("--job", "screening", "--latency-ms", 200, "--ledger", "ledger.jsonl")
+    model = ("--model", "m1", "--price", "0.15,0.60", "--concurrency", 2)
+    with simulated(*job, cwd=tmp_path) as url:
+        sample = ("screening", *model, "--base-url", url, "--set", "limit=16")
+        run = start("run", *sample, "--run-id", "a", "--no-score", cwd=tmp_path)
+        until(tmp_path, "a", lambda seen: seen["attempts"]["answered"] >= 5)
+        run.send_signal(SIGSTOP)
+        refused = siftlog("fork", "a", "--as", "b", cwd=tmp_path, check=False)
+        run.kill()
+        run.wait()
+        first = len(read_ledger(tmp_path / "ledger.jsonl"))
+        siftlog("fork", "a", "--as", "b", "--no-score", cwd=tmp_path)
+        lines = read_ledger(tmp_path / "ledger.jsonl")[first:]
+    assert refused.returncode == 2
+    assert "stop it with siftlog drain a" in refused.stderr
+    assert status(tmp_path, "b")["tasks"]["completed"] == 16
+    assert status(tmp_path, "a")["tasks"]["completed"] + len(lines) == 16
 
 
 def test_an_ended_run_is_a_cache_for_another(tmp_path: Path) -> None:

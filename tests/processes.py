@@ -52,7 +52,8 @@ class Process(Protocol):
 
 @cache
 def _server() -> ForkServer:
-    return ForkServer()
+    # of one worker, or of all
+    return ForkServer(os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid())))
 
 
 def _start(

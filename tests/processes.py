@@ -84,6 +84,16 @@ def _start(
         )
 
 
+def path_with_command(folder: Path) -> str:
+    """Return a `PATH` on which shell scripts find the command, by a fork.
+
+    Args:
+        folder: empty; the command is written there.
+    """
+    _server().write_command(folder / SIFTLOG.name, str(SIFTLOG))
+    return os.pathsep.join((str(folder), str(SIFTLOG.parent), os.environ["PATH"]))
+
+
 def siftlog(
     *words: object, cwd: Path, check: bool = True, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -42,9 +42,11 @@ $(READY): pyproject.toml constraints.txt
 demo: $(DEMO)
 	@$(BIN)/siftlog run paper-investigation --runs-dir runs
 
-# most tests wait for processes of their own, so four at a time suit two cores
+# most tests wait for processes of their own, so four at a time suit two cores; each of the
+# four would compile by itself what has not been compiled
 test: $(READY)
-	$(COMPILE) store runner jobs tui
+	$(COMPILE) -x '/(test_|conftest)' store runner jobs tui tests
+	$(BIN)/python -m tests.compiling
 	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: $(READY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import platform
 import re
 from collections.abc import Iterable, Iterator
@@ -72,9 +73,9 @@ def code_hash(job: Job) -> str:
     """
     job_files, root = _job_files(job)
     if root is None:
-        return _tree_hash(next(iter(job_files)).parent, job_files)
+        return _code_tree_hash(_parent(job_files), job_files)
     house = type(job).__module__.partition(".")[0]
-    return _tree_hash(root, sorted(_with_imports(job_files, root, house)))
+    return _code_tree_hash(root, _with_imports(job_files, root, house))
 
 
 def code_fingerprint(job: Job) -> CodeFingerprint:
@@ -84,30 +85,24 @@ def code_fingerprint(job: Job) -> CodeFingerprint:
     if root is not None and house != SHARED:
         # all files of another author's package are the job's
         job_files = _with_imports(job_files, root, house)
-    shared_root = Path(__file__).resolve().parents[1]
+    shared_root = Path(__file__).resolve().parents[1].as_posix()
     shared = _with_imports(job_files, shared_root, SHARED) - job_files
-    metrics = {
-        file
-        for file in shared
-        if file.relative_to(shared_root).as_posix().startswith(METRICS)
-    }
-    engine = [
+    metrics = {file for file in shared if file.startswith(f"{shared_root}/{METRICS}")}
+    engine = {
         file
         for package in ("runner", "store")
-        for suffix in ("py", "sql")
-        for file in (shared_root / package).rglob(f"*.{suffix}")
-    ]
-    base = root or next(iter(job_files)).parent
+        for file in _files_below(f"{shared_root}/{package}", ".py", ".sql")
+    }
     return CodeFingerprint(
-        job=_tree_hash(base, sorted(job_files)),
-        kit=_tree_hash(shared_root, sorted(shared - metrics)),
-        metrics=_tree_hash(shared_root, sorted(metrics)),
-        engine=_tree_hash(shared_root, sorted(engine)),
+        job=_code_tree_hash(root or _parent(job_files), job_files),
+        kit=_code_tree_hash(shared_root, shared - metrics),
+        metrics=_code_tree_hash(shared_root, metrics),
+        engine=_code_tree_hash(shared_root, engine),
         dependencies={"python": platform.python_version(), **_versions()},
     )
 
 
-def _job_files(job: Job) -> tuple[set[Path], Path | None]:
+def _job_files(job: Job) -> tuple[set[str], str | None]:
     """Return the files in a job's folder, and the folder of its top-level package.
 
     A job that is a single module has no such folder.
@@ -116,9 +111,25 @@ def _job_files(job: Job) -> tuple[set[Path], Path | None]:
     inner = type(job).__module__.split(".")[1:]
     is_package = source.name == "__init__.py"
     if not inner and not is_package:
-        return {source}, None
-    files = {*source.parent.rglob("*.py"), *source.parent.glob("prompts*.toml")}
-    return files, source.parents[len(inner) + is_package]
+        return {source.as_posix()}, None
+    prompts = source.parent.glob("prompts*.toml")
+    files = {
+        *_files_below(source.parent.as_posix(), ".py"),
+        *(path.as_posix() for path in prompts),
+    }
+    return files, source.parents[len(inner) + is_package].as_posix()
+
+
+def _files_below(folder: str, *suffixes: str) -> Iterator[str]:
+    """Yield the files in a folder and in those below whose names end so."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(suffixes):
+                yield f"{place}/{name}"
+
+
+def _parent(files: Iterable[str]) -> str:
+    return next(iter(files)).rpartition("/")[0]
 
 
 @cache
@@ -134,32 +145,45 @@ def source_hash(module: ModuleType) -> str:
     """Hash a module's source file and the files of its package that it imports."""
     source = Path(inspect.getfile(module)).resolve()
     house, *inner = module.__name__.split(".")
-    root = source.parents[len(inner) + (source.name == "__init__.py")]
-    return _tree_hash(root, sorted(_with_imports([source], root, house)))
+    root = source.parents[len(inner) + (source.name == "__init__.py")].as_posix()
+    return _code_tree_hash(root, _with_imports([source.as_posix()], root, house))
 
 
-def _with_imports(sources: Iterable[Path], root: Path, house: str) -> set[Path]:
+def _with_imports(sources: Iterable[str], root: str, house: str) -> set[str]:
     """Return source files and those that they import, also indirectly."""
     files = set(sources)
     is_file = cache(isfile)  # most files import the same modules
     waiting = list(files)
     while waiting:
-        imported = {
-            Path(path)
-            for path in _imports(waiting.pop(), str(root), house)
-            if is_file(path)
-        } - files
+        file = waiting.pop()
+        named = _imports(file, _state(file), root, house)
+        imported = {path for path in named - files if is_file(path)}
         files |= imported
         waiting += imported
     return files
 
 
-def _imports(file: Path, root: str, house: str) -> Iterator[str]:
-    """Yield the files of a top-level package that a source file may import anywhere.
+def _state(file: str) -> tuple[int, int]:
+    """Return what changes when a file is written; part of the keys of caches."""
+    seen = os.stat(file)  # noqa: PTH116 - of hundreds of files; Path is slow
+    return seen.st_mtime_ns, seen.st_size
 
-    What it imports is a module of that name, a package, or an attribute of either.
+
+@cache
+def _imports(
+    file: str, state: tuple[int, int], root: str, house: str
+) -> frozenset[str]:
+    """Return the files of a top-level package that a source file may import anywhere.
+
+    What it imports is a module of that name, a package, or an attribute of either. A
+    run asks for its code at its start and for each scoring.
     """
-    for module, names in _IMPORT.findall(file.read_text("utf-8")):
+    del state
+    return frozenset(_candidates(Path(file).read_text("utf-8"), root, house))
+
+
+def _candidates(source: str, root: str, house: str) -> Iterator[str]:
+    for module, names in _IMPORT.findall(source):
         first, *rest = module.split(".")
         if first != house:
             continue
@@ -214,9 +238,25 @@ def _file_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
+@cache
+def _code_file_hash(file: str, state: tuple[int, int]) -> str:
+    del state
+    return _file_hash(Path(file))
+
+
 def _tree_hash(folder: Path, files: Iterable[Path]) -> str:
     hashed_files = (
         (file.relative_to(folder).as_posix(), _file_hash(file)) for file in files
+    )
+    return hashlib.sha256(manifest(hashed_files)).hexdigest()
+
+
+def _code_tree_hash(folder: str, files: Iterable[str]) -> str:
+    """Return the hash of source files, each of which is read once while it stays."""
+    start = len(folder) + 1
+    hashed_files = (
+        (file[start:], _code_file_hash(file, _state(file)))
+        for file in sorted(files, key=lambda file: file.split("/"))
     )
     return hashlib.sha256(manifest(hashed_files)).hexdigest()
 

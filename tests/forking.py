@@ -1,16 +1,17 @@
 """Processes of the command without the seconds that its imports take.
 
-Each worker of pytest has a server that imports the product once and forks a process
-for every command. Such a process is a real one: it has a pid, a working directory,
-an environment and files; tests kill it, signal it and wait for it. Two things differ.
-It cannot change what an interpreter reads at its start, so `tests.processes` starts
-commands with such variables as new interpreters. At its end it does not tear down the
-modules, which would copy all their memory.
+The workers of pytest share a server that imports the product once, which takes seconds,
+and forks a process for every command. Such a process is a real one: it has a pid, a
+working directory, an environment and files; tests kill it, signal it and wait for it.
+Two things differ. It cannot change what an interpreter reads at its start, so
+`tests.processes` starts commands with such variables as new interpreters. At its end it
+does not tear down the modules, which would copy all their memory.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import importlib
 import json
@@ -26,13 +27,16 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import entry_points
 from pathlib import Path
+from tempfile import gettempdir
 from typing import NamedTuple, NoReturn
 
 from runner.clients.litellm_client import library
+from runner.fingerprint import code_fingerprint
+from runner.registry import job_names, load_job
 
 LIBRARIES = (
     "matplotlib.backends.backend_agg",
@@ -58,6 +62,7 @@ class Request(NamedTuple):
 
 
 _NUMBER = struct.Struct("=i")
+_STANDING_IN = Path(__file__).with_name("forked_command.py")
 
 
 class ForkedProcess:
@@ -107,18 +112,22 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """Starts commands by forking a process that has imported the product."""
+    """Starts commands by forking a process that has imported the product.
 
-    def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.forking", str(theirs.fileno())],
-                cwd=Path(__file__).resolve().parent.parent,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-            )
-        atexit.register(self.close)
+    The first process of a session that asks for one starts the server, and it ends
+    after the last one.
+    """
+
+    def __init__(self, session: str) -> None:
+        self._address = address = f"{gettempdir()}/siftlog-forks-{session}"
+        self._socket = socket.socket(socket.AF_UNIX)
+        with _alone():
+            try:
+                self._socket.connect(address)
+            except (ConnectionRefusedError, FileNotFoundError):
+                _start_server(address)
+                self._socket.connect(address)
+        atexit.register(self._socket.close)
 
     def start(
         self, request: Request, *, stdin: int, stdout: int, stderr: int
@@ -133,14 +142,41 @@ class ForkServer:
         (pid,) = _NUMBER.unpack(status.recv(_NUMBER.size))
         return ForkedProcess(pid, status)
 
-    def close(self) -> None:
-        """End the server; commands that still run stay."""
-        self._socket.close()
-        self._process.wait()
+    def write_command(self, path: Path, name: str) -> None:
+        """Write a shell script that starts the command *name* with its own words."""
+        path.write_text(
+            "#!/bin/sh\n"
+            f'exec {sys.executable} -IS {_STANDING_IN} {self._address} {name} "$@"\n'
+        )
+        path.chmod(0o755)
 
 
-def serve(control: socket.socket) -> None:
-    """Fork a process for each request, until the other side closes its socket.
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Nobody else connects to a server, or ends one, meanwhile."""
+    with Path(gettempdir(), f"siftlog-forks-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _start_server(address: str) -> None:
+    Path(address).unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.forking", str(listener.fileno())],
+            cwd=Path(__file__).resolve().parent.parent,
+            # what a test installs there is for its own commands
+            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+            pass_fds=[listener.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+        server.returncode = 0  # it may outlive this process, which waits for it never
+
+
+def serve(listener: socket.socket) -> None:
+    """Fork a process for each request, until all sockets are closed at the other side.
 
     In the new process this returns, so that it goes on with the command.
     """
@@ -152,33 +188,61 @@ def serve(control: socket.socket) -> None:
     # a terminal sends it to the whole group: it is for the commands
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     running: dict[int, socket.socket] = {}
+    clients: list[socket.socket] = []
     while True:
-        ready, _, _ = select.select([control, read], [], [])
+        ready = select.select([listener, read, *clients], [], [])[0]
         if read in ready:
             os.read(read, 4096)
             _report(running)
-        if control not in ready:
-            continue
-        head, fds, _, _ = socket.recv_fds(control, _NUMBER.size, 4)
-        if not head:
+        if listener in ready:
+            clients.append(listener.accept()[0])
+        for client in [client for client in clients if client in ready]:
+            asked = _asked(client)
+            if asked is None:
+                clients.remove(client)
+                client.close()
+                if not clients:
+                    _end(listener)
+                continue
+            request, fds = asked
+            status = socket.socket(fileno=fds.pop())
+            if pid := os.fork():
+                running[pid] = status
+                with suppress(BrokenPipeError):  # a test that ran out of time is gone
+                    status.sendall(_NUMBER.pack(pid))
+                for fd in fds:
+                    os.close(fd)
+                continue
+            _leave(read, write, listener, *clients, status, *running.values())
+            become(request, fds)
+            return
+
+
+def _asked(client: socket.socket) -> tuple[Request, list[int]] | None:
+    """Return a request and its file descriptors; None where the other side is gone."""
+    head, fds, _, _ = socket.recv_fds(client, _NUMBER.size, 4)
+    if not head:
+        return None
+    return Request(*json.loads(_whole(client, _NUMBER.unpack(head)[0]))), fds
+
+
+def _leave(read: int, write: int, *sockets: socket.socket) -> None:
+    """Let go, in a new process, of what the server has."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for each in sockets:
+        each.close()
+    os.close(read)
+    os.close(write)
+
+
+def _end(listener: socket.socket) -> None:
+    """End the server, unless somebody has just connected; commands that run stay."""
+    with _alone():
+        if not select.select([listener], [], [], 0)[0]:
+            Path(listener.getsockname()).unlink()
             sys.exit(0)
-        request = Request(*json.loads(_whole(control, _NUMBER.unpack(head)[0])))
-        status = socket.socket(fileno=fds.pop())
-        if pid := os.fork():
-            running[pid] = status
-            status.sendall(_NUMBER.pack(pid))
-            for fd in fds:
-                os.close(fd)
-            continue
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        for each in (control, status, *running.values()):
-            each.close()
-        os.close(read)
-        os.close(write)
-        become(request, fds)
-        return
 
 
 def _report(running: dict[int, socket.socket]) -> None:
@@ -226,7 +290,7 @@ def become(request: Request, fds: Sequence[int]) -> None:
 
 def main() -> NoReturn:
     """Import the product, serve, and be the command in each new process."""
-    control = socket.socket(fileno=int(sys.argv[1]))
+    listener = socket.socket(fileno=int(sys.argv[1]))
     for name in LIBRARIES:
         importlib.import_module(name)
     for top in PACKAGES:
@@ -240,9 +304,11 @@ def main() -> NoReturn:
     (command,) = entry_points(group="console_scripts", name="siftlog")
     function = command.load()
     library()
+    for name in job_names():  # commands look only whether these files have changed
+        code_fingerprint(load_job(name))
     gc.collect()
     gc.freeze()
-    serve(control)
+    serve(listener)
     code = _run(function)
     threading._shutdown()
     atexit._run_exitfuncs()

@@ -6,8 +6,9 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from tests.processes import SIFTLOG
+from tests.processes import path_with_command
 
 
 def blocks(language: str, text: str) -> list[str]:
@@ -23,19 +24,20 @@ def follow(text: str, folder: Path, env: dict[str, str] | None = None) -> str:
         "kill $(jobs -p) 2> /dev/null || true' EXIT"
     )
     script = "\n".join(["set -euo pipefail", leave, *blocks("sh", text)])
-    done = subprocess.run(
-        ["/bin/bash", "-c", script],
-        cwd=folder,
-        env={
-            **os.environ,
-            **(env or {}),
-            "PATH": f"{SIFTLOG.parent}:{os.environ['PATH']}",
-        },
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
+    with TemporaryDirectory() as commands:
+        done = subprocess.run(
+            ["/bin/bash", "-c", script],
+            cwd=folder,
+            env={
+                **os.environ,
+                **(env or {}),
+                "PATH": path_with_command(Path(commands)),
+            },
+            capture_output=True,
+            text=True,
+            timeout=170,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout

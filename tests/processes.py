@@ -52,7 +52,8 @@ class Process(Protocol):
 
 @cache
 def _server() -> ForkServer:
-    return ForkServer()
+    # of one worker, or of all
+    return ForkServer(os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid())))
 
 
 def _start(
@@ -81,6 +82,16 @@ def _start(
             stdout=stdout.fileno(),
             stderr=2 if stderr is None else stderr.fileno(),
         )
+
+
+def path_with_command(folder: Path) -> str:
+    """Return a `PATH` on which shell scripts find the command, by a fork.
+
+    Args:
+        folder: empty; the command is written there.
+    """
+    _server().write_command(folder / SIFTLOG.name, str(SIFTLOG))
+    return os.pathsep.join((str(folder), str(SIFTLOG.parent), os.environ["PATH"]))
 
 
 def siftlog(

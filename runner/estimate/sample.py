@@ -89,8 +89,22 @@ class PlanSample:
     items: int
     specs: int  #: first-stage tasks, skipped ones included
     first_calls: Counter[str]  #: sent first-stage calls by stage: exact
-    tried: tuple[Grown, ...]
+    tried: tuple[Grown, ...]  #: in the order of the plan, if all are
     failing: FailingTasks = NONE_FAILS  #: failing tasks of the tried items
+
+    @property
+    def follow_ups(self) -> list[float]:
+        """Follow-ups of each first-stage task that is sent, in the order of the plan.
+
+        Empty if an item was not tried or holds several tasks.
+        """
+        if not len(self.tried) == self.items == self.specs:
+            return []
+        return [
+            sum(use.calls for stage, use in grown.items() if not stage.is_first)
+            for grown in self.tried
+            if grown
+        ]
 
 
 def draw_sample(
@@ -132,18 +146,19 @@ def draw_sample(
         elif seen == next_sampled.at:
             sampled[chance.randrange(items)] = unit
             next_sampled.skip()
-    chance.shuffle(sampled)
+    order = list(range(len(sampled)))
+    chance.shuffle(order)
     offline = _Offline(job, dataset, roles, count, terms)
-    tried: list[Grown] = []
-    for unit in sampled:
+    tried: dict[int, Grown] = {}
+    for at in order:
         if tried and not goes_on(offline.calls):
             break
-        tried.append(offline.grown(unit))
+        tried[at] = offline.grown(sampled[at])
     return PlanSample(
         items=seen,
         specs=specs,
         first_calls=first_calls,
-        tried=tuple(tried),
+        tried=tuple(tried[at] for at in sorted(tried)),
         failing=offline.failing,
     )
 

@@ -183,7 +183,7 @@ class ExpectedUsage:
     cost_usd: tuple[float, float, float] | None  #: None: a price was unknown
     follow_ups: list[float] = field(default_factory=list)
     """Follow-ups of each first-stage spec that is not skipped, in the order of the
-    plan, if all were answered offline; else empty."""
+    plan, the mean of those not tried; empty if fewer than half were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import MappingProxyType
@@ -89,22 +89,11 @@ class PlanSample:
     items: int
     specs: int  #: first-stage tasks, skipped ones included
     first_calls: Counter[str]  #: sent first-stage calls by stage: exact
-    tried: tuple[Grown, ...]  #: in the order of the plan, if all are
+    tried: tuple[Grown, ...]
     failing: FailingTasks = NONE_FAILS  #: failing tasks of the tried items
-
-    @property
-    def follow_ups(self) -> list[float]:
-        """Follow-ups of each first-stage task that is sent, in the order of the plan.
-
-        Empty if an item was not tried or holds several tasks.
-        """
-        if not len(self.tried) == self.items == self.specs:
-            return []
-        return [
-            sum(use.calls for stage, use in grown.items() if not stage.is_first)
-            for grown in self.tried
-            if grown
-        ]
+    follow_ups: tuple[float, ...] = ()
+    """Follow-ups of each first-stage task that is sent, in the order of the plan; the
+    mean of those not tried. Empty if fewer than half were, or items hold several."""
 
 
 def draw_sample(
@@ -158,9 +147,26 @@ def draw_sample(
         items=seen,
         specs=specs,
         first_calls=first_calls,
-        tried=tuple(tried[at] for at in sorted(tried)),
+        tried=tuple(tried.values()),
         failing=offline.failing,
+        follow_ups=_follow_ups(sampled, tried) if len(sampled) == specs else (),
     )
+
+
+def _follow_ups(
+    sampled: Sequence[PlanItem], tried: Mapping[int, Grown]
+) -> tuple[float, ...]:
+    """Return the follow-ups of each item that is sent; see `PlanSample`."""
+    sent = [at for at, unit in enumerate(sampled) if unit.specs[0].skip is None]
+    known = {
+        at: sum(use.calls for key, use in tried[at].items() if not key.is_first)
+        for at in sent
+        if at in tried
+    }
+    if 2 * len(known) < len(sent) or not known:
+        return ()
+    mean = sum(known.values()) / len(known)
+    return tuple(known.get(at, mean) for at in sent)
 
 
 class _Skips:

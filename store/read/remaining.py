@@ -327,7 +327,7 @@ def _with_estimate(
     knows = is_begun
     if expected is not None and open_first:
         # of two errors: the baseline finds more or less than a model; few were tried
-        known = 1 / (1 / PRIOR_ITEMS + 1 / expected.tried)
+        known = 1 / (1 / PRIOR_ITEMS + 1 / max(1, expected.tried))
         follow_ups = max(0.0, expected.calls[1] * consumed - all_begun)
         prior = follow_ups * open_first / all_begun
         wanted = (prior * known + more * items) / (known + items)

@@ -187,12 +187,11 @@ def remaining_tasks(
         begun[queue.model] += queue.done + queue.open
         ended[queue.model] += queue.done
     is_begun = any(ended.values())
-    if expected is not None and is_exhausted:
-        each = expected.follow_ups
-        ended = {
-            model: _by_follow_ups(n, begun[model], each, replicates)
-            for model, n in ended.items()
-        }
+    each = expected.follow_ups if expected is not None and is_exhausted else []
+    if not sum(each) or any(n != len(each) * replicates for n in begun.values()):
+        each = []
+    else:
+        ended = {m: _by_follow_ups(n, each, replicates) for m, n in ended.items()}
     grown = list(starts)
     # of the stage before, by model: tasks in the end, and those that have ended
     total: Mapping[str, float] = begun
@@ -216,31 +215,40 @@ def remaining_tasks(
         consumed=consumed,
         is_begun=is_begun,
         is_exhausted=is_exhausted,
-        replicates=replicates,
+        worth=_evenness(each) / replicates,
     )
 
 
-def _by_follow_ups(
-    ended: float, begun: int, follow_ups: Sequence[float], replicates: int
-) -> float:
+def _evenness(follow_ups: Sequence[float]) -> float:
+    """Return the share of the items that the follow-ups come from: 1 if all have many.
+
+    It is the effective number of items of unequal weights (Kish 1965, "Survey
+    Sampling"), relative to all.
+
+    >>> _evenness([4.0, 4.0]), _evenness([0.0, 0.0, 0.0, 8.0]), _evenness([])
+    (1.0, 0.25, 1.0)
+    """
+    if not follow_ups:
+        return 1.0
+    squares = sum(n * n for n in follow_ups)
+    return sum(follow_ups) ** 2 / squares / len(follow_ups)
+
+
+def _by_follow_ups(ended: float, follow_ups: Sequence[float], replicates: int) -> float:
     """Return ended first-stage tasks, each counted by its expected follow-ups.
 
     The sum over all tasks is their number. Tasks end about in the order of the plan.
 
     Args:
         ended: tasks of a model.
-        begun: all of them.
-        follow_ups: of each item, in the order of the plan; another number of them than
-            the model has items is of no use.
+        follow_ups: of each of its items, in the order of the plan.
         replicates: of each item.
     """
-    whole = sum(follow_ups)
-    if not whole or begun != len(follow_ups) * replicates:
-        return ended
     items = ended / replicates
     at = int(items)
     passed = sum(follow_ups[:at]) + (items - at) * sum(follow_ups[at : at + 1])
-    return EVEN * ended + (1 - EVEN) * begun * passed / whole
+    begun = len(follow_ups) * replicates
+    return EVEN * ended + (1 - EVEN) * begun * passed / sum(follow_ups)
 
 
 def _followed(
@@ -303,7 +311,7 @@ def _with_estimate(
     consumed: int,
     is_begun: bool,
     is_exhausted: bool,
-    replicates: int,
+    worth: float,
 ) -> Remaining:
     """Combine what the run has shown with the estimate from before it.
 
@@ -315,12 +323,13 @@ def _with_estimate(
         consumed: first-stage specs that are planned.
         is_begun: whether a first-stage task has ended.
         is_exhausted: whether the first stage is planned whole.
-        replicates: of each item.
+        worth: items that a first-stage task tells as much as: less than one if there
+            are replicates, or if few items have most of the follow-ups.
     """
     all_begun, all_ended = sum(begun.values()), sum(ended.values())
     open_first = all_begun - all_ended
-    # models and replicates follow an item up alike
-    items = all_ended / max(1, len(begun)) / replicates
+    # models follow an item up alike
+    items = all_ended / max(1, len(begun)) * worth
     known = 0.0  # items that the estimate is worth
     more = sum(q.more for q in queues)
     unseen: dict[str, float] = {}
@@ -342,13 +351,13 @@ def _with_estimate(
     return Remaining(
         queues=tuple(queues),
         unseen=unseen,
-        error=_error(items + known, open_first / max(1, len(begun)) / replicates),
+        error=_error(items + known, open_first / max(1, len(begun)) * worth),
         errors={
             model: _error(
-                ended[model] / replicates
+                ended[model] * worth
                 + known
-                + min(POOLED, (all_ended - ended[model]) / replicates),
-                (begun[model] - ended[model]) / replicates,
+                + min(POOLED, (all_ended - ended[model]) * worth),
+                (begun[model] - ended[model]) * worth,
             )
             for model in begun
         },

@@ -187,11 +187,13 @@ def remaining_tasks(
         begun[queue.model] += queue.done + queue.open
         ended[queue.model] += queue.done
     is_begun = any(ended.values())
-    each = expected.follow_ups if expected is not None and is_exhausted else []
-    if not sum(each) or any(n != len(each) * replicates for n in begun.values()):
-        each = []
+    shape = expected.follow_ups if expected is not None and is_exhausted else []
+    if not sum(shape) or any(n != len(shape) * replicates for n in begun.values()):
+        shape = []
     else:
-        ended = {m: _by_follow_ups(n, each, replicates) for m, n in ended.items()}
+        ended = {
+            model: _by_follow_ups(n, shape, replicates) for model, n in ended.items()
+        }
     grown = list(starts)
     # of the stage before, by model: tasks in the end, and those that have ended
     total: Mapping[str, float] = begun
@@ -215,7 +217,7 @@ def remaining_tasks(
         consumed=consumed,
         is_begun=is_begun,
         is_exhausted=is_exhausted,
-        worth=_evenness(each) / replicates,
+        worth=_evenness(shape) / replicates,
     )
 
 

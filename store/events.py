@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -181,6 +181,9 @@ class ExpectedUsage:
     tokens_in: tuple[float, float, float]
     tokens_out: tuple[float, float, float]
     cost_usd: tuple[float, float, float] | None  #: None: a price was unknown
+    follow_ups: list[float] = field(default_factory=list)
+    """Follow-ups of each first-stage spec that is not skipped, in the order of the
+    plan, the mean of those not tried; empty if fewer than half were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -361,8 +361,9 @@ ITEMS: Final = 64
 """Number of items tried: two standard errors are then a quarter of their spread."""
 CALLS: Final = 4000
 """Maximum number of baseline answers while a user waits: papers take 1 ms each."""
-AT_START_S: Final = 0.1
-"""Time for trying items before a run's first event: some six papers of 60 KB."""
+AT_START_S: Final = 5.0
+"""Maximum time for trying items before a run's first event: `ITEMS` papers of 60 KB
+take 2 s of an idle machine."""
 AMONG_AT_START: Final = 4096
 LARGEST_AT_START: Final = 16
 
@@ -431,6 +432,7 @@ def expected(
         tokens_in=per_spec(total.tokens_in),
         tokens_out=per_spec(total.tokens_out),
         cost_usd=None if total.usd is None else per_spec(total.usd),
+        follow_ups=list(sample.follow_ups),
     )
 
 

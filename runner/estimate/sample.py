@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import MappingProxyType
@@ -91,6 +91,9 @@ class PlanSample:
     first_calls: Counter[str]  #: sent first-stage calls by stage: exact
     tried: tuple[Grown, ...]
     failing: FailingTasks = NONE_FAILS  #: failing tasks of the tried items
+    follow_ups: tuple[float, ...] = ()
+    """Follow-ups of each first-stage task that is sent, in the order of the plan; the
+    mean of those not tried. Empty if fewer than half were, or items hold several."""
 
 
 def draw_sample(
@@ -132,20 +135,38 @@ def draw_sample(
         elif seen == next_sampled.at:
             sampled[chance.randrange(items)] = unit
             next_sampled.skip()
-    chance.shuffle(sampled)
+    order = list(range(len(sampled)))
+    chance.shuffle(order)
     offline = _Offline(job, dataset, roles, count, terms)
-    tried: list[Grown] = []
-    for unit in sampled:
+    tried: dict[int, Grown] = {}
+    for at in order:
         if tried and not goes_on(offline.calls):
             break
-        tried.append(offline.grown(unit))
+        tried[at] = offline.grown(sampled[at])
     return PlanSample(
         items=seen,
         specs=specs,
         first_calls=first_calls,
-        tried=tuple(tried),
+        tried=tuple(tried.values()),
         failing=offline.failing,
+        follow_ups=_follow_ups(sampled, tried) if len(sampled) == specs else (),
     )
+
+
+def _follow_ups(
+    sampled: Sequence[PlanItem], tried: Mapping[int, Grown]
+) -> tuple[float, ...]:
+    """Return the follow-ups of each item that is sent; see `PlanSample`."""
+    sent = [at for at, unit in enumerate(sampled) if unit.specs[0].skip is None]
+    known = {
+        at: sum(use.calls for key, use in tried[at].items() if not key.is_first)
+        for at in sent
+        if at in tried
+    }
+    if 2 * len(known) < len(sent) or not known:
+        return ()
+    mean = sum(known.values()) / len(known)
+    return tuple(known.get(at, mean) for at in sent)
 
 
 class _Skips:

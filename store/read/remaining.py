@@ -4,7 +4,9 @@ A first-stage task that ends plans its follow-ups, whose ends may plan more. So 
 is expected to get as many tasks for each open task of the stage before it as it got for
 each ended one. Models differ, so each counts for itself, drawn to the mean of all while
 few of its tasks have ended. The estimate from before the run counts like a few ended
-items, so it matters until the run has some of its own.
+items, so it matters until the run has some of its own. If it tried every item, an item
+counts by the follow-ups that are expected of it: the papers with many questions may all
+come last.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from store.task import TaskState
 POOLED: Final = 9.0
 """Ended tasks that the mean of all models is worth in the ratio of one."""
 PRIOR_ITEMS: Final = 4.0
-"""Ended items that the estimate before the run is worth."""
+"""Ended items that the estimate before the run is worth, if it tried many."""
+EVEN: Final = 0.05
+"""Share of the follow-ups that any item may have, whatever is expected of it."""
 ITEM_SPREAD: Final = 0.8
 """Coefficient of variation of an item's follow-ups."""
 
@@ -178,14 +182,22 @@ def remaining_tasks(
     }
     starts = [queue for queue in counted.values() if queue.stage in first]
     begun = {queue.model: 0 for queue in starts}
-    ended = dict(begun)
+    ended: dict[str, float] = dict(begun)
     for queue in starts:
         begun[queue.model] += queue.done + queue.open
         ended[queue.model] += queue.done
+    is_begun = any(ended.values())
+    shape = expected.follow_ups if expected is not None and is_exhausted else []
+    if not sum(shape) or any(n != len(shape) * replicates for n in begun.values()):
+        shape = []
+    else:
+        ended = {
+            model: _by_follow_ups(n, shape, replicates) for model, n in ended.items()
+        }
     grown = list(starts)
     # of the stage before, by model: tasks in the end, and those that have ended
     total: Mapping[str, float] = begun
-    done: Mapping[str, int] = ended
+    done: Mapping[str, float] = ended
     for stage in order:
         by_model = {q.model: q for q in counted.values() if q.stage == stage}
         if stage in first or not by_model:
@@ -201,18 +213,51 @@ def remaining_tasks(
         grown,
         begun,
         ended,
-        expected=None if expected is None else expected.calls[1] * consumed,
+        expected=expected,
+        consumed=consumed,
+        is_begun=is_begun,
         is_exhausted=is_exhausted,
-        first=first,
-        replicates=replicates,
+        worth=_evenness(shape) / replicates,
     )
+
+
+def _evenness(follow_ups: Sequence[float]) -> float:
+    """Return the share of the items that the follow-ups come from: 1 if all have many.
+
+    It is the effective number of items of unequal weights (Kish 1965, "Survey
+    Sampling"), relative to all.
+
+    >>> _evenness([4.0, 4.0]), _evenness([0.0, 0.0, 0.0, 8.0]), _evenness([])
+    (1.0, 0.25, 1.0)
+    """
+    if not follow_ups:
+        return 1.0
+    squares = sum(n * n for n in follow_ups)
+    return sum(follow_ups) ** 2 / squares / len(follow_ups)
+
+
+def _by_follow_ups(ended: float, follow_ups: Sequence[float], replicates: int) -> float:
+    """Return ended first-stage tasks, each counted by its expected follow-ups.
+
+    The sum over all tasks is their number. Tasks end about in the order of the plan.
+
+    Args:
+        ended: tasks of a model.
+        follow_ups: of each of its items, in the order of the plan.
+        replicates: of each item.
+    """
+    items = ended / replicates
+    at = int(items)
+    passed = sum(follow_ups[:at]) + (items - at) * sum(follow_ups[at : at + 1])
+    begun = len(follow_ups) * replicates
+    return EVEN * ended + (1 - EVEN) * begun * passed / sum(follow_ups)
 
 
 def _followed(
     stage: str,
     by_model: Mapping[str, QueueRemaining],
     total: Mapping[str, float],
-    done: Mapping[str, int],
+    done: Mapping[str, float],
     replicates: int,
 ) -> list[QueueRemaining]:
     """Return a stage's queues where each model follows itself up."""
@@ -242,7 +287,7 @@ def _followed(
 def _followed_by_others(
     by_model: Mapping[str, QueueRemaining],
     total: Mapping[str, float],
-    done: Mapping[str, int],
+    done: Mapping[str, float],
 ) -> list[QueueRemaining]:
     """Return a stage's queues where other models follow up, such as a judge."""
     all_done = sum(done.values())
@@ -262,65 +307,59 @@ def _followed_by_others(
 def _with_estimate(
     queues: Sequence[QueueRemaining],
     begun: Mapping[str, int],
-    ended: Mapping[str, int],
+    ended: Mapping[str, float],
     *,
-    expected: float | None,
+    expected: ExpectedUsage | None,
+    consumed: int,
+    is_begun: bool,
     is_exhausted: bool,
-    first: Sequence[str],
-    replicates: int,
+    worth: float,
 ) -> Remaining:
     """Combine what the run has shown with the estimate from before it.
 
     Args:
         queues: with the follow-ups that the run lets expect.
         begun: first-stage tasks by model.
-        ended: those of them that have ended.
-        expected: tasks of the whole run by the estimate; None: there is none.
+        ended: those of them that have ended, counted by their expected follow-ups.
+        expected: the estimate of one first-stage spec; None: there is none.
+        consumed: first-stage specs that are planned.
+        is_begun: whether a first-stage task has ended.
         is_exhausted: whether the first stage is planned whole.
-        first: the stages that the plan starts with.
-        replicates: of each item.
+        worth: items that a first-stage task tells as much as: less than one if there
+            are replicates, or if few items have most of the follow-ups.
     """
     all_begun, all_ended = sum(begun.values()), sum(ended.values())
     open_first = all_begun - all_ended
-    # models and replicates follow an item up alike
-    items = all_ended / max(1, len(begun)) / replicates
+    # models follow an item up alike
+    items = all_ended / max(1, len(begun)) * worth
     known = 0.0  # items that the estimate is worth
-    followed = sum(q.done + q.open for q in queues if q.stage not in first)
     more = sum(q.more for q in queues)
     unseen: dict[str, float] = {}
-    knows = all_ended > 0
+    knows = is_begun
     if expected is not None and open_first:
-        knows = True
-        prior = max(0.0, expected - all_begun - followed)
-        weight = PRIOR_ITEMS * open_first / all_begun
-        wanted = (prior * weight + more * items) / (weight + items)
+        # of two errors: the baseline finds more or less than a model; few were tried
+        known = 1 / (1 / PRIOR_ITEMS + 1 / max(1, expected.tried))
+        follow_ups = max(0.0, expected.calls[1] * consumed - all_begun)
+        prior = follow_ups * open_first / all_begun
+        wanted = (prior * known + more * items) / (known + items)
         if more:
-            queues = [
-                QueueRemaining(
-                    stage=q.stage,
-                    model=q.model,
-                    done=q.done,
-                    open=q.open,
-                    more=q.more * wanted / more,
-                )
-                for q in queues
-            ]
+            queues = [replace(q, more=q.more * wanted / more) for q in queues]
         else:
             unseen = {
                 model: wanted * (begun[model] - ended[model]) / open_first
                 for model in begun
             }
-        known = PRIOR_ITEMS
+        knows = wanted > 0 or expected.tried + items >= min(FEW_ITEMS, consumed)
     return Remaining(
         queues=tuple(queues),
         unseen=unseen,
-        error=_error(items + known, open_first / max(1, len(begun)) / replicates),
+        error=_error(items + known, open_first / max(1, len(begun)) * worth),
         errors={
             model: _error(
-                ended[model] / replicates
+                ended[model] * worth
                 + known
-                + min(POOLED, (all_ended - ended[model]) / replicates),
-                (begun[model] - ended[model]) / replicates,
+                + min(POOLED, (all_ended - ended[model]) * worth),
+                (begun[model] - ended[model]) * worth,
             )
             for model in begun
         },

@@ -61,7 +61,7 @@ SHARED: Final = (0.3, 1.6)
 
 QUANTILES: Final = (-1.85, 1.25)
 """Of the standardized error: 1 of 20 runs ends before, 1 of 20 after."""
-ERROR_LEAST: Final = 0.17
+ERROR_LEAST: Final = 0.15
 ERROR_WORK: Final = 0.4
 ERROR_COUNT: Final = 2.3
 ERROR_ROUGH: Final = 0.8

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,7 @@ from runner.estimate.estimate import (
     verdict,
 )
 from runner.estimate.sample import Grown, PlanSample, SampledStage, StageUsage
+from runner.job import Answer, TaskSpec
 from runner.limits.limiter import Limits
 from runner.messages import ChatRequest, Message, Schema, TextPart
 from runner.money.prices import FREE, Price
@@ -228,14 +229,14 @@ PRICED = options_from({"model": ["openai/m"], "price": "1,4"})
 
 
 class Slow(ToyJob):
-    """A job whose baseline takes a second of a clock for each answer."""
+    """A job whose baseline takes two seconds of a clock for each answer."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__()
         self.clock = clock
 
     def baseline(self, request: object) -> str:
-        self.clock.advance(1.0)
+        self.clock.advance(2.0)
         return super().baseline(request)  # type: ignore[arg-type]
 
 
@@ -246,6 +247,7 @@ def test_a_run_remembers_what_one_item_comes_to(tmp_path: Path) -> None:
     assert found is not None
     assert found.first == ["read"]
     assert found.calls[1] == 4.0
+    assert found.follow_ups == []  # nothing is known of the order of so many
     assert whole.total.calls.expected == 4000
     assert found.tokens_in[1] == pytest.approx(
         whole.total.tokens_in.expected / 1000, 0.1
@@ -271,7 +273,33 @@ def test_a_start_tries_one_item_and_then_minds_the_clock(tmp_path: Path) -> None
     found = expected(work, PRICED, tmp_path, clock, notify=print)
     assert found is not None
     assert found.tried == 1
-    assert clock.monotonic() == 4 > AT_START_S
+    assert clock.monotonic() == 8 > AT_START_S
+
+
+class Uneven(ToyJob):
+    """A job whose first items have nothing to follow up."""
+
+    def follow_up(
+        self, dataset: ToySettings, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        if group[0].task.key >= "i5":
+            yield from super().follow_up(dataset, group)
+
+
+def test_a_small_plan_tells_which_items_have_follow_ups(tmp_path: Path) -> None:
+    work = load_workload(Uneven(), ToySettings(items=8))
+    found = expected(work, PRICED, tmp_path, SystemClock(), notify=print)
+    assert found is not None
+    assert found.follow_ups == [0.0] * 5 + [3.0] * 3
+
+
+def test_items_that_were_not_tried_have_the_mean_of_the_others(tmp_path: Path) -> None:
+    clock = FakeClock()
+    work = load_workload(Slow(clock), ToySettings(items=2))
+    found = expected(work, PRICED, tmp_path, clock, notify=print)
+    assert found is not None
+    assert found.tried == 1
+    assert found.follow_ups == [3.0, 3.0]
 
 
 def test_an_empty_plan_is_not_foretold(tmp_path: Path) -> None:

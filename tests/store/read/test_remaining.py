@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from store.read.remaining import (
 )
 from store.read.status import QueueCounts
 from store.task import TaskState
+from tests.replacing import replace
 
 S = TaskState
 ORDER = ("read", "ask", "sum")
@@ -218,6 +220,63 @@ def test_the_interval_holds_when_few_papers_are_uneven() -> None:
     left = found.progress.remaining
     assert left.high is not None
     assert left.low < 27 + 3 * 9 * 5 < left.high
+
+
+LAST_PAPERS = replace(
+    EXPECTED, tried=34, calls=(5.0, 11.0, 20.0), follow_ups=[0.0] * 24 + [34.0] * 10
+)
+"""A plan of 34 papers of which the last ten have all the questions."""
+
+
+def test_papers_with_questions_may_come_last() -> None:
+    named = {"expected": LAST_PAPERS, "consumed": 34}
+    for ended, planned in ((2, 0), (20, 0), (29, 85), (32, 136)):
+        found = of(
+            queue("read", done=ended, queued=34 - ended),
+            queue("ask", done=planned),
+            **named,
+        )
+        # half as many as are expected of each, once the run shows it
+        left = found.progress.remaining
+        assert left.high is not None
+        assert left.low < 34 - ended + 170 - planned < left.high
+
+
+@given(
+    st.lists(st.integers(0, 50), min_size=1, max_size=64), st.integers(1, 3), st.data()
+)
+def test_each_item_that_ends_leaves_fewer_follow_ups(
+    each: list[int], replicates: int, data: st.DataObject
+) -> None:
+    tasks = len(each) * replicates
+    ended = sorted(data.draw(st.lists(st.integers(0, tasks), min_size=2)))
+    total = tasks + sum(each) * replicates
+    plan = replace(
+        EXPECTED,
+        calls=(0.0, total / len(each), 0.0),
+        follow_ups=[float(n) for n in each],
+    )
+    left = [
+        of(
+            queue("read", done=n, queued=tasks - n),
+            expected=plan,
+            consumed=len(each),
+            replicates=replicates,
+        ).more
+        for n in (0, *ended, tasks)
+    ]
+    assert left[0] == pytest.approx(sum(each) * replicates)
+    assert all(later <= before + 1e-9 for before, later in pairwise(left))
+    assert left[-1] == pytest.approx(0)
+
+
+def test_two_items_without_follow_ups_are_no_proof_that_there_are_none() -> None:
+    none = replace(EXPECTED, tried=2, calls=(1.0, 1.0, 1.0))
+    named = {"expected": none, "consumed": 34}
+    few = of(queue("read", done=2, queued=32), **named)
+    assert few.progress.remaining.high is None
+    many = of(queue("read", done=9, queued=25), **named)
+    assert many.progress.remaining.high == 25
 
 
 def test_tasks_of_a_paused_model_are_set_apart_with_their_follow_ups() -> None:

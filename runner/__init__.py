@@ -30,6 +30,7 @@ For the code that jobs share (commands, comparisons, reports), in addition:
 - `score.scoring`, `score.repeat`, `score.render`, `score.notable`: scoring a run again
   or as recorded, and the content of reports
 - `export`: the rows that an export writes
+- `reply_labels`: scoring against labels that say whether replies are correct
 - `sent_requests`: prompts and parameters of a run's requests
 - `bundle.manifest`, `bundle.verify`: a bundle that is verified, and read while it is
 - `model_names`: names of models

@@ -77,7 +77,7 @@ golden: $(READY)
 prove: $(READY) golden
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
 		tests/runner/limits tests/runner/shards tests/runner/clients/test_transport_fuzz.py \
-		tests/runner/estimate/test_simulation.py tests/conformance \
+		tests/runner/estimate/test_simulation.py tests/conformance tests/golden/test_planted_changes.py \
 		tests/tui/test_attached.py tests/tui/test_run_screens.py tests/tui/test_key_order.py \
 		tests/tui/labelling tests/runner/batch tests/runner/bundle tests/runner/reconcile \
 		tests/jobs/test_bundled_runs.py tests/store/union \

@@ -480,6 +480,7 @@ def status(conn: sqlite3.Connection) -> Status:
         tokens_cached=counters.get("tokens_cached", 0),
         billing=Billing(
             unknown=counters.get("usage_unknown", 0),
+            is_reserved=not first.imported,
             doubtful=counters.get("usage_doubtful", 0),
             charged=counters.get("answers_charged", 0),
             charged_usd=usd(counters.get("charged_pico", 0)),

@@ -231,7 +231,10 @@ def dollars(amount: float | None) -> str:
 class Billing:
     """Gaps and contradictions in the usage of replies."""
 
-    unknown: int  #: answers without a readable usage; their worst case stays reserved
+    unknown: int  #: answers without a readable usage
+    is_reserved: (
+        bool  #: whether their worst case stays reserved: nothing is for imports
+    )
     #: answers whose total is smaller than the sum of its parts, which was used
     doubtful: int
     charged: int  #: answers that reported their cost
@@ -243,9 +246,9 @@ class Billing:
         """Describe uncertain tokens and cost in sentences without full stops."""
         sentences: list[str] = []
         if self.unknown:
+            reserved = "; their maximum cost stays reserved" if self.is_reserved else ""
             sentences.append(
-                f"{self.unknown:,} answers have no readable usage; their "
-                "maximum cost stays reserved"
+                f"{self.unknown:,} answers have no readable usage{reserved}"
             )
         if self.doubtful:
             sentences.append(

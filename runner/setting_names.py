@@ -55,9 +55,22 @@ def _fields_of(module: str, name: str) -> dict[str, str]:
             for base in node.bases:
                 if isinstance(base, ast.Name):
                     fields |= _fields_of(module, base.id)
-            return fields | dict(_annotated_fields(node))
+            left_out = _class_variables(node)
+            inherited = {k: text for k, text in fields.items() if k not in left_out}
+            return inherited | dict(_annotated_fields(node))
     source = _imported(tree).get(name)
     return {} if source is None else _fields_of(source, name)
+
+
+def _class_variables(node: ast.ClassDef) -> set[str]:
+    """Return the class variables, which are no fields, even of a field's name."""
+    return {
+        statement.target.id
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and ast.unparse(statement.annotation).startswith("ClassVar")
+    }
 
 
 def _annotated_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:

@@ -84,7 +84,7 @@ RIGHT_LEVELS: Final = 4
 """Levels of lines that bill an answered call as the log expects."""
 
 
-class Candidate(NamedTuple):
+class CallCandidate(NamedTuple):
     """A call that a line may belong to."""
 
     level: int
@@ -175,14 +175,14 @@ class CallIndex:
         """Round, so that equal amounts differ by 1 at most."""
         return pico // (self._tolerance_pico + 1)
 
-    def rightly_billed(self, line: UsageLine) -> list[Candidate]:
+    def rightly_billed(self, line: UsageLine) -> list[CallCandidate]:
         """Return the calls that a line bills as the log expects, the best first."""
         amount = self._amount(line.billed_pico or 0)
         signs = [("cost", near) for near in (amount - 1, amount, amount + 1)]
         candidates = self._candidates(line, signs)
         return [c for c in candidates if c.level < RIGHT_LEVELS]
 
-    def with_its_tokens(self, line: UsageLine) -> list[Candidate]:
+    def with_its_tokens(self, line: UsageLine) -> list[CallCandidate]:
         """Return the answered calls with prompt and output of a line, the best first.
 
         A line that does not state them has only its amount.
@@ -191,7 +191,7 @@ class CallIndex:
             return self.rightly_billed(line)
         return self._candidates(line, [("both", line.tokens_in, line.tokens_out)])
 
-    def possible(self, line: UsageLine) -> list[Candidate]:
+    def possible(self, line: UsageLine) -> list[CallCandidate]:
         """Return all calls that a line may belong to, the best first."""
         signs: list[_Sign] = [("open",), ("failed",)]
         if line.tokens_in is None and line.tokens_out is None:
@@ -205,10 +205,12 @@ class CallIndex:
         }
         return sorted(candidates)
 
-    def _candidates(self, line: UsageLine, signs: Iterable[_Sign]) -> list[Candidate]:
+    def _candidates(
+        self, line: UsageLine, signs: Iterable[_Sign]
+    ) -> list[CallCandidate]:
         if line.start_us is None:
             return []
-        candidates: list[Candidate] = []
+        candidates: list[CallCandidate] = []
         for sign in signs:
             for kind in self._kinds_of(line.model):
                 span = self._spans.get((kind, sign))
@@ -224,7 +226,7 @@ class CallIndex:
             ]
         return self._named[model]
 
-    def _candidate(self, i: int, line: UsageLine) -> Candidate | None:
+    def _candidate(self, i: int, line: UsageLine) -> CallCandidate | None:
         call, start_us = self._calls[i], line.start_us or 0
         early_us = call.started_us - start_us
         away_us = max(0, early_us, start_us - _end_us(call))
@@ -238,7 +240,7 @@ class CallIndex:
         )
         if fit is None:
             return None
-        return Candidate(
+        return CallCandidate(
             level=LEVELS[fit, away_us > RESOLUTION_US],
             unequal=unequal,
             since_us=abs(early_us),

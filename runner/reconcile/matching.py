@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from runner.reconcile.attempts import CallPrices, SentCall
-from runner.reconcile.candidates import LEVELS, RIGHT_LEVELS, CallIndex, Candidate
+from runner.reconcile.candidates import LEVELS, RIGHT_LEVELS, CallCandidate, CallIndex
 from runner.reconcile.usage_file import UsageLine
 
 
@@ -97,7 +97,7 @@ class _Assignment:
     def __init__(self, lines: Sequence[UsageLine], index: CallIndex) -> None:
         self._lines, self._index = lines, index
         self._line_of: dict[int, int] = {}  #: by call
-        self._place_of: dict[int, Candidate] = {}  #: by line
+        self._place_of: dict[int, CallCandidate] = {}  #: by line
 
     def fill(self, matches: Matches) -> list[UsageLine]:
         """Match the lines; return those that have no call."""
@@ -111,12 +111,12 @@ class _Assignment:
         return [n for n in range(len(self._lines)) if n not in self._place_of]
 
     def _grow(
-        self, levels: int, candidates: Callable[[UsageLine], list[Candidate]]
+        self, levels: int, candidates: Callable[[UsageLine], list[CallCandidate]]
     ) -> None:
         """Match the lines that are left with candidates of the first *levels*."""
 
         @cache
-        def possible(number: int) -> list[Candidate]:
+        def possible(number: int) -> list[CallCandidate]:
             return candidates(self._lines[number])
 
         left = sorted(filter(possible, self._left()), key=lambda n: possible(n)[0])
@@ -128,7 +128,7 @@ class _Assignment:
         self,
         number: int,
         level: int,
-        possible: Callable[[int], list[Candidate]],
+        possible: Callable[[int], list[CallCandidate]],
         exhausted: set[int],
     ) -> bool:
         """Match a line, and move as few others as possible; return whether it worked.
@@ -140,7 +140,7 @@ class _Assignment:
             exhausted: calls from which no free one can be reached at this level, to
                 which those are added that this search finds.
         """
-        reached: dict[int, tuple[int, Candidate]] = {}
+        reached: dict[int, tuple[int, CallCandidate]] = {}
         waiting = deque([number])
         while waiting:
             mover = waiting.popleft()
@@ -160,7 +160,7 @@ class _Assignment:
         exhausted.update(reached)
         return False
 
-    def _is_worse(self, mover: int, candidate: Candidate) -> bool:
+    def _is_worse(self, mover: int, candidate: CallCandidate) -> bool:
         """Return whether a right line would be misbilled, or lose its call to such."""
         present = self._place_of.get(mover)
         holder = self._line_of.get(candidate.call)
@@ -170,7 +170,7 @@ class _Assignment:
             for place in (present, held)
         )
 
-    def _shift(self, call: int, reached: dict[int, tuple[int, Candidate]]) -> None:
+    def _shift(self, call: int, reached: dict[int, tuple[int, CallCandidate]]) -> None:
         """Move each line on the way to a free call by one place."""
         free: int | None = call
         while free is not None:

@@ -82,7 +82,7 @@ def labelling_of(job: Job, dataset: Dataset, reader: LogReader) -> Labelling:
     return reply_labelling(job, dataset, stored)
 
 
-def own_labels(labelling: Labelling, labels: LabelSet, run: str) -> LabelSet:
+def labels_about(labelling: Labelling, labels: LabelSet, run: str) -> LabelSet:
     """Return the labels that may say something of a run.
 
     A label of a reply is about the reply of one run; another run's reply to the same
@@ -159,7 +159,7 @@ def gold_settings(
     with calling(job, "labelling"), open_reader(folder.log) as reader:
         dataset = job.load(settings)
         labelling = labelling_of(job, dataset, reader)
-        gold = gold_of(labelling, dataset, own_labels(labelling, read, folder.run_id))
+        gold = gold_of(labelling, dataset, labels_about(labelling, read, folder.run_id))
         files = labelling.gold_files(dataset, gold.values)
         changes = labelling.gold_changes(dataset)
     if not gold.count:

@@ -25,13 +25,13 @@ from runner.score.render import (
     operations_json,
     write_reports,
 )
+from runner.score.result_files import write_files
 from runner.score.scoring import (
     Scoring,
     names,
     put_back,
     replayed,
     reported,
-    write_files,
 )
 from runner.workload import as_json, validated
 from store.database import open_reader

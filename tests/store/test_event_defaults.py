@@ -22,6 +22,7 @@ from tests.store.samples import answered, started
 DEFAULTS: dict[str, object] = {
     "RunStarted.imported": False,
     "RunStarted.expected": None,
+    "ExpectedUsage.follow_ups": [],
     "RunStarted.budget_usd": None,
     "RunStarted.group": None,
     "RunStarted.stopping": None,

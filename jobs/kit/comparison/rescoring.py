@@ -175,14 +175,14 @@ def _of_run(run: RescoredRun) -> Iterator[str]:
 
 def _more_inputs(run: RescoredRun) -> Iterator[str]:
     """Name the newest scoring that read inputs which the run's own settings lack."""
-    known = {each.setting for each in run.scoring.inputs}
+    known = {read.setting for read in run.scoring.inputs}
     with run.folder.open_reader() as reader:
         recorded = scorings(reader)
-    for each in reversed(recorded):
-        if more := sorted({read.setting for read in each.inputs} - known):
+    for scoring in reversed(recorded):
+        if more := sorted({read.setting for read in scoring.inputs} - known):
             yield (
-                f"{run.name}: scoring {each.number} read {', '.join(more)} too; "
-                f"to compare by it, name {run.name}@{each.number}."
+                f"{run.name}: scoring {scoring.number} read {', '.join(more)} too; "
+                f"to compare by it, name {run.name}@{scoring.number}."
             )
             return
 

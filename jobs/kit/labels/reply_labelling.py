@@ -57,11 +57,11 @@ class ReplyLabelling(Labelling):
         self._prompted = {name for name, _ in planned}
         for name, key in _imported(answers) if answers.imported else planned:
             self._stages.setdefault(key, {})[name] = None
-        asked = dict.fromkeys(name for of in self._stages.values() for name in of)
-        once = {name for name in asked if name in stages and stages[name].once}
+        stage_names = dict.fromkeys(name for of in self._stages.values() for name in of)
+        once = {name for name in stage_names if name in stages and stages[name].once}
         self._fields = {
             field_name(name, model, replicate): name
-            for name in asked
+            for name in stage_names
             for model in answers.models
             for replicate in range(1, 2 if name in once else answers.replicates + 1)
         }

@@ -41,7 +41,7 @@ class Outline(HTMLParser):
             return
         if tag in {"h2", "h3"}:
             self.headings.append(("", any(name == "details" for name, _ in self.open)))
-        if tag not in {"meta", "wbr"}:
+        if tag not in {"meta", "wbr", "input"}:
             self.open.append((tag, dict(attrs).get("class") or ""))
 
     def handle_endtag(self, tag: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.evidence_retrieval.metrics.judged_predictions import block_of
 from jobs.evidence_retrieval.score import score
-from runner.score.scoring import _write_files
+from runner.score.result_files import _write_files
 from tests.jobs.evidence_retrieval.sheets import dataset, recorded_sheet, settings
 
 pytestmark = pytest.mark.realdata

@@ -20,7 +20,7 @@ from jobs.evidence_retrieval.queries import FoldGate, ScoringInput, TuningSample
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.tables import METRICS
 from jobs.kit.metrics.ranking import read_qrels, read_run
-from runner.score.scoring import _write_files
+from runner.score.result_files import _write_files
 from runner.scorecard import Artifact, Scorecard
 from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, sheet_of
 

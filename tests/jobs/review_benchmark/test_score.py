@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jobs.review_benchmark.documents import ResultPaths
 from jobs.review_benchmark.score import score
-from runner.score.scoring import _inside, write_files
+from runner.score.result_files import _inside, write_files
 from runner.scorecard import ReferenceLine, Scorecard, StreamedRow
 from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import (

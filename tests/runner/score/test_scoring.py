@@ -13,7 +13,8 @@ import pytest
 from runner.fingerprint import input_hashes
 from runner.job import InputFile
 from runner.score import scoring
-from runner.score.scoring import keep, put_back, write_files
+from runner.score.result_files import write_files
+from runner.score.scoring import keep, put_back
 from runner.scorecard import Artifact, Scorecard, StreamedLine
 from store.database import open_reader
 from store.errors import CorruptLog

@@ -150,7 +150,7 @@ def test_all_that_is_left_out_is_told_of_two_models() -> None:
         "only A has x",
         "z: A and B disagree",
         "note: r1: partial",
-        "m: mean",
+        "m, 0 pairs\nmean",
     ):
         assert words in more
     assert words_of.notes(shown.compared).startswith("2 notes, enter on the first line")

@@ -129,6 +129,13 @@ class LongCommand(click.Command):
             )
         )
 
+    def get_help_option_names(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - declared by click
+    ) -> list[str]:
+        """Return the names of the whole command line, also if it is called alone."""
+        return ["-h", "--help"]
+
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:

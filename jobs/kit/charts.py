@@ -43,6 +43,7 @@ import numpy as np
 from jobs.kit.metrics.calibration import Bin
 from jobs.kit.metrics.columns import Floats
 from jobs.kit.metrics.intervals import Interval
+from jobs.kit.text_format import n_text
 from runner.job_faults import sentence_of
 from runner.scorecard import (
     Axis,
@@ -348,6 +349,29 @@ def model_rows(
     """
     offset = (index - (models - 1) / 2) * breadth / models
     return tuple(row + offset for row in range(rows))
+
+
+def share_chart(
+    name: str, title: str, row: str, axis: str, caption: str
+) -> Chart[None, Metric]:
+    """Return the figure of one share: a row with a point for each model.
+
+    Args:
+        name: of the file.
+        title: above the figure.
+        row: what the share is called, above its n.
+        axis: what the share is of.
+        caption: below the figure.
+    """
+
+    def panel(plot: Plot[None, Metric]) -> Iterator[Panel]:
+        yield rows_panel(
+            [f"{row}\n{n_text(model.data for model in plot.models)}"],
+            ((model, [model.data]) for model in plot.models),
+            Axis(label=axis, lo=0, hi=1),
+        )
+
+    return Chart(name=name, title=title, caption=caption, panels=panel)
 
 
 def rows_panel(

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from jobs.kit import charts
 from jobs.kit.baselines import TrivialBaseline
-from jobs.kit.charts import Chart, ChartFigures, bootstrap_note, rows_panel
+from jobs.kit.charts import Chart, ChartFigures, bootstrap_note, share_chart
 from jobs.kit.measurements import share, with_intervals
 from jobs.kit.measures import MeasurePart, Measures, RateMeasure, ValueMeasure, measured
 from jobs.kit.metrics import Ratio, Resamples
@@ -26,17 +26,15 @@ from jobs.kit.score import (
 )
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.tables import TableOf, count, text
-from jobs.kit.text_format import n_text, with_ends
+from jobs.kit.text_format import with_ends
 from jobs.kit.truth import no_truth, without_truth
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from runner.scorecard import (
     NO_TRUTH,
-    Axis,
     Finding,
     Labels,
     Metric,
-    Panel,
     Scorecard,
 )
 from store.document import TableBlock, Words
@@ -155,21 +153,14 @@ CONFUSION = TableOf[_Confused](
 Plot: TypeAlias = charts.Plot[None, Metric]
 
 
-def _accuracy_panel(plot: Plot) -> Iterator[Panel]:
-    yield rows_panel(
-        [f"accuracy\n{n_text(model.data for model in plot.models)}"],
-        ((model, [model.data]) for model in plot.models),
-        Axis(label="share of rows", lo=0, hi=1),
-    )
-
-
 CHARTS: tuple[Chart[None, Metric], ...] = (
-    Chart(
+    share_chart(
         name="accuracy",
         title="Right answers",
+        row="accuracy",
+        axis="share of rows",
         caption="Share of rows with a known truth that were answered right; n is "
         "their number. Intervals: {intervals}.",
-        panels=_accuracy_panel,
     ),
 )
 

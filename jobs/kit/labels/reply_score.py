@@ -8,7 +8,7 @@ are averaged, and intervals are drawn over items.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from pydantic import BaseModel
 
-from jobs.kit.charts import Chart, ChartFigures, Plot, bootstrap_note, rows_panel
+from jobs.kit.charts import Chart, ChartFigures, Plot, bootstrap_note, share_chart
 from jobs.kit.labels.reply_labelling import CORRECT, field_name
 from jobs.kit.measurements import with_intervals
 from jobs.kit.measures import Measures, RateMeasure, measured
@@ -32,10 +32,10 @@ from jobs.kit.score import (
 )
 from jobs.kit.summary import summary_text
 from jobs.kit.tables import TableOf, text
-from jobs.kit.text_format import n_text, plural, with_ends
+from jobs.kit.text_format import plural, with_ends
 from runner.errors import DatasetError
 from runner.job import Answer, Answers, Job
-from runner.scorecard import Axis, Metric, Panel, Scorecard
+from runner.scorecard import Metric, Scorecard
 from store.document import TableBlock, Words
 
 EXCERPT: Final = 200
@@ -111,21 +111,14 @@ LABELS: Final = TableOf[_LabelledReply](
 )
 
 
-def _panel(plot: Plot[None, Metric]) -> Iterator[Panel]:
-    yield rows_panel(
-        [f"correct replies\n{n_text(model.data for model in plot.models)}"],
-        ((model, [model.data]) for model in plot.models),
-        Axis(label="share of labelled replies", lo=0, hi=1),
-    )
-
-
 CHARTS: tuple[Chart[None, Metric], ...] = (
-    Chart(
+    share_chart(
         name="labelled_accuracy",
         title="Correct replies",
+        row="correct replies",
+        axis="share of labelled replies",
         caption="Share of labelled replies that people call correct; n is the number "
         "of their items. Intervals: {intervals}.",
-        panels=_panel,
     ),
 )
 

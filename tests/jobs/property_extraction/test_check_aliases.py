@@ -17,7 +17,7 @@ import pytest
 
 from tests.commands import command
 from tests.csv_files import rows, write_csv
-from tests.jobs.property_extraction.aliases.reviewed_names import REVIEWED
+from tests.jobs.property_extraction.aliases.reviewed_names import reviewed_aliases
 from tests.jobs.property_extraction.real_predictions import (
     CHAT,
     FREE,
@@ -277,11 +277,11 @@ def counted(scoring: Scoring) -> tuple[int, ...]:
     return tuple(sum(int(row[word]) for row in own) for word in ("tp", "fp", "fn"))
 
 
-def reviewed(path: Path, *, all_targets: bool) -> Path:
+def reviewed(path: Path, real: RealPredictions, *, all_targets: bool) -> Path:
     """A reader's decisions, as a spreadsheet would hold them."""
     pairs: Iterable[tuple[str, str]] = (
         (name, target)
-        for name, targets in REVIEWED.items()
+        for name, targets in reviewed_aliases(real.folder).items()
         for target in (targets if all_targets else targets[:1])
     )
     lines = [
@@ -299,8 +299,12 @@ def test_what_a_reader_accepted_finds_what_was_missed(
     units: str,
 ) -> None:
     names = {row["label"] for row in rows(real.truth)}
-    assert {target for targets in REVIEWED.values() for target in targets} <= names
-    review = reviewed(tmp_path / "review.csv", all_targets=clash == "set")
+    assert {
+        target
+        for targets in reviewed_aliases(real.folder).values()
+        for target in targets
+    } <= names
+    review = reviewed(tmp_path / "review.csv", real, all_targets=clash == "set")
     path = prepared(real, tmp_path / "made", "--review", review, "--clash", clash)
     words = ("--aliases", path, "--clash", clash, "--units", units)
     found = real.scored(FREE, *words)
@@ -313,7 +317,7 @@ def test_what_a_reader_accepted_finds_what_was_missed(
 def test_a_readers_aliases_rename_43_rows_of_free_names(
     real: RealPredictions, tmp_path: Path
 ) -> None:
-    review = reviewed(tmp_path / "review.csv", all_targets=False)
+    review = reviewed(tmp_path / "review.csv", real, all_targets=False)
     path = prepared(real, tmp_path / "made", "--review", review)
     found = json.loads(path.read_text("utf-8"))["entries"]
     assert [entry["status"] for entry in found] == ["accepted"] * 19

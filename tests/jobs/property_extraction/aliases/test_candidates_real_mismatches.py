@@ -16,7 +16,7 @@ from jobs.property_extraction.job import job
 from jobs.property_extraction.predictions import run_predictions
 from jobs.property_extraction.results import ScoredModel, measure_run
 from jobs.property_extraction.settings import PropertySettings
-from tests.jobs.property_extraction.aliases.reviewed_names import REVIEWED
+from tests.jobs.property_extraction.aliases.reviewed_names import reviewed_aliases
 
 pytestmark = pytest.mark.realdata
 
@@ -128,6 +128,7 @@ def test_free_names_and_what_their_values_say(folder: Path) -> None:
 def test_how_often_a_reader_would_have_chosen_what_spelling_and_values_offer(
     folder: Path,
 ) -> None:
+    aliases = reviewed_aliases(folder)
     found = scored(folder, FREE).mismatches
     (paper,) = found.papers
     offered = {(each.pred_name, each.gt_name): each for each in found.candidates}
@@ -135,16 +136,16 @@ def test_how_often_a_reader_would_have_chosen_what_spelling_and_values_offer(
     def best(name: str) -> int:
         """The best rank that spelling gives one of the reader's targets."""
         ranked = sorted(paper.missed, key=lambda gt: (-similarity(name, gt), gt))
-        return min(ranked.index(target) for target in REVIEWED[name]) + 1
+        return min(ranked.index(target) for target in aliases[name]) + 1
 
-    ranks = {name: best(name) for name in REVIEWED}
+    ranks = {name: best(name) for name in aliases}
     assert sum(rank == 1 for rank in ranks.values()) == 5
     assert sum(rank <= 3 for rank in ranks.values()) == 14
     either = [
         name
-        for name in REVIEWED
-        if any((name, target) in offered for target in REVIEWED[name])
+        for name in aliases
+        if any((name, target) in offered for target in aliases[name])
     ]
     assert len(either) == 18
-    chosen = [name for name in REVIEWED if found.draft.get(name) in REVIEWED[name]]
+    chosen = [name for name in aliases if found.draft.get(name) in aliases[name]]
     assert len(chosen) == 4

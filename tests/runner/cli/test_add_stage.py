@@ -54,16 +54,15 @@ def test_a_killed_stage_pays_nothing_twice_and_needs_no_file(folder: Path) -> No
         process.kill()
         process.wait()
         (folder / "support.toml").unlink()
-        unknown = status(folder, "r")["attempts"]
         siftlog("resume", "r", "--no-report", cwd=folder)
         lines = read_ledger(folder / "l.jsonl")
     assert forecast["requests"] == 12
     assert float(forecast["stages"][0]["spend_usd"]) > 0
     models_called = Counter(line.model for line in lines)
     assert (models_called["a"], models_called["b"]) == (6, 6)
-    in_flight = unknown["started"] - unknown["answered"]
-    assert 12 <= models_called["j"] <= 12 + min(2, in_flight)
     state = status(folder, "r")
+    # only the calls in flight at the kill are made again; the last may not have left
+    assert 12 <= models_called["j"] <= 12 + state["attempts"]["unknown"] <= 14
     assert state["tasks"]["completed"] == 24
     assert state["budget_usd"] < 0.51
     second = json.loads((folder / "runs/r/scores/2/scorecard.json").read_bytes())

@@ -391,13 +391,12 @@ def test_a_killed_fork_pays_nothing_twice(tmp_path: Path) -> None:
         until(tmp_path, "b", lambda seen: seen["attempts"]["answered"] >= 5)
         fork.kill()
         fork.wait()
-        unknown = status(tmp_path, "b")["attempts"]
         siftlog("resume", "b", "--no-score", cwd=tmp_path)
         lines = read_ledger(tmp_path / "ledger.jsonl")[first:]
     state = status(tmp_path, "b")
     assert state["tasks"]["completed"] == 16
-    in_flight = unknown["started"] - unknown["answered"]
-    assert 16 <= len(lines) <= 16 + min(4, in_flight)
+    # only the calls in flight at the kill are made again; the last may not have left
+    assert 16 <= len(lines) <= 16 + state["attempts"]["unknown"] <= 20
 
 
 def test_a_fork_of_a_killed_run_adopts_what_was_answered(tmp_path: Path) -> None:

@@ -150,6 +150,11 @@ def simulated(
 def status(cwd: Path, run: str) -> dict[str, Any]:
     """What `siftlog status --json` prints, without a process for every look."""
     folder = RunFolder(cwd / "runs" / run)
+    folder.catch_up()  # as the command does: a killed process leaves projections behind
+    return _status(folder)
+
+
+def _status(folder: RunFolder) -> dict[str, Any]:
     # asked before reading: what a dying writer committed last is not missed
     is_held = folder.is_alive()
     with open_reader(folder.log) as reader:
@@ -163,7 +168,8 @@ def until(
     """How a run stands once it stands so, which another process sees to."""
     for _ in range(1000):
         try:
-            stands = status(cwd, run)
+            # not caught up: that takes the lock, which a resuming process needs
+            stands = _status(RunFolder(cwd / "runs" / run))
         except (OSError, StoreError):
             stands = None  # its log is being made
         if stands is not None and holds(stands):

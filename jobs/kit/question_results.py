@@ -254,6 +254,7 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
             lambda: Plot.of(None, {name: of[0] for name, of in listed.items()}, note),
         ),
         details=verdicts,
+        settings=settings.model_dump(include={"level", "boot_b", "boot_seed"}),
     )
     compared = ItemMetric(
         "accuracy",

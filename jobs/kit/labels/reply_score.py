@@ -170,6 +170,7 @@ def score(job: Job, answers: Answers, settings: BaseModel, labels: Path) -> Scor
             lambda: Plot.of(None, {name: of[0] for name, of in listed.items()}, note),
         ),
         details=verdicts,
+        settings={"level": level, "boot_b": b, "boot_seed": seed},
     )
     compared = ItemMetric(HEADLINE, LabelledReplies.frame, LabelledReplies.means)
     models = {

@@ -1,1 +1,1 @@
-"""What every job is made of: inputs, measures, statistics, comparison and report."""
+"""Building blocks of jobs: inputs, measures, statistics, comparison and report."""

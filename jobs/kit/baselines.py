@@ -25,7 +25,7 @@ MOST_LINES = 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrivialBaseline:
-    """What one metric is without reading anything."""
+    """Value of one metric without reading anything."""
 
     of: str  #: path of the metric
     key: str  #: stands behind the path, such as `majority`
@@ -163,7 +163,7 @@ def _lines(
 
 
 def _metric_label(card: Scorecard, model: str, path: str) -> str:
-    """What a reader calls a metric, with its key."""
+    """Return the name of a metric, with its key."""
     name = next((m.label for m in card.models[model] if m.path == path), path)
     return path if name == path else f"{name} ({path})"
 

@@ -65,13 +65,13 @@ from runner.scorecard import (
 )
 
 Results = TypeVar("Results")
-"""What a job has measured of all models."""
+"""Data of all models."""
 
 Data = TypeVar("Data")
-"""What a job has measured of one model."""
+"""Data of one model."""
 
 Selected = TypeVar("Selected")
-"""What a chart takes from the data of one model."""
+"""Selects the data of a chart from those of one model."""
 
 Row = TypeVar("Row")
 
@@ -82,7 +82,7 @@ PAGE_POINTS = 80
 """Points below one another that a page has room for."""
 
 MOST_POINTS = 400
-"""Of a curve in a picture; more cannot be told apart."""
+"""Most points of a curve in a picture; more cannot be distinguished."""
 
 SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 4: 2}
 """Panels in a row, by how many there are; otherwise three are in a row."""
@@ -103,7 +103,7 @@ class IntervalEstimate(Protocol):
 
 
 Value: TypeAlias = Metric | IntervalEstimate | Number
-"""What a bar or a point shows; None is undefined."""
+"""Value of a bar or a point; None is undefined."""
 
 
 def value_columns(values: Iterable[Value]) -> tuple[Numbers, Numbers, Numbers]:
@@ -219,7 +219,7 @@ class Chart(Generic[Results, Data]):
     name: str  #: of its files, as `Figure` takes it
     title: str
     caption: str
-    """What is shown and how to read it. `{intervals}` stands for the note on intervals,
+    """Content and how to read it. `{intervals}` stands for the note on intervals,
     any other name in braces for a fact of the `Drawing`."""
     panels: Callable[[Plot[Results, Data]], Iterable[Panel] | Drawing]
     columns: int | None = None

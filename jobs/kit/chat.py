@@ -31,7 +31,7 @@ class ChatSettings(Protocol):
 
     @property
     def temperature(self) -> float | None:
-        """Of sampling; None: the endpoint's own."""
+        """Sampling temperature; None: the endpoint's default."""
 
     @property
     def structured(self) -> Literal["auto", "off"]:
@@ -99,7 +99,7 @@ def read_blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def text_outside_blocks(text: str) -> str:
-    """What a prompt says beside its blocks."""
+    """Return the text of a prompt outside its blocks."""
     return "".join(before for before, _, _ in _split_blocks(text))
 
 

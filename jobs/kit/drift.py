@@ -1,4 +1,4 @@
-"""What served a model's replies over a run, and whether its verdicts changed there.
+"""Lists what served a model's replies over a run, and tests whether verdicts changed.
 
 An endpoint's name for a model is an alias: behind it, a dated model or a build may be
 replaced while a run goes on. The replies say which one answered, and in logs of before

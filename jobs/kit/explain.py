@@ -1,4 +1,4 @@
-"""What the pages of `siftlog explain` share in all jobs.
+"""Parts that the pages of `siftlog explain` share in all jobs.
 
 A job finds what an item names and writes a page about it as blocks of a document
 (`store.document`). The rest is here: `select` raises the error about an item that names

@@ -133,7 +133,7 @@ _ELLIPSIS: Final = re.compile(r"\s*[\[(]?\.(?:\s?\.){2,}[\])]?\s*")
 
 
 class GroundingLevel(StrEnum):
-    """How well a quote stands in its paper, the best first."""
+    """Quality of the match of a quote in its paper, the best first."""
 
     EXACT = "exact"  #: a piece of the text
     NORMALISED = "normalised"  #: a piece of it once both are folded
@@ -152,7 +152,7 @@ GROUNDED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuoteMatch:
-    """Where a quote stands; offsets are into the raw text."""
+    """Position of a quote; offsets are into the raw text."""
 
     level: GroundingLevel
     start: int | None = None  #: None where it is not in the text
@@ -181,7 +181,7 @@ class PaperText:
 
 
 def ground(paper: PaperText, quote: str) -> QuoteMatch:
-    """Where *quote* stands, at the best level it reaches."""
+    """Return the position of *quote*, at the best level it reaches."""
     stripped = quote.strip()
     folded = fold(stripped).text.strip()
     if not folded:

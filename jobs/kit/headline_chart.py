@@ -21,7 +21,7 @@ from runner.scorecard import (
 from runner.table_rendering import format_number
 
 NAME = "headline"
-"""Of the figure's files."""
+"""Name of the figure's files."""
 
 MOST_MODELS = 24
 """Rows of a panel; the table has all."""

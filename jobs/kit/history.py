@@ -34,7 +34,7 @@ class HistoryRow:
 
     @property
     def standings(self) -> Mapping[str, ItemScore]:
-        """What it reached, by item."""
+        """Scores by item."""
         return self.milestone.standings[self.model]
 
     @property
@@ -44,7 +44,7 @@ class HistoryRow:
 
     @property
     def cost_usd(self) -> float | None:
-        """What its calls took; None: unknown, or there were none."""
+        """Cost of its calls; None: unknown, or there were none."""
         return self.milestone.cost_usd.get(self.model)
 
     @property
@@ -111,7 +111,7 @@ class ScoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRuns:
-    """What a folder of runs holds of a job."""
+    """The runs of a job in a folder of runs."""
 
     runs: tuple[ScoredRun, ...]  #: in order of time
     unread: tuple[str, ...]  #: why logs could not be read, a sentence each
@@ -136,7 +136,7 @@ def read_runs(runs_dir: Path, job: str) -> JobRuns:
 
 
 def parts(run: ScoredRun) -> ItemParts:
-    """What lies below a run's milestone.
+    """Return the parts of a run's milestone.
 
     Raises:
         CorruptLog: it cannot be read.
@@ -266,12 +266,12 @@ class RowComparison:
 
     @property
     def delta(self) -> float | None:
-        """What the mean value rose by, over the common items."""
+        """Change of the mean value over the common items."""
         return self._delta(self.items)
 
     @property
     def spread(self) -> float:
-        """How far replicates of one run lie apart, over the common items."""
+        """Spread between replicates of one run, over the common items."""
         return self._spread(self.items)
 
     @property
@@ -410,7 +410,7 @@ class History:
 
 
 def job_history(every: Sequence[ScoredRun], *, across: bool) -> History:
-    """What belongs to the newest of some runs.
+    """Return the history that belongs to the newest run.
 
     Args:
         every: runs of one job, oldest first; at least one.
@@ -486,7 +486,7 @@ def _named_run(history: History, every: Sequence[ScoredRun], name: str) -> Score
 
 
 def no_comparison_reason(history: History) -> str:
-    """What stands in the way where a model of the newest run has nothing beside it."""
+    """Return why a model of the newest run has nothing to compare with."""
     if history.newest.milestone.partial:
         return "the run is unfinished (siftlog resume, then siftlog score)"
     if any(line.data_changed for line in history.lines):

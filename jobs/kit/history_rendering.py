@@ -28,7 +28,7 @@ STEP = 12
 """Columns from run to run, at most."""
 
 TIED, BETWEEN = "*", "·"
-"""Where several models stand, and what joins the points of one."""
+"""Marks of several models at one point, and of the line between points."""
 
 
 def plot(runs: Sequence[str], series: Mapping[str, Mapping[str, float]]) -> str:

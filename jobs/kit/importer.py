@@ -119,11 +119,11 @@ class FileImporter(ABC, Generic[Settings]):
     hinted: ClassVar[Sequence[str]] = ()
     """Fields for which an error names the nearest column, where no form fits."""
     no_files: ClassVar[str] = "Name the files to import."
-    """What to say where no file is named."""
+    """Error where no file is named."""
     default_form: ClassVar[str] = ""
     """The form of files where none is named; "": by the columns of each."""
     no_replicates: ClassVar[str] = ""
-    """What to say about `--replicate` where the forms take none."""
+    """Error about `--replicate` where the forms take none."""
 
     def __init__(self) -> None:
         self.formats: Mapping[str, str] = {

@@ -76,7 +76,7 @@ class Bm25:
         return [math.fsum(shares.values()) for shares in self.shares(query)]
 
     def shares(self, query: str) -> list[dict[str, float]]:
-        """What each word of the query adds to the score of each sentence."""
+        """Return what each word of the query adds to the score of each sentence."""
         words = dict.fromkeys(tokens(query))
         return [
             {
@@ -89,7 +89,7 @@ class Bm25:
 
 
 class Idf:
-    """How telling a word is that n of N texts have: ln(1 + (N-n+0.5) / (n+0.5))."""
+    """Weight of a word in n of N texts: ln(1 + (N-n+0.5) / (n+0.5))."""
 
     def __init__(self, texts: Sequence[Sequence[str]]) -> None:
         self._n = len(texts)

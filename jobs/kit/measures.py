@@ -78,7 +78,7 @@ DEFINED = ".n_defined"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is measured, in the words of a reader."""
+    """A measure in the words of a reader."""
 
     name: str  #: as a table would print it, such as "Recall at {k}"
     meaning: str  #: one sentence without its full stop
@@ -98,7 +98,7 @@ class ComputedMeasure(Measure):
     definition: str = field(default="count@1({key})", kw_only=True)
     """Name, version, parameters; `{key}`, `{over}` and the path's slot are filled."""
     note: str = field(default="", kw_only=True)
-    """What a reader must know of every value."""
+    """A note for readers of every value."""
 
     def measurement(
         self,
@@ -138,7 +138,7 @@ class ComputedMeasure(Measure):
 
 
 Source = TypeVar("Source")
-"""What a group of measures is computed from, such as the counts of some items."""
+"""The data of a group of measures, such as the counts of some items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class MeasurePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricWords:
-    """What a reader sees of one metric."""
+    """Name, meaning and direction of one metric, for readers."""
 
     name: str
     meaning: str
@@ -361,7 +361,7 @@ class _Declared(Generic[_Value]):
         ]
 
     def first(self, text: str) -> _Value | None:
-        """What is declared for *text*, with its slots replaced."""
+        """Return the declaration for *text*, with its slots filled."""
         if text in self._exact:
             return self._exact[text]
         for pattern, value in self._patterns:

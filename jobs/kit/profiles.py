@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, model_validator
 
 DEFAULT_PROFILE = "siftlog"
-"""The profile that holds where none is named, of every job."""
+"""Default profile of every job."""
 
 
 class ProfiledSettings(BaseModel):
-    """What the settings of jobs with profiles share.
+    """Base of the settings of jobs with profiles.
 
     A job names its *profiles*, and has a field `profile` that chooses one of them.
     """

@@ -63,7 +63,7 @@ class RowLabelling(Labelling):
         return iter(dataset.rows)
 
     def item(self, dataset: Questions, key: str) -> LabelItem:
-        """What models see of a row."""
+        """Return the texts of a row that models see."""
         row = dataset.rows[key]
         texts = [(name, str(getattr(row, name))) for name in self._job.show]
         if len(texts) == 1:

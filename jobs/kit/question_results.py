@@ -48,7 +48,7 @@ Source = TypeVar("Source")
 
 @dataclass(slots=True)
 class QuestionAnswers:
-    """What one model answered, row by row; replicates of a row are averaged."""
+    """Answers of one model by row; replicates of a row are averaged."""
 
     scores: dict[str, list[bool]] = field(default_factory=dict)
     """By key, of rows whose truth is known: whether each reply is right. A reply that

@@ -74,10 +74,10 @@ if TYPE_CHECKING:
 STAGE = "question"
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
-"""Where a word begins in the name of a class."""
+"""Beginning of a word in the name of a class."""
 
 Value = Hashable
-"""What is read from a reply and compared with the truth, such as a number or a word."""
+"""Value read from a reply and compared with the truth, such as a number or a word."""
 
 
 class QuestionSettings(BaseModel):

@@ -67,7 +67,7 @@ class MatrixRow:
 
 
 def matrix_rows(cells: Sequence[MatrixCell], clock: Clock) -> list[MatrixRow]:
-    """How the runs stand, in the order of the file."""
+    """Return the state of the runs, in the order of the file."""
     return [_matrix_row(cell, clock) for cell in cells]
 
 
@@ -117,7 +117,7 @@ def _metric_name(row: MatrixRow) -> str:
 
 
 def interval(row: MatrixRow) -> str:
-    """Of the headline metric; a dash where it has none."""
+    """Return the interval of the headline metric; a dash where it has none."""
     if row.ends is None:
         return "-"
     return f"[{', '.join(map(format_number, row.ends))}]"
@@ -220,7 +220,7 @@ COMPARISON = TableOf[MatrixRow](
 
 
 def as_json(group: str, run_rows: Sequence[MatrixRow]) -> dict[str, Any]:
-    """What `comparison.json` holds, and `--json` prints last."""
+    """Return the content of `comparison.json`, which `--json` prints last."""
     return {"group": group, "runs": [asdict(row) for row in run_rows]}
 
 
@@ -339,7 +339,7 @@ class PreviewedRun:
 
     @property
     def status(self) -> str:
-        """What would become of it."""
+        """State that a start would give it."""
         if self.cell.state is None:
             return "new"
         return "nothing left" if self.cell.is_over else f"goes on ({self.cell.state})"
@@ -386,7 +386,7 @@ def preview_text(file: MatrixFile, previewed_runs: Sequence[PreviewedRun]) -> st
 
 
 def whole_cost(previewed_runs: Sequence[PreviewedRun]) -> EstimateRange | None:
-    """What all runs cost together; None: a price is unknown."""
+    """Return the cost of all runs together; None: a price is unknown."""
     spans = [run.usd for run in previewed_runs if run.usd is not None]
     if len(spans) < len(previewed_runs):
         return None

@@ -69,7 +69,7 @@ OfFrame: TypeAlias = Literal["correct", "auroc", "auprc"]
 
 @dataclass(frozen=True, kw_only=True)
 class ItemFrame:
-    """What one model says of each item, in columns of equal length.
+    """Results of one model for each item, in columns of equal length.
 
     Keys and clusters are functions of the row, so that a frame of a million items
     holds no text until a metric is compared.
@@ -154,7 +154,7 @@ def _present(column: _Part | None, name: str) -> _Part:
 
 
 Source = TypeVar("Source")
-"""What one model's frames and values are computed from."""
+"""Data that one model's frames and values are computed from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def comparable(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What was read from one reply, and whether it is right."""
+    """The value read from one reply, and whether it is right."""
 
     value: str = ""  #: empty: nothing could be read
     expected: str = ""

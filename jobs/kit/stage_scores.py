@@ -160,7 +160,7 @@ def _every(answers: Answers) -> Iterator[Answer]:
 
 @dataclass(slots=True)
 class JudgedModel:
-    """What the stage says of one model, by metric."""
+    """The stage's judgements of one model, by metric."""
 
     replies: int = 0
     unread: int = 0

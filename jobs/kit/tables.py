@@ -52,7 +52,7 @@ Row = TypeVar("Row")
 Part = TypeVar("Part")
 
 ColumnKind: TypeAlias = Literal["text", "count", "number", "flag", "any"]
-"""What the cells of a column are; each may also be undefined."""
+"""Type of a column's cells, which may also be undefined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ METRIC_VALUE: tuple[Columns[Metric], ...] = (
 _Reader: TypeAlias = tuple[
     Callable[[Row], Any] | None, tuple[Callable[[Any], Cell], ...]
 ]
-"""Where a part comes from, or None for the row itself, and the cells from it."""
+"""Getter of a part, or None for the row itself, and the getters of its cells."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,14 +67,14 @@ def metric_spread(metric: Metric) -> str:
 
 
 def metric_count(metric: Metric) -> str:
-    """How many items it speaks about, and of how many it had a value."""
+    """Return the number of items of a metric, and of those with a value."""
     if metric.n_defined is None or metric.n_defined == metric.n:
         return f"{metric.n:,}"
     return f"{metric.n_defined:,} of {metric.n:,}"
 
 
 def n_text(metrics: Iterable[Metric | None]) -> str:
-    """How many items have a value: `n = 12`, or `n = 9 to 12` where metrics differ."""
+    """Return the number of items with a value: `n = 12`, `n = 9 to 12`."""
     sizes = [
         metric.n if metric.n_defined is None else metric.n_defined
         for metric in metrics

@@ -27,7 +27,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 ValueKind: TypeAlias = Literal["text", "number", "date", "exact"]
-"""How single values are compared without a rule; `exact`: booleans and options."""
+"""Comparison of single values without a rule; `exact`: booleans and options."""
 
 Equal: TypeAlias = Callable[[Any, Any], bool]
 
@@ -44,7 +44,7 @@ so a shorter name with a typing error is another name.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRule:
-    """When a value equals its gold value."""
+    """Decides whether a value equals its gold value."""
 
     method: Literal["exact", "tolerance", "fuzzy"] = "exact"
     absolute: float = 0.0  #: tolerance in the unit of the values

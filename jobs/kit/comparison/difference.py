@@ -59,7 +59,7 @@ from jobs.kit.metrics import (
 from jobs.kit.metrics.columns import Floats
 
 SideVerdict: TypeAlias = Literal["better", "worse", "undecided", "too few"]
-"""Of one model against another."""
+"""Verdict on one model against another."""
 
 OPPOSITE: Mapping[SideVerdict, SideVerdict] = {
     "better": "worse",
@@ -87,7 +87,7 @@ _BY_SIDE: Mapping[tuple[bool, bool], SideVerdict] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictRule:
-    """When a difference has a winner."""
+    """Rule that decides whether a difference has a winner."""
 
     level: float = 0.95  #: of the interval; 1 - level bounds the corrected p
     min_clusters: int = MIN_CLUSTERS
@@ -208,7 +208,7 @@ def gap(paired: PairedItems, resamples: Resamples) -> Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideEstimate:
-    """What one side comes to by itself."""
+    """Estimate of one side by itself."""
 
     value: float | None
     interval: Interval
@@ -222,7 +222,7 @@ def side_estimate(paired: PairedItems, resamples: Resamples) -> SideEstimate:
 
 
 def outcome_agreement(paired: PairedItems) -> Agreement | None:
-    """How far both sides are right on the same items; None where none is 0 or 1."""
+    """Return the agreement of both sides in being right; None where none is 0 or 1."""
     if not (paired.items and paired.is_right_or_wrong):
         return None
     return agreement(paired.a.first.tolist(), paired.b.first.tolist(), RIGHT_OR_WRONG)
@@ -260,13 +260,13 @@ def _ratio(columns: SideValues) -> float | None:
 
 
 def _below(columns: SideValues) -> Floats:
-    """What each item adds to the denominator: 1 in a mean."""
+    """Return each item's denominator: 1 in a mean."""
     return np.ones(len(columns.first)) if columns.second is None else columns.second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ResampledItems:
-    """Where the paired items are among the clusters that are drawn."""
+    """Positions of the paired items among the resampled clusters."""
 
     at: npt.NDArray[np.intp]  #: the cluster of each item
     clusters: int

@@ -29,7 +29,7 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricVerdicts:
-    """What comparisons say about the models of a run in one metric."""
+    """Verdicts of comparisons of a run's models in one metric."""
 
     path: str
     verdicts: Mapping[tuple[str, str], SideVerdict]

@@ -69,19 +69,19 @@ class Side:
         return str(RunReference(self.run, self.number))
 
     def name(self, path: str) -> str:
-        """What a reader calls a metric, with its path where that differs."""
+        """Return the name of a metric, with its path where that differs."""
         name = self.names.get(path, path)
         return path if name == path else f"{name}  ({path})"
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from other sides: source and model."""
+        """Key that identifies the side: source and model."""
         return self.source, self.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonOptions:
-    """How intervals are drawn, and when a difference has a winner."""
+    """Options of intervals, and of the rule for winners."""
 
     b: int = 2000
     seed: int = 20260118
@@ -235,7 +235,7 @@ REST = "all other metrics"
 
 
 def families(matches: Sequence[ComparedModels]) -> dict[str, int]:
-    """How many tests Holm corrects together, by family; that of the rest comes last."""
+    """Return the number of tests that Holm corrects together, by family."""
     counts: dict[str, int] = {}
     for metric in (metric for match in matches for metric in match.compared):
         if metric.p_values.primary is not None:
@@ -246,7 +246,7 @@ def families(matches: Sequence[ComparedModels]) -> dict[str, int]:
 
 
 def family(matches: Sequence[ComparedModels]) -> str:
-    """What Holm's correction is over, in words."""
+    """Return the scope of Holm's correction, in words."""
     tests = [
         f"{name} ({n} {'test' if n == 1 else 'tests'})"
         for name, n in families(matches).items()
@@ -326,7 +326,7 @@ class ComparisonSettings(Protocol):
 
     @property
     def interval(self) -> Form:
-        """How the ends of intervals are made."""
+        """Kind of the intervals."""
 
     @property
     def min_clusters(self) -> int:

@@ -277,7 +277,7 @@ def _match(match: ComparedModels, level: float, width: int) -> Iterator[Block]:
 
 
 def _uncompared(match: ComparedModels) -> Iterator[Fact]:
-    """What the table lacks: items of one side, metrics of one side."""
+    """Yield what the table lacks: items of one side, metrics of one side."""
     paths = [metric.path for metric in match.compared if not metric.overlap.n]
     if apart := [_named(match, path) for path in paths]:
         yield _fact("left out", f"no item in common: {_JOIN.join(apart)}")
@@ -298,7 +298,7 @@ def _fact(label: str, text: str) -> Fact:
 
 
 def _left_out(match: ComparedModels) -> Iterator[Fact]:
-    """What is left out, told once for all metrics that leave out the same."""
+    """Yield what is left out, once for all metrics that leave out the same."""
     groups: dict[tuple[int, int, int], list[str]] = {}
     for metric in match.compared:
         overlap = metric.overlap
@@ -332,7 +332,7 @@ def _independent_tests(
 def _agreed(
     match: ComparedModels, compared: Sequence[ComparedMetric]
 ) -> Iterator[Fact]:
-    """How often both are right or both wrong, and how far that is beyond chance."""
+    """Return how often both are right or both wrong, and agreement beyond chance."""
     agreements = [
         f"{_named(match, metric.path)} {_agreement(agreement)}"
         for metric in compared

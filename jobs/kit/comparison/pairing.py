@@ -1,6 +1,6 @@
 """Pairs the items that two models both have, and measures agreement of labels.
 
-Pairing goes by the items' keys and never by their place. What only one side has is
+Items are paired by key and never by position. What only one side has is
 counted, and so is what both have and one has no value for.
 """
 
@@ -43,7 +43,7 @@ class OutcomeCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """How far two sides speak of the same items."""
+    """Overlap of the items of two sides."""
 
     n: int  #: items with a value on both sides
     clusters: int  #: that these items are part of

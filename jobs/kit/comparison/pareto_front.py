@@ -42,7 +42,7 @@ _ENDED = (TaskState.COMPLETED, TaskState.FAILED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expense:
-    """What one model took in one run, as its log has it now."""
+    """Cost and latency of one model in one run, as its log has them now."""
 
     usd: float | None = None
     """Dollars for each unit: all replies of the model, those of later stages and
@@ -54,11 +54,11 @@ class Expense:
 
 UNKNOWN_EXPENSE = Expense()
 TASK = "task"
-"""What costs are told by where the job names no unit: a task that ended."""
+"""Unit of costs where the job names none: a task that ended."""
 
 
 def cost_unit(run: RescoredRun) -> str:
-    """What costs are told by: the first unit that the job names."""
+    """Return the unit of costs: the first one that the job names."""
     counted = run.scoring.scorecard.units.values()
     return next((name for units in counted for name in units), TASK)
 
@@ -97,7 +97,7 @@ def _ended(seen: Status, model: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dominance:
-    """That another side is at least as good in all, and better in one."""
+    """Another side is at least as good in everything, and better in something."""
 
     by: Side
     quality: SideVerdict  #: of that side against this one

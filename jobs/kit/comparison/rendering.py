@@ -29,7 +29,7 @@ from runner.scorecard import Cell as TableCell
 from runner.table_rendering import Ends, PrintTable
 
 BETTER = {True: "lower", False: "higher"}
-"""Which values are better, by whether lower ones are."""
+"""Words for the better values, by whether lower ones are."""
 
 
 def print_tables(

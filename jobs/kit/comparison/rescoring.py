@@ -138,7 +138,7 @@ def side_pairs(
 
 
 def reader_notes(runs: Sequence[RescoredRun]) -> Iterator[str]:
-    """What bears on the comparison and does not show in its numbers."""
+    """Yield what affects the comparison and does not show in its numbers."""
     first, *others = runs
     for run in runs:
         yield from _of_run(run)

@@ -42,13 +42,13 @@ from store.results import StoppingRule
 from store.runs import resolve
 
 _ENDS = re.compile(r"[/:#]")
-"""What may follow a document in the key of an item."""
+"""Characters that may follow a document in the key of an item."""
 
 
 def decide(
     a: Comparable, b: Comparable, finished: FinishedItems, stopping: StoppingRule
 ) -> InterimResult:
-    """How B stands to A in one metric, by the documents that are finished.
+    """Compare B with A in one metric, by the documents that are finished.
 
     A document whose items may not all be finished is left out: the last one, while the
     plan goes on.
@@ -146,7 +146,7 @@ def _means(paired: PairedItems) -> dict[str, float]:
 def _decided(
     watched: ConfidenceSequence, margin: float, *, lower_is_better: bool
 ) -> tuple[InterimVerdict, int | None]:
-    """What was shown first, and after how many clusters; fewer than ten show nothing.
+    """Return what was shown first, and after how many clusters; at least ten.
 
     The bounds hold at any number of clusters; the ten are the rule of all verdicts.
     """
@@ -272,7 +272,7 @@ def _interim_result(
 
 
 def _both(a: FinishedItems, b: FinishedItems) -> FinishedItems:
-    """What both runs have finished, in the order of A's plan, without a gap."""
+    """Return the items that both runs have finished, in A's order, without gaps."""
     keys_b = set(b.keys)
     if a.is_whole and b.is_whole:
         keys = tuple(key for key in a.keys if key in keys_b)

@@ -1,1 +1,1 @@
-"""What changed between two scorings of a run, and by which cause: `siftlog diff`."""
+"""Attributes the changes between two scorings of a run to causes: `siftlog diff`."""

@@ -7,7 +7,7 @@ what the same basis gives today, held against that.
 Where a metric's items are the tasks themselves and an item's value is whether its
 verdict is right, the verdicts of the old code say what the items were. Whether it is
 so is not known but tested: verdicts and items must agree on the side that was replayed,
-and the items that are told must come to the value that was recorded.
+and the listed items must give the value that was recorded.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _are_summed(*sides: ItemValues) -> bool:
 
 
 def terms(values: ItemValues) -> Mapping[str, Term]:
-    """What each item that has a value adds above and below the line.
+    """Return numerator and denominator of each item that has a value.
 
     Of an area, its label and its score.
     """
@@ -115,7 +115,7 @@ def terms(values: ItemValues) -> Mapping[str, Term]:
 
 
 def _display_value(term: Term | None, values: ItemValues) -> float | None:
-    """What a reader is shown of an item: its value, or, of an area, its score."""
+    """Return the value of an item for display; of an area, its score."""
     if term is None:
         return None
     above, below = term
@@ -174,7 +174,7 @@ def _terms_from_verdicts(
     *,
     is_after: bool,
 ) -> Mapping[str, Term] | None:
-    """What the items were on the other side; None where verdicts do not tell."""
+    """Return the items of the other side; None where verdicts do not determine them."""
     if item_values.kind != "mean":
         return None
     items, other_terms, seen = set(item_values.items), dict(at_hand), set()
@@ -268,7 +268,7 @@ class ChangeLedger:
     def _part(
         self, causes: tuple[Cause, ...], metric: MetricKey, seen: ScoringContent
     ) -> CauseShare:
-        """What has become of one metric since the last scoring.
+        """Return the change of one metric since the last scoring.
 
         Where it is undefined in between, the value before holds on: what follows is
         held against that, so that parts still add up.
@@ -332,7 +332,7 @@ class ChangeLedger:
     def _bookings(
         self, causes: tuple[Cause, ...], seen: ScoringContent
     ) -> Iterator[tuple[str, Booking]]:
-        """What the job itself says of a change, model by model."""
+        """Return the job's own explanation of a change, by model."""
         names = frozenset(cause.name for cause in causes if cause.name)
         for model, make in seen.bookable.items():
             if model in self._last.bookable:
@@ -386,7 +386,7 @@ def _causes(verdicts: Sequence[VerdictChange]) -> tuple[Cause, ...]:
 
 
 Stop: TypeAlias = tuple[tuple[Cause, ...], ScoringContent]
-"""What the scoring before did not go by, and what came of it."""
+"""Causes new in this scoring, and its content."""
 
 
 def find_difference(
@@ -396,13 +396,13 @@ def find_difference(
     *,
     progress: Callable[[str], None],
 ) -> ScoringDifference:
-    """What lies between two recorded scorings of a run.
+    """Return the difference between two recorded scorings of a run.
 
     Args:
         run: opened for scoring again.
         before: one of its scorings.
         after: another.
-        progress: is told each cause whose scoring begins.
+        progress: called with each cause whose scoring begins.
 
     Raises:
         DatasetError: an input is not what it was, and the log does not keep it.

@@ -3,7 +3,7 @@
 Every part is a fraction of the doubles that were recorded. The parts of a metric add up
 to its change exactly, and so do the shares of a part's items with what rounding left.
 
-Pure. What a cause changes is told by two bases; between them lie the bases of the
+Pure. Two bases define what a cause changes; between them are the bases of the
 scorings that are to be made. The order is fixed, for where causes act on one another
 the share of each depends on it.
 """
@@ -32,7 +32,7 @@ from store.verdicts import StoredVerdict, all_verdicts, write_verdicts
 
 
 class CauseKind(enum.StrEnum):
-    """What a cause is, in the order in which causes stand."""
+    """Kinds of causes, in the order in which they are applied."""
 
     ITEMS = "items"  #: answers that came, went or were asked again
     SERVED = "served model"  #: answers that came once another model or build served
@@ -183,7 +183,7 @@ def _set(basis: ScoringBasis, after: ScoringBasis, name: str) -> ScoringBasis:
 
 
 _DIGITS = 8
-"""Of a file's hash, as it is shown."""
+"""Digits of a file's hash that are shown."""
 
 
 def _input_words(inputs: Sequence[Input]) -> str:
@@ -196,7 +196,7 @@ def _word(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemShare:
-    """What an item has in a part; None: it is on one side alone, or has no value."""
+    """Share of an item in a part; None: it is on one side alone, or has no value."""
 
     item: str
     cluster: str  #: the document that it is part of
@@ -207,7 +207,7 @@ class ItemShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CauseShare:
-    """What one cause, or several that go together only, has in a metric's change."""
+    """Share of one cause, or of inseparable causes, in a metric's change."""
 
     causes: tuple[Cause, ...]
     before: float | None
@@ -216,7 +216,7 @@ class CauseShare:
     """None: the metric was undefined on one side of the whole difference."""
     items: tuple[ItemShare, ...]  #: the largest shares first
     rounding: Fraction | None
-    """What the metric's own rounding leaves of the shares; None: there are none."""
+    """Remainder of the shares after the metric's own rounding; None: there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +248,7 @@ class VerdictChange:
 
     @property
     def cause(self) -> Cause:
-        """Where only the code changed: whether reading or judging did."""
+        """The cause where only the code changed: parser or scorer."""
         if self.before is None or self.after is None:
             return PARSER
         return PARSER if self.before.value != self.after.value else SCORER
@@ -267,7 +267,7 @@ class VerdictChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceStage:
-    """What came with one change on the way from one scoring to the other."""
+    """Changes by one step between two scorings."""
 
     causes: tuple[Cause, ...]
     metrics: int  #: that it moved
@@ -316,7 +316,7 @@ MetricKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringContent:
-    """What a difference takes of a scoring."""
+    """The parts of a scoring that a difference uses."""
 
     values: Mapping[MetricKey, float | None]
     verdicts: Path | None  #: the file that holds them; None: it is gone
@@ -382,7 +382,7 @@ def verdict_changes(before: Path, after: Path) -> Iterator[VerdictChange]:
 
 
 def _verdict_key(verdict: StoredVerdict) -> tuple[Any, ...]:
-    """What counts of it; by which rule it was read does not."""
+    """Return the parts of a verdict that are compared; not the rule that read it."""
     return verdict.value, verdict.expected, verdict.correct
 
 

@@ -35,7 +35,7 @@ from runner.scorecard import Booking
 from store.document import Numbers, Words
 
 MOST_ITEMS = 50
-"""Of one part on the page; --json has all."""
+"""Items of one part on the page; --json has all."""
 
 
 def page(difference: ScoringDifference, paths: Sequence[str] = ()) -> str:

@@ -128,7 +128,7 @@ def conclusions(difference: ScoringDifference) -> Iterator[str]:
 
 
 def extent(difference: ScoringDifference) -> str:
-    """How many metrics a difference is about."""
+    """Return how many metrics a difference is about."""
     divided = [metric for metric in difference.changed if metric.change is not None]
     return (
         f"{plural(len(divided), 'metric')} changed, "
@@ -226,7 +226,7 @@ def _verdicts(stages: Sequence[DifferenceStage], top: int) -> Iterator[str]:
 
 
 def verdict_tally(changes: Sequence[VerdictChange]) -> str:
-    """How many verdicts changed, and to which side."""
+    """Return how many verdicts changed, by direction."""
     gained = sum(change.right > 0 for change in changes)
     ceased = sum(change.right < 0 for change in changes)
     return f"{len(changes):,} changed, {gained:,} became right, {ceased:,} ceased to be"
@@ -238,7 +238,7 @@ def judged_first(changes: Sequence[VerdictChange]) -> list[VerdictChange]:
 
 
 def sides(change: VerdictChange) -> tuple[str, str]:
-    """What was read and how it was judged, before and after.
+    """Return the values read and their judgements, before and after.
 
     Where the same was read, what was expected; of long texts, what differs.
     """

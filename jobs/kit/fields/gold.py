@@ -45,7 +45,7 @@ EXPECTED: Final[Mapping[str, str]] = {
     "other_unit": "the field's unit is expected",
     "required": "a required part is missing",
 }
-"""What a gold value should be, by the reason why it cannot be read."""
+"""Expected form of a gold value, by the reason why it cannot be read."""
 
 _KINDS: Final[Mapping[str, ValueKind]] = {
     "string": "text",

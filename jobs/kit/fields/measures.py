@@ -34,7 +34,7 @@ from runner.scorecard import Labels
 
 @dataclass(slots=True)
 class FieldTally:
-    """What one model answered to one field, over all items."""
+    """Answers of one model to one field, over all items."""
 
     is_categorical: bool = False  #: whether it keeps labels
     labels: list[tuple[int, str | None]] = field(default_factory=list)

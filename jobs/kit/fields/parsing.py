@@ -26,7 +26,7 @@ REASONING: Final = "reasoning"
 VERDICT_WORDS: Final = ("supported", "not_supported", "unclear")
 
 Failure: TypeAlias = str
-"""Why a field has no value although the reply was read. One of:
+"""Reason why a field has no value although the reply was read. One of:
 
 `missing`: the reply has no such key; `required`: null, but the recipe requires a value;
 `not_a_text`, `not_an_integer`, `not_a_number`, `not_a_boolean`, `not_a_date`,
@@ -37,11 +37,11 @@ Failure: TypeAlias = str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerQuote:
-    """A quote and where it stands in the item's text."""
+    """A quote and its position in the item's text."""
 
     text: str  #: as the model wrote it
     level: GroundingLevel = GroundingLevel.NO_TEXT
-    """How well it matches: from EXACT to NEAR (90 % alike or more); ABSENT: it is not
+    """Quality of the match: from EXACT to NEAR (90 % alike or more); ABSENT: it is not
     in the text."""
     start: int | None = None  #: offset in the document's text; None: not located
     end: int | None = None  #: exclusive

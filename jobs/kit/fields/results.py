@@ -50,7 +50,7 @@ class MergedReplies:
     replicate: int
     fields: Mapping[str, FieldAnswer]
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Why fields have no answer at all: reason of a reply that could not be read, class
+    """Reasons why fields have no answer: reason of an unreadable reply, class
     of a call's error, or reason of a skip (`no_text`)."""
     checks: Mapping[str, tuple[FieldCheck, ...]] = field(default_factory=dict)
     """Verdicts on values, by field, in the order of the checks."""

@@ -75,7 +75,7 @@ Sentence: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
 class ScoreRule(TomlTable):
-    """How a field is compared with its gold value.
+    """Comparison of a field with its gold value.
 
     Written as a word (`score = "fuzzy"`) or as a table (`score = {method =
     "tolerance", relative = 0.05}`). Without a rule the field's type decides.

@@ -297,7 +297,7 @@ FIELDS = TableOf[FieldOutcomes](
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confused:
-    """How often a gold value was answered in one way."""
+    """Number of times a gold value got one answer."""
 
     model: str
     field: str

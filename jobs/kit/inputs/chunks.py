@@ -23,7 +23,7 @@ PIECE_CHARS: Final = 400
 
 
 class Chunking(TomlTable):
-    """How a long text is split: each chunk is asked, and the answers are merged."""
+    """Splitting of a long text: each chunk is asked, and the answers are merged."""
 
     tokens: int = Field(ge=50)  #: longest chunk
     overlap: int = Field(0, ge=0)  #: tokens that a chunk repeats of the one before

@@ -28,7 +28,7 @@ MIN_SIMILARITY = 0.6
 """Ratio from which a name counts as near, the default of difflib."""
 
 CONTAINED_SIMILARITY = 0.85
-"""What a name counts that holds the other as a whole, above one changed letter in five.
+"""Similarity of a name that contains the other: above one changed letter in five.
 """
 
 SHORTEST = 3
@@ -154,7 +154,7 @@ def ambiguous_column(file: str, names: Sequence[str], field: str) -> DatasetErro
 
 
 def describe_columns(columns: Sequence[str], fields: Iterable[str]) -> str:
-    """What a file has, as a message lists it, with the column nearest to each field.
+    """Return a file's columns for a message, with the nearest one to each field.
 
     Only fields that are missing and have a near column are named.
     """

@@ -87,12 +87,12 @@ class Document:
     sections: tuple[DocumentSection, ...] = ()  #: ascending by offset
     is_paged: bool = True  #: False: the file has no pages, `starts` is (0,)
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """What the file says about itself: `title`, `abstract`, `doi`, `journal`, `year`,
-    as far as it does."""
+    """Metadata in the file: `title`, `abstract`, `doi`, `journal`, `year`,
+    as far as present."""
 
     @property
     def key(self) -> str:
-        """What tasks call it: the same whether it is read as PDF or as text."""
+        """Key in tasks: the same whether it is read as PDF or as text."""
         return Path(self.name).stem
 
     def page(self, offset: int) -> int:

@@ -48,10 +48,10 @@ CHUNK = 1 << 16
 """Bytes of a piece."""
 
 DELIMITERS = (";", "\t")
-"""What parts columns where the header holds no comma."""
+"""Separators of columns where the header has no comma."""
 
 _BYTE = re.compile(r"\(byte ([0-9]+)\)")
-"""Where in the text msgspec says that JSON is off."""
+"""Position of a JSON error in msgspec's message."""
 
 
 def read_table(
@@ -212,7 +212,7 @@ def holds_objects(path: Path) -> bool:
 
 
 def delimiter_of(path: Path) -> str:
-    """What stands between the columns of a CSV file, by its header.
+    """Return the separator of a CSV file's columns, by its header.
 
     A comma wherever the header has one outside quotes; else the semicolon or tab that
     makes most columns.

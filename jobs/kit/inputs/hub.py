@@ -28,7 +28,7 @@ _NAME: Final = re.compile(
 Rows: TypeAlias = Iterable[Mapping[str, object]]
 
 FORM: Final = "hf:OWNER/NAME[/CONFIG][@REVISION][#SPLIT]"
-"""How a data set of the hub is named where a file is expected."""
+"""Name of a data set of the hub where a file is expected."""
 
 
 def table_file(path: Path) -> Path:

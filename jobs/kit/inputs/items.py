@@ -52,7 +52,7 @@ TEXTS: Final = ("text", "full_text", "fulltext", "body")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """What a job asks about: a paper, or a row of a table."""
+    """A unit that a job asks about: a paper, or a row of a table."""
 
     key: str  #: unique
     fields: Mapping[str, str]

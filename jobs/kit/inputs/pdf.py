@@ -37,12 +37,12 @@ ERRORS: Final = {
     "encrypted": f"it is encrypted (save it without a password, or {_GIVE_TEXT})",
     "broken": f"it is no PDF, or a broken one ({_GIVE_TEXT})",
 }
-"""What the process may say, but for too much of something."""
+"""Errors of the process, other than exceeded limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdfLimits:
-    """What reading one file may take."""
+    """Limits of reading one file."""
 
     pages: int = 2_000
     chars: int = 20_000_000  #: a page of print has some 5,000
@@ -200,7 +200,7 @@ def _images(
 
 
 class _PdfCache:
-    """What the reader printed about a PDF, by the bytes of the file.
+    """Cached output of the reader for a PDF, by the bytes of the file.
 
     A run is resumed and scored from the same papers, and reading a paper of 15 pages
     takes 0.2 s, drawing it 2 s. Errors are not cached. The folder may be deleted at any

@@ -24,7 +24,7 @@ POINTS = 72
 """Points per inch, the unit of a page's size."""
 
 MIDDLE = (0.35, 0.65)
-"""Where the gutter between two columns may be, as shares of the page's width."""
+"""Range of the gutter between two columns, as shares of the page's width."""
 
 LEAST_LINES = 12
 """Lines of prose that each of two columns has at least; fewer may be a table."""

@@ -104,7 +104,7 @@ def _authors(record: Element, path: str) -> list[str]:
 
 
 def _year(record: Element, path: str) -> str:
-    """Of the date; of a date in words the first four digits in a row."""
+    """Return the year of a date; of a date in words, the first four digits in a row."""
     match = _YEAR.search(
         _text(record, f"{path}/Year") or _text(record, f"{path}/MedlineDate")
     )
@@ -232,7 +232,7 @@ def _doctype(name: str, system: str, public: str, has_internal_subset: bool) -> 
 
 
 class _RootSeen:
-    """What the guard builds: nothing, but it knows whether the root has begun."""
+    """Target of the guard: it builds nothing, but knows whether the root has begun."""
 
     root = False
 

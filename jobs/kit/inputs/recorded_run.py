@@ -74,7 +74,7 @@ def open_run(folder: RunFolder) -> Iterator[InputRun]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringOrigin:
-    """Which scoring of which run a file belongs to."""
+    """The run and scoring that a file belongs to."""
 
     run_id: str
     number: int

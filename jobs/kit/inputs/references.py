@@ -90,7 +90,7 @@ def read_bibtex(path: Path, cure: str = CURE) -> Iterator[RecordCells | BadRefer
 
 
 def _blocks(path: Path) -> Iterator[tuple[str, str]]:
-    """What begins with @ at a line's beginning: its kind in lower case, and its text.
+    """Yield each block that begins with @: its kind in lower case, and its text.
 
     That is where bibtexparser sees blocks begin too, whatever is still open.
     """

@@ -146,7 +146,7 @@ _EXPECTED: Mapping[str, str] = {
     "list_type": "a list is expected",
     "tuple_type": "a list is expected",
 }
-"""What pydantic's own types expect, by the type of its complaint."""
+"""Expectations of pydantic's own types, by error type."""
 
 
 def validated_value(adapter: TypeAdapter[T], value: object, location: str) -> T:

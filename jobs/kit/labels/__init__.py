@@ -1,1 +1,1 @@
-"""What is made of labels: sessions, draws, gold values and agreement."""
+"""Sessions, draws, gold values and agreement of labels."""

@@ -44,7 +44,7 @@ class DrawRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSelection:
-    """What a session asks, and what its person sees."""
+    """Questions of a session, and what is visible in it."""
 
     items: tuple[str, ...] = ()  #: empty: those of the draw, or all
     fields: tuple[str, ...] = ()  #: empty: all
@@ -57,7 +57,7 @@ class LabelSelection:
 
 
 class SessionDesk(Protocol):
-    """What a front end opens sessions with."""
+    """Opens sessions for a front end."""
 
     def session(
         self, author: str, clock: Clock | None = None
@@ -95,7 +95,7 @@ class LabelDesk:
         self.folder = folder  #: of label logs
         self.selection = selection
         self.progress: dict[str, SessionProgress] = {}
-        """Of the sessions that have ended, by author."""
+        """Progress of the sessions that have ended, by author."""
         self._reader = reader
         self._labels = LabelFolder(folder)
         self._opening = asyncio.Lock()
@@ -170,7 +170,7 @@ class LabelDesk:
         return tuple(event.item for event in events)
 
     def _questions(self, keys: Sequence[str], labels: LabelSet) -> list[ItemField]:
-        """What is asked, in order: about some items, or all of the selection."""
+        """Return the questions in order: about some items, or all of the selection."""
         chosen, source = self.selection, self.source
         known, fields = set(source.items), {field.name for field in source.fields}
         questions: Iterable[ItemField]
@@ -205,7 +205,7 @@ class _ThreadedSource:
 
     @property
     def replies(self) -> Mapping[ItemField, Sequence[ModelLabel]]:
-        """What the models replied; the first call waits until it is read."""
+        """Return the models' replies; the first call waits until they are read."""
         return self._reader.submit(lambda: self._source.replies).result()
 
     def item(self, key: str) -> LabelItem:

@@ -53,7 +53,7 @@ class QualityEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelQuality:
-    """What labels say of a model."""
+    """Estimates of a model's quality from labels."""
 
     model: str
     items: int  #: with a reply of the model that has a value
@@ -64,7 +64,7 @@ class ModelQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldQuality:
-    """What labels say of all models on one field."""
+    """Estimates of all models' quality on one field."""
 
     field: str
     positive: str  #: value that precision and recall are about; "": there is none
@@ -99,7 +99,7 @@ def field_quality(
             the first choice is what each reply claims to be.
         judge: model whose replies predict the labels; "": verdicts or other models.
         level: of the intervals.
-        width: of an interval that more labels shall reach; None: do not plan.
+        width: target width of an interval; None: do not plan more labels.
     """
     deciding = [choice.value for choice in field.choices if choice.is_gold]
     gold = {
@@ -204,7 +204,7 @@ def _strata(
 def _replied(
     replies: Mapping[str, Sequence[ModelLabel]],
 ) -> dict[str, dict[str, _Reply]]:
-    """What each model replied, by model and item."""
+    """Return the replies by model and item."""
     by_model: dict[str, dict[str, list[ModelLabel]]] = {}
     for item, of_item in replies.items():
         for reply in of_item:
@@ -222,7 +222,7 @@ def _replied(
 def _judged(
     replies: Mapping[str, _Reply], verdicts: Mapping[int, float]
 ) -> Mapping[str, float] | None:
-    """How right the recorded verdicts find each item; None unless they know all."""
+    """Return each item's correctness by recorded verdicts; None unless complete."""
     judged = {}
     for item, reply in replies.items():
         shares = [
@@ -269,7 +269,7 @@ class _Predicted:
 
     @property
     def predictor(self) -> Predictor:
-        """What `chance` follows."""
+        """Source that `chance` uses."""
         if self.judge and self.judge != self.model:
             return "judge"
         if self.verdicts is not None:
@@ -281,11 +281,11 @@ class _Predicted:
         return sorted(self.replied[self.model])
 
     def value(self, item: str) -> str:
-        """What the model said."""
+        """Return the model's value."""
         return self.replied[self.model][item].value
 
     def chance(self, item: str, value: str) -> float:
-        """How probable others find a value; the model itself where nobody replied.
+        """Return a value's probability by the others; by the model itself without any.
 
         Verdicts say whether the model's value is right, and so which of two is.
         """

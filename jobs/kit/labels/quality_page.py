@@ -16,7 +16,7 @@ _TRUSTED: Mapping[Predictor, str] = {
     "models": "the other models",
     "itself": "the model itself",
 }
-"""What an estimate by predictions alone takes for the truth."""
+"""Source that an estimate by predictions alone takes for the truth."""
 
 
 def quality_json(result: FieldQuality) -> dict[str, Any]:

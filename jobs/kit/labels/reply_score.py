@@ -42,7 +42,7 @@ EXCERPT: Final = 200
 """Characters of a reply that a verdict shows."""
 
 DOCUMENT: Final = "item"
-"""What intervals are drawn over."""
+"""Unit of resampling."""
 
 
 @dataclass(slots=True)
@@ -202,7 +202,7 @@ def judge(gold: Mapping[tuple[str, str], str], answer: Answer) -> Judged | None:
 
 
 def _gold(path: Path) -> Mapping[tuple[str, str], str]:
-    """What people say of each reply, by item and field."""
+    """Return people's label of each reply, by item and field."""
     try:
         with path.open(newline="") as file:
             rows = [*csv.DictReader(file)]

@@ -79,7 +79,7 @@ class LabelRecorder(Protocol):
 
 
 class SessionSource(Protocol):
-    """What a session needs of `jobs.kit.labels.source.LabelSource`."""
+    """The part of `jobs.kit.labels.source.LabelSource` that a session uses."""
 
     @property
     def run(self) -> str:
@@ -88,7 +88,7 @@ class SessionSource(Protocol):
 
     @property
     def replies(self) -> Mapping[ItemField, Sequence[ModelLabel]]:
-        """What the models replied."""
+        """Return the models' replies."""
         ...
 
     def item(self, key: str) -> LabelItem:
@@ -102,7 +102,7 @@ class SessionSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is shown to the person now."""
+    """The question on display."""
 
     item: LabelItem
     field: LabelField
@@ -114,7 +114,7 @@ class Question:
 
     @property
     def visible(self) -> list[str]:
-        """What the person can see, as `LabelRecorded.visible` lists it."""
+        """Visible parts, as `LabelRecorded.visible` lists them."""
         models = dict.fromkeys(f"{REPLY}{reply.model}" for reply in self.replies)
         return [*self.item.visible, *models, *([LABELS] if self.labels else [])]
 
@@ -126,13 +126,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionProgress:
-    """How far a session is."""
+    """Progress of a session."""
 
     answered: int  #: in this session
     done: int  #: of the session's questions, those of earlier sessions included
     total: int
     skipped: int  #: put off in this session, and not answered yet
-    compared: int  #: answers of this session that were given with replies in sight
+    compared: int  #: answers of this session that were given with replies visible
     agreed: int  #: of these, with the value of most replies
 
 
@@ -205,7 +205,7 @@ class LabelSession:
             is_assisted: whether replies are visible from the start.
             needs_reply: whether the labels are about replies, which are then visible.
             is_adjudicating: whether answers are final values, given with the labels of
-                all people in sight.
+                all people visible.
             hides_names: whether their labels are shown without their names.
         """
         self._source = source
@@ -237,7 +237,7 @@ class LabelSession:
 
     @property
     def ending(self) -> str:
-        """What to say once there is no question."""
+        """Text to show when no question is left."""
         return "All items are labelled."
 
     @property
@@ -265,7 +265,7 @@ class LabelSession:
 
     @property
     def progress(self) -> SessionProgress:
-        """How many questions are answered and left."""
+        """Return how many questions are answered and left."""
         left = len(self._queue.waiting) + len(self._queue.skipped)
         return SessionProgress(
             answered=len(self._history),

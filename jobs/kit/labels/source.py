@@ -89,14 +89,14 @@ class LabelSource:
         )
 
     def questions(self, keys: Iterable[str]) -> Iterator[ItemField]:
-        """What is asked about items, in the order of the keys."""
+        """Yield the questions about items, in the order of the keys."""
         for key in keys:
             for one in self.fields_of(key):
                 yield ItemField(key, one.name)
 
     @cached_property
     def replies(self) -> Mapping[ItemField, Sequence[ModelLabel]]:
-        """What the models replied; the answers are read when it is first used."""
+        """Return the models' replies; they are read at the first call."""
         by_field: dict[ItemField, list[ModelLabel]] = {}
         with calling(self.job, "labelling"):
             for reply in self.labelling.replies(self.dataset, self.answers):

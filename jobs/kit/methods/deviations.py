@@ -51,14 +51,14 @@ _STOPS: Final[Mapping[str, str]] = {
     "futility": "stopped early because a comparison could not be decided any more",
     "job": "stopped because of an error in the job",
 }
-"""Why a process ended with open tasks, by `RunDrained.by`."""
+"""Reasons why a process ended with open tasks, by `RunDrained.by`."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation:
-    """What differs from the plan."""
+    """A deviation from the plan."""
 
     code: str
     template: str

@@ -1,4 +1,4 @@
-"""What people did beside a run: labels, their agreement and decisions; pure.
+"""Facts about people's work on a run: labels, agreement, decisions; pure.
 
 The one place of the methods text that reads labels. People are counted, not named.
 """

@@ -20,7 +20,7 @@ Form: TypeAlias = Literal["markdown", "latex"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a text was made from, by its own account."""
+    """Source that a text states for itself."""
 
     run: str
     scoring: int  #: 0: the run was not scored

@@ -45,7 +45,7 @@ from store.time_travel import LogPrefix, moment_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodsSource:
-    """What the methods text of a run is made from."""
+    """Data of the methods text of a run."""
 
     record: RunRecord
     choice: Choice
@@ -119,7 +119,7 @@ def _templates(run: Rescorer, recorded: ScoringRecorded) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckBasis:
-    """What a manuscript is compared with."""
+    """Data that a manuscript is compared with."""
 
     run: str
     scoring: int | None

@@ -28,7 +28,7 @@ _PLAIN: Final = re.compile(rb"[A-Za-z0-9._+-]")
 
 
 class Rounding(Enum):
-    """How a value is rounded; the value of a member describes it."""
+    """Rounding of a value; the value of a member describes it."""
 
     EXACT = "exact"
     METRIC = "3 decimals, <0.001 below that, none from 1,000 on"

@@ -47,7 +47,7 @@ _ROLES: Final[Mapping[str, str]] = {
     "embed": "to embed texts",
     "rerank": "to rank texts",
 }
-"""What models of a role are used for; those under test need no word."""
+"""Purpose of models by role; those under test need no word."""
 
 _ORIGINS: Final[Mapping[str, str]] = {
     "model": "model",
@@ -56,12 +56,12 @@ _ORIGINS: Final[Mapping[str, str]] = {
     "region": "region",
     "tier": "service tier",
 }
-"""What a reply may report of its origin, by `ServedCount.field`."""
+"""Names of the origins that a reply may report, by `ServedCount.field`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What a text needs to know that is no fact of the log."""
+    """Choices of a text that the log does not determine."""
 
     step: str = ""  #: `Job.review_step`
     metrics: Sequence[str] = ()  #: paths of the metrics to report, the headline first

@@ -16,7 +16,7 @@ from rapidfuzz.distance import Indel
 from jobs.kit.metrics.columns import Floats, as_value, check_same_length, quotient
 
 Load: TypeAlias = Literal["none", "linear", "quadratic"]
-"""How near categories count as half agreeing; by their place in the list."""
+"""Weights of disagreement between categories, by their position in the list."""
 
 Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
@@ -42,7 +42,7 @@ def agreement(
     categories: Sequence[Hashable],
     load: Load = "none",
 ) -> Agreement:
-    """How far *a* and *b* agree; the categories are given, not inferred.
+    """Return the agreement of *a* and *b*; the categories are given, not inferred.
 
     Raises:
         ValueError: where lengths differ, or a value is no category.
@@ -52,7 +52,7 @@ def agreement(
 
 
 def agreement_of(table: Floats, load: Load = "none") -> Agreement:
-    """How far two judges agree who are already counted.
+    """Return the agreement of two judges from a table of counts.
 
     Args:
         table: items by what the first judge said, down, and the second, across.
@@ -117,7 +117,7 @@ def alpha(
 ) -> float | None:
     """Krippendorff's alpha: judges may be many and values missing (None).
 
-    Units with fewer than two values are left out. `ordinal` goes by the order of the
+    Units with fewer than two values are left out. `ordinal` uses the order of the
     categories, `interval` by their numbers (Krippendorff, 2011).
     """
     index = {category: i for i, category in enumerate(categories)}
@@ -177,7 +177,7 @@ def fleiss_kappa(counts: npt.ArrayLike) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicateAgreement:
-    """How far replicates of one question agree, over all questions."""
+    """Agreement of the replicates of one question, over all questions."""
 
     items: int  #: with two replicates or more
     mean_pairwise: float | None  #: mean over items of the share of equal pairs
@@ -207,7 +207,7 @@ def flip_rate(items: Iterable[tuple[Hashable, Hashable]]) -> float | None:
 
 
 def kendall_tau(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
-    """How far two orders of the same items agree: 1 the same, -1 the reverse.
+    """Return Kendall's tau of two orders of the same items: 1 the same, -1 the reverse.
 
     Pairs in the same order less pairs in the other, by all pairs (Kendall, 1938); None
     below two items.

@@ -97,7 +97,7 @@ class _Sorted:
 
 
 def _undefined(block: Counts) -> Floats:
-    """What no rows come to, in every replicate."""
+    """Return the value of no rows (NaN) for every replicate."""
     return np.full(len(block), np.nan)
 
 
@@ -181,7 +181,7 @@ def tpr_of(
 
 
 _FEWEST = 2
-"""Of each class; below, a variance is undefined."""
+"""Fewest rows of a class; with fewer, the variance is undefined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +288,7 @@ def _is_too_small(truth: Bools) -> bool:
 
 
 def _placements(truth: Bools, column: Floats) -> tuple[Floats, Floats]:
-    """Of each positive the share of negatives below, of each negative the reverse.
+    """Return the share of negatives below each positive, and the reverse.
 
     Ties count half.
     """

@@ -99,7 +99,7 @@ def bin_of(
 
 
 class BinRule(TypedDict, total=False):
-    """How `ece` and `mce` put probabilities into bins, as keyword arguments.
+    """Binning of probabilities in `ece` and `mce`, as keyword arguments.
 
     Two loops that are met in the wild lose a border value: `drop_zero` leaves rows with
     p = 0 out of every bin, `drop_one` those with p = 1; they still count in the total.

@@ -43,7 +43,7 @@ NAMED: Final = 0.8
 """Weight of all named change points together."""
 
 _NODES: Final = np.linspace(-12.0, 12.0, 33)
-"""Of the integrals over a share's log-odds, in standard deviations."""
+"""Nodes of the integrals over a share's log-odds, in standard deviations."""
 
 _NEWTON_STEPS: Final = 25
 _SMALL_STEP: Final = 1e-6

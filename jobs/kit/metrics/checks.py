@@ -1,4 +1,4 @@
-"""Finds what cannot be true of a finished scorecard, whoever made it.
+"""Finds impossible values in a finished scorecard, of any job.
 
 Rates outside [0, 1], counts that do not add up, rates that their own counts refute, one
 name with two values, and figures over one set of queries that contradict each other.
@@ -208,7 +208,7 @@ def _counts(prefix: str, group: Mapping[str, Metric]) -> Iterator[Finding]:
 
 
 def _zero_by_zero(metric: Metric) -> float | None:
-    """What 0/0 is by a metric's own definition; None: undefined."""
+    """Return 0/0 by a metric's definition; None: undefined."""
     match = _ZERO_BY_ZERO.search(metric.definition)
     return None if match is None else float(match[1])
 

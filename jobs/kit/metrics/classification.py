@@ -48,7 +48,7 @@ class Confusion:
 
 
 def confusion(y: Column, h: Column, weight: Column | None = None) -> Confusion:
-    """How the decisions *h* stand to the truth *y*, both 0 or 1.
+    """Return the confusion counts of decisions *h* and truth *y*, both 0 or 1.
 
     Whole numbers unless rows have weights.
     """
@@ -62,7 +62,7 @@ def confusion(y: Column, h: Column, weight: Column | None = None) -> Confusion:
 
 
 def at_threshold(score: Column, tau: float, *, strict: bool = False) -> Bools:
-    """Which rows count as positive: those at *tau* or above; only above if *strict*."""
+    """Return which rows are positive: at *tau* or above; only above if *strict*."""
     column = scores("score", score)
     return column > tau if strict else column >= tau
 
@@ -322,7 +322,7 @@ class ClassRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiclass:
-    """How decisions among several classes stand to the truth."""
+    """Confusion of decisions among several classes."""
 
     by_label: Mapping[str, ClassRates]
     macro: ClassRates  #: plain means over the classes where the rate is defined
@@ -490,6 +490,6 @@ def ppv_at_prevalence(
 
 
 def ppv_columns(sensitivity: Floats, specificity: Floats, prevalence: float) -> Floats:
-    """That precision for many rates at once; NaN where it is undefined."""
+    """Return that precision for arrays of rates; NaN where it is undefined."""
     right = sensitivity * prevalence
     return quotient(right, right + (1 - specificity) * (1 - prevalence))

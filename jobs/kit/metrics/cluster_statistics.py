@@ -46,7 +46,7 @@ PER_THOUSAND = Range(lowest=0.0, highest=1000.0)
 
 
 SIGNED = Range(lowest=-1.0, highest=1.0)
-"""Of correlations, and of differences of shares."""
+"""Range of correlations and of differences of shares."""
 
 
 ANY = Range(lowest=-math.inf, highest=math.inf)
@@ -66,13 +66,13 @@ class Support:
 
     @classmethod
     def of(cls, weights: Floats | Sequence[float]) -> Support:
-        """Of a mean or a ratio, from what each cluster adds to the denominator."""
+        """Return the support of a mean or a ratio, from each cluster's denominator."""
         column = np.abs(np.asarray(weights, dtype=np.float64))
         return cls(effective=_kish(column), independent=int(np.count_nonzero(column)))
 
     @classmethod
     def of_classes(cls, positives: Floats, negatives: Floats) -> Support:
-        """Of a statistic of two classes, such as an area under a ROC curve.
+        """Return the support of a statistic of two classes, such as an AUROC.
 
         A pair of clusters, one with a positive and one with a negative, gives one
         independent comparison; no cluster is in two pairs.
@@ -86,7 +86,7 @@ class Support:
         )
 
     def both(self, other: Support) -> Support:
-        """Of a difference: what both sides rest on at least."""
+        """Return the support of a difference: the smaller one of both sides."""
         return Support(
             effective=min(self.effective, other.effective),
             independent=min(self.independent, other.independent),
@@ -99,7 +99,7 @@ def _kish(weights: Floats) -> float:
 
 
 Counts: TypeAlias = npt.NDArray[np.uint8]
-"""How often each cluster was drawn: replicates x clusters."""
+"""Number of times each cluster was drawn: replicates x clusters."""
 
 
 Order: TypeAlias = npt.NDArray[np.intp]
@@ -178,7 +178,7 @@ class ResampledDifference:
 
     @property
     def support(self) -> Support:
-        """What both sides rest on."""
+        """Support of both sides."""
         return self.left.support.both(self.right.support)
 
     def left_out(self, order: Order) -> tuple[float | None, Floats]:
@@ -242,7 +242,7 @@ class Derived:
 
     @property
     def statistic(self) -> ResampledStatistic:
-        """What is drawn again."""
+        """The statistic that is resampled."""
         table = np.stack(self.columns, axis=1).astype(np.float64)
 
         def value_of(block: Counts) -> Floats:

@@ -227,7 +227,7 @@ class ExactColumn:
 
 
 Term: TypeAlias = tuple[float, float]
-"""What an item adds above and below the line; in a mean, its value and 1."""
+"""Numerator and denominator of one item; in a mean, its value and 1."""
 
 
 def exact_sum(values: Iterable[float]) -> Fraction:
@@ -250,7 +250,7 @@ def exact_ratio(terms: Mapping[str, Term]) -> Fraction | None:
 def shares_of_change(
     before: Mapping[str, Term], after: Mapping[str, Term]
 ) -> dict[str, Fraction] | None:
-    """What each item has in the change of `sum above / sum below`.
+    """Return each item's share of the change of `sum above / sum below`.
 
     With r the ratio before and B the sum below after, the share of an item is
     (change above - r * change below) / B: it counts by what it became, held against the

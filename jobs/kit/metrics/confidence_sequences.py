@@ -115,7 +115,7 @@ class DrawnValues:
         return np.asarray(self.values / (self._choices * self.chances))
 
     def _expected(self, mean: Floats) -> Floats:
-        """What *mean* says of each draw, given those before."""
+        """Return the expectation of each draw under *mean*, given those before."""
         mean = np.asarray(mean)[..., None]
         if self.population is None:
             return np.broadcast_to(mean, self.values.shape)
@@ -139,7 +139,7 @@ class DrawnValues:
 
 @dataclass(frozen=True, kw_only=True)
 class MeanSequence:
-    """What is known of a mean after some draws, and was at any look before.
+    """A confidence sequence of a mean: valid now and at every earlier look.
 
     Raises:
         ValueError: a value is not from 0 to 1, or see `DrawnValues`.

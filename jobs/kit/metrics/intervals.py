@@ -171,7 +171,7 @@ def clopper_pearson(k: float, n: float, level: float = 0.95) -> tuple[float, flo
 def jackknife(
     value: float, without: Floats, support: Support, within: Range
 ) -> ClusterSample:
-    """How far a statistic varies, from its value without each cluster in turn.
+    """Return the jackknife spread of a statistic, from its values without each cluster.
 
     Degrees of freedom are Satterthwaite's, from how unevenly clusters add to the
     variance: a few that hold all misses tell little of how far others vary.

@@ -135,7 +135,7 @@ def estimate_rate(
 
 
 def labels_needed(estimate: RateEstimate, width: float) -> int | None:
-    """How many more labels give an interval that is at most so wide.
+    """Return how many more labels give an interval of at most *width*.
 
     A draw like the one so far is assumed, and a judge that stays as good. With S the
     variance of one label, a finite population of N gives n labels the variance

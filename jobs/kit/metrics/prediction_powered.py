@@ -386,7 +386,7 @@ class _Variation:
         )
 
     def excess_lean(self, size: Floats) -> Floats:
-        """What `lean` is beyond that of a binomial count of this size.
+        """Return by how much `lean` exceeds that of a binomial count of this size.
 
         None where both lean to one side and a count does more: it is rare residuals
         that make the difference, and few labels may not show any.
@@ -443,7 +443,7 @@ def _slopes(strata: Sequence[_Weighed]) -> list[Floats]:
 def _leverages(
     strata: Sequence[_Weighed], weights: Sequence[Floats], value: Floats
 ) -> list[Floats]:
-    """How much of a label's residual its fits take away: the ratio's and lambda's."""
+    """Return the leverage of labels: the part of a residual that the fits remove."""
     denominators = [s.weights * s.truth.below for s in strata]
     sums_below = [
         (s.counts * b).sum(-1) for s, b in zip(strata, denominators, strict=True)

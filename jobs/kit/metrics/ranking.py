@@ -29,7 +29,7 @@ Grades: TypeAlias = Mapping[str, float]
 """Judged items of one query with their grade; 0 is judged and not relevant."""
 
 Gold: TypeAlias = Collection[str] | Grades
-"""What a query wants: relevant ids, or grades by id."""
+"""Gold of a query: relevant ids, or grades by id."""
 
 INFAP_EPSILON = 0.00001
 """As trec_eval has it (Yilmaz and Aslam, 2006)."""
@@ -137,7 +137,7 @@ class RankingRules:
     empty: Literal["undefined", "zero"] = "undefined"  #: a query without gold
     precision_over: Literal["k", "k_eff"] = "k"  #: `k_eff`: min(K, length of the list)
     ap_over: Literal["gold", "min", "found"] = "gold"
-    """What average precision is divided by: all gold, min(gold, K), or the hits found.
+    """Divisor of average precision: all gold, min(gold, K), or the hits found.
     """
     gain: Literal["linear", "exp"] = "linear"  #: `exp`: 2^grade - 1
 
@@ -219,7 +219,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """What the first K of each list hold, where every query has its own K."""
+    """Counts in the first K of each list, where every query has its own K."""
 
     recall: Floats  #: (Q,) NaN without gold
     precision: Floats  #: (Q,) of the items shown; 0.0 where none is shown

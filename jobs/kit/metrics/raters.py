@@ -43,7 +43,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterAgreement:
-    """How far raters agree."""
+    """Agreement of raters."""
 
     items: int  #: with two ratings or more
     ratings: int  #: of these items

@@ -129,7 +129,7 @@ class RelevantBound:
         return relevant * below >= above * upper
 
     def draws_without_hit(self, *, relevant: int, unread: int) -> int:
-        """How many more draws reach the target if none of them is relevant.
+        """Return how many more draws reach the target if none of them is relevant.
 
         Of the numbers to reject, the smallest is rejected last.
         """

@@ -43,7 +43,7 @@ from jobs.kit.metrics.intervals import (
 )
 
 Form: TypeAlias = Literal["adjusted", "percentile"]
-"""How ends are made: by the rule for the sample at hand, or as percentiles always."""
+"""Kind of interval: `adjusted` to the sample, or always `percentile`."""
 
 
 #: No matrix of replicates x clusters takes more bytes than this.
@@ -59,7 +59,7 @@ FEW_CLUSTERS = 10
 DROPPED_SHARE = 0.05
 
 
-#: From so many effective clusters on a percentile interval covers what it says, unless
+#: Effective clusters from which a percentile interval covers its level, unless
 #: hits or misses are fewer than `COMMON`.
 MANY_CLUSTERS = 200
 
@@ -198,7 +198,7 @@ class Resamples:
         return tuple(map(self._percentiles, columns.T))
 
     def multiplicities(self) -> Iterator[Counts]:
-        """How often each cluster was drawn, in blocks of replicates x clusters.
+        """Yield how often each cluster was drawn, in blocks of replicates x clusters.
 
         Clusters stand in ascending order of their keys. For statistics that are no
         ratio of sums.
@@ -349,7 +349,7 @@ _RULES: Mapping[Rule, Callable[[ClusterSample], str]] = {
     ),
     "t": lambda sample: f"t with {sample.df:.3g} df",
 }
-"""How a rule of `intervals` is stated."""
+"""Words for each rule of `intervals`."""
 
 
 def _within(value: float, stated: Range) -> Range:
@@ -376,7 +376,7 @@ def _spread(values: Floats) -> tuple[float | None, float]:
 class SummedColumns:
     """The distinct columns of many statistics, each summed once a block.
 
-    The means of a table share their denominators, so columns are told apart by being
+    The means of a table share their denominators, so columns are distinguished by being
     the same object.
     """
 

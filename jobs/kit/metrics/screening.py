@@ -73,7 +73,7 @@ def _wss_asreview(order: _Order, level: float) -> float:
 
 
 def _random_hits(order: _Order) -> Floats:
-    """What a random order is expected to have found at each rank, rounded half even."""
+    """Return the expected hits of a random order at each rank, rounded half even."""
     return np.round(np.linspace(0, order.p, order.n))
 
 
@@ -96,7 +96,7 @@ def recall_at_share(
 ) -> float | None:
     """Recall after reading a share of the list: "RRF@10" in some tools.
 
-    So many records are read as fit into the share; with *ceil* one more where it does
+    The records that fit into the share are read; with *ceil* one more where it does
     not come out even.
     """
     order = _order(column)
@@ -137,7 +137,7 @@ def atd(column: Column) -> float | None:
 
 
 def screening_loss(column: Column) -> float | None:
-    """How far the recall curve is below the best one, as a share of what it can be.
+    """Return how far the recall curve is below the best one, as a share of the range.
 
     0 is the best order, 1 the worst. Undefined where all records are alike.
     """

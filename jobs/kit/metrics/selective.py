@@ -72,7 +72,7 @@ def share(k: int, n: int) -> GateShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateMetrics:
-    """What a gate lets through and what it loses.
+    """Shares that a gate passes and loses.
 
     Screening calls a row positive where its state is not NEG, alerting where it is POS.
     """
@@ -97,7 +97,7 @@ class GateMetrics:
 
 
 def gate_metrics(y: Column, states: States) -> GateMetrics:
-    """How the states stand to the truth."""
+    """Return the metrics of a gate's states against the truth."""
     truth = labels("y", y)
     check_same_length(y=truth, states=states)
     n, positive = len(truth), int(truth.sum())
@@ -226,7 +226,7 @@ def aurc(confidence: Column, error: Column) -> float | None:
 
 
 def excess_aurc(confidence: Column, error: Column) -> float | None:
-    """How far `aurc` is above the best that so many errors allow: all of them last."""
+    """Return `aurc` minus its best value for this number of errors: all ranked last."""
     area = aurc(confidence, error)
     if area is None:
         return None

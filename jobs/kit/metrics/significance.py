@@ -3,7 +3,7 @@
 An interval of fixed size is right at one look that was chosen beforehand; looked at
 again and again until it leaves 0 out, it leaves 0 out sooner or later whatever is true.
 A confidence sequence is right at all looks together: the chance that it ever misses the
-mean is at most `alpha`, so whoever watches it may stop when they like.
+mean is at most `alpha`, so anyone who watches it may stop at any time.
 
 Method: testing by betting, the hedged capital of Waudby-Smith and Ramdas, "Estimating
 means of bounded random variables by betting", JRSS B 86 (2024), section 4.2, theorem 3.
@@ -264,9 +264,9 @@ def noninferiority(difference: Interval, margin: float) -> bool | None:
 
 
 MAX_BET_SHARE = 0.5
-"""Part of its capital that a gambler risks at most; so none is ever ruined."""
+"""Largest part of the capital that is bet at a time, so it never reaches 0."""
 _HALVINGS = 50
-"""Of [-1, 1] in looking for an end: finer than the 12 digits that are told."""
+"""Halvings of [-1, 1] to find an end: finer than the 12 digits that are printed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,28 +290,28 @@ class ConfidenceSequence:
 
     @property
     def mean(self) -> float | None:
-        """Of the units so far; None of none."""
+        """Mean of the units so far; None without any."""
         return mean(self.values)
 
     @property
     def interval(self) -> Interval:
-        """What the mean has not been shown to be outside of, at any look so far."""
+        """Values of the mean that no look so far has excluded."""
         return Interval(lo=round12(_lowest(self)), hi=round12(-_lowest(self._mirror)))
 
     def first_above(self, bound: float) -> int | None:
-        """After how many units the mean was shown to lie above *bound*; None: not yet.
+        """Return how many units showed the mean to be above *bound*; None: not yet.
 
-        It is the same number however many units followed, and however often was looked.
+        Later units and earlier looks do not change the number.
         """
         rich = np.flatnonzero(self._capital(bound) >= 2 / self.alpha)
         return int(rich[0]) + 1 if len(rich) else None
 
     def first_below(self, bound: float) -> int | None:
-        """After how many units it was shown to lie below *bound*; None: not yet."""
+        """Return how many units showed the mean to be below *bound*; None: not yet."""
         return self._mirror.first_above(-bound)
 
     def after(self, units: int) -> ConfidenceSequence:
-        """How it stood after the first *units*."""
+        """Return the sequence after the first *units*."""
         return ConfidenceSequence(values=self.values[:units], alpha=self.alpha)
 
     @cached_property
@@ -340,7 +340,7 @@ class ConfidenceSequence:
 
     @cached_property
     def _bets(self) -> Floats:
-        """What is staked on each unit, from those before it alone.
+        """Return the bet on each unit, from those before it alone.
 
         The predictable plug-in of section 4.2: sqrt(2 log(2/alpha) / (v t log(t + 1)))
         with v the variance of the units before t, estimated with one unit of mean 1/2

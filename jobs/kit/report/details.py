@@ -39,16 +39,16 @@ from store.document import Numbers, Words
 from store.read.usage import dollars
 
 MOST_METRICS = 300
-"""Of one model in the report; scorecard.json holds all."""
+"""Metrics of one model in the report; scorecard.json has all."""
 
 FEW_METRICS = 20
-"""So many metrics of a model are not folded: a small job has no others."""
+"""Up to this number, metrics of a model are not folded: a small job has no others."""
 
 SEVERITIES = ("error", "warn", "info")
 
 
 Operations: TypeAlias = Mapping[str, Any]
-"""What `operations.json` says: how far the run had come, and what it had cost."""
+"""Content of `operations.json`: the run's progress and its cost."""
 
 
 def headlines(reported: ReportSource) -> Iterator[Element]:
@@ -204,7 +204,7 @@ def other_figures(
 
 
 def limits(reported: ReportSource) -> Iterator[Element]:
-    """What the numbers do not show, a paragraph each."""
+    """Yield a paragraph for each limit of the numbers."""
     for finding in reported.scorecard.findings:
         if finding.where == LIMITS:
             yield element("p", finding.message)
@@ -252,7 +252,7 @@ def _finding(finding: Finding) -> list[Child]:
 
 
 def coverage(operations: Operations) -> Iterator[Element]:
-    """How far the run had come, what failed, and what it cost."""
+    """Yield the run's progress, its failures, and its cost."""
     rows: list[tuple[str, str]] = [
         (f"{kind}: {name}", format_number(n))
         for kind in ("tasks", "attempts")
@@ -282,7 +282,7 @@ def run(operations: Operations) -> Iterator[Element]:
 
 
 def settings(reported: ReportSource) -> Iterator[Element]:
-    """What was set, which files were read, and what identifies the scoring."""
+    """Yield the settings, the input files, and the identity of the scoring."""
     yield folded(
         "Settings, input files and identity of the scoring",
         _identity(reported),
@@ -411,7 +411,7 @@ def _tokens(amount: float | None) -> str:
 
 
 HEADLINE_ROWS = 60
-"""Of a table that a report begins with, so many are shown."""
+"""Rows shown of a table that a report begins with."""
 
 
 def tables(reported: ReportSource, folder: Path) -> Iterator[Element]:

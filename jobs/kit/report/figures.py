@@ -113,7 +113,7 @@ METADATA: Mapping[FigureFormat, Mapping[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-"""What matplotlib would write of itself and of the time."""
+"""Metadata that matplotlib would add about itself and the time."""
 
 
 def write_figures(
@@ -212,7 +212,7 @@ def _fits_column(panel: Panel) -> bool:
 
 
 def _height(panel: Panel, width: float) -> float:
-    """Of a panel in inches: as it says, or what its lying bars need."""
+    """Return a panel's height in inches: as declared, or as its bars need."""
     if any(isinstance(mark, Heatmap) for mark in panel.marks):
         return width
     if not panel.y.names:
@@ -366,7 +366,7 @@ def _rank(series: Series) -> tuple[int, int]:
 
 
 def _legend_columns(names: Sequence[str], room: int) -> int:
-    """How many entries fit side by side; *room* is characters."""
+    """Return how many entries fit side by side; *room* is characters."""
     longest = max(map(len, names), default=0) + KEY
     return max(1, min(len(names), room // longest))
 

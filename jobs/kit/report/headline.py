@@ -37,7 +37,7 @@ BETTER_WORDS: Final[Mapping[Direction, str]] = {
 
 
 def description(reported: ReportSource) -> Iterator[Element]:
-    """What was asked, a paragraph each."""
+    """Yield a paragraph for each question of the run."""
     for text in reported.description:
         yield element("p", text, class_="asked")
 

@@ -89,7 +89,7 @@ def excerpt(text: str) -> Element:
 
 
 def display_text(text: str) -> str:
-    """What a page shows of a text from outside."""
+    """Return a text from outside as a page shows it."""
     safe = printable(text)
     return safe if len(safe) <= MAX_TEXT_CHARS else f"{safe[: MAX_TEXT_CHARS - 1]}…"
 
@@ -126,7 +126,7 @@ def html_page(
 
 
 def facts_list(facts: Mapping[str, str]) -> Element:
-    """What a page is about, name by name."""
+    """Return a list of facts by name."""
     pairs: Iterable[Child] = (
         (element("dt", name), element("dd", value)) for name, value in facts.items()
     )
@@ -168,7 +168,7 @@ def _section(title: str, inside: Child) -> Element:
 
 
 FIRST_ROWS = 20
-"""Of a long file, so many stand in the report: a million rows make no page."""
+"""Rows of a long file in the report: a million rows make no page."""
 
 
 _PATH = re.compile(r"\w+([._]\w+)*")
@@ -245,7 +245,7 @@ def with_key(name: str, key: Child) -> Child:
 def folded(
     summary: Child, *inside: Child, is_open: bool = False, class_: str | None = None
 ) -> Element:
-    """What is shown behind a click on its summary."""
+    """Return content that a click on its summary opens."""
     heading = element("summary", summary)
     return element(
         "details", heading, inside, open="" if is_open else None, class_=class_
@@ -261,7 +261,7 @@ def _breaking(name: str) -> Child:
 
 
 def scrolling(inside: Element, name: str) -> Element:
-    """What is too wide for the page scrolls by itself, by keyboard too."""
+    """Return content that scrolls sideways where it is too wide, by keyboard too."""
     return element(
         "div", inside, class_="scroll", tabindex="0", role="group", aria_label=name
     )

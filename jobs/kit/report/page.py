@@ -23,7 +23,7 @@ from runner.scorecard import FailedFigure, Figure, Finding
 
 
 def notices(reported: ReportSource, operations: Operations) -> Iterator[str]:
-    """What a reader must know before the first number."""
+    """Yield what a reader must know before the first number."""
     card = reported.scorecard
     # folders of earlier versions do not say it
     if operations.get("partial"):

@@ -41,7 +41,7 @@ from store.printable import LINE as READABLE
 from store.printable import printable, shortened
 
 DPI = 300
-"""Of raster pictures, as journals ask for."""
+"""Resolution of raster pictures, as journals require."""
 
 NOTE_PT = 7
 """Points of letters beside a point, a bar or a row."""
@@ -51,7 +51,7 @@ FAINT = "#8a8a8a"
 
 
 class SeriesStyle(NamedTuple):
-    """What distinguishes a series."""
+    """Style that distinguishes a series."""
 
     color: str
     line: Any  #: matplotlib's line style
@@ -68,7 +68,7 @@ MODEL_STYLES = (
     SeriesStyle("#A08308", (0, (8, 2)), "P", "++"),
     SeriesStyle("#423133", (0, (2, 2)), "X", "--"),
 )
-"""Of models. Of more, colours and markers come in further combinations."""
+"""Styles of models. More models get further combinations of colour and marker."""
 
 CATEGORY_STYLES = (
     SeriesStyle("#3B3561", "-", "o", ""),
@@ -77,10 +77,10 @@ CATEGORY_STYLES = (
     SeriesStyle("#A4243B", (0, (1.2, 1.2)), "D", "xx"),
     SeriesStyle("#7FB7BE", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\"),
 )
-"""Of parts, kinds and states; no model has them."""
+"""Styles of parts, kinds and states; no model has them."""
 
 PLAIN_STYLE = SeriesStyle("#5B5B5B", "-", "o", "")
-"""Of what is neither a model's nor a category's."""
+"""Style of series that are neither a model nor a category."""
 
 BACKGROUND: dict[str, Any] = {
     "color": FAINT,
@@ -89,7 +89,7 @@ BACKGROUND: dict[str, Any] = {
     "linewidth": 0.7,
     "zorder": 2.3,
 }
-"""Of faint lines: a hundred of them still let the line before them be seen."""
+"""Style of faint lines: a line in front of a hundred of them is still visible."""
 
 RC: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -133,7 +133,7 @@ RC: dict[Any, Any] = {
 
 
 def series_style(series: Series) -> SeriesStyle:
-    """How a series is drawn, the same in every figure."""
+    """Return the style of a series, the same in every figure."""
     match series:
         case None:
             return PLAIN_STYLE
@@ -148,7 +148,7 @@ def series_style(series: Series) -> SeriesStyle:
 
 
 def foreground(style: SeriesStyle) -> dict[str, Any]:
-    """How a line is drawn that says something of its own."""
+    """Return the style of a line in the foreground."""
     return {
         "color": style.color,
         "linestyle": style.line,
@@ -204,7 +204,7 @@ MARKER_PT = {"s": 5.0, "P": 7.0, "X": 7.0, "^": 6.0, "v": 6.0}
 """Sizes of markers that look as large as a circle of 5.5 points."""
 
 BREADTH = 0.8
-"""Of the room between two names, what bars side by side may take."""
+"""Share of the room between two names for bars side by side."""
 
 LIGHT = 0.55
 """From this share of its scale on, a heat map is light and takes dark ink."""
@@ -250,7 +250,7 @@ class PanelPainter:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the axis that has some."""
+        """Names on the axis that has some."""
         return self.panel.y.names or self.panel.x.names
 
     @property
@@ -488,7 +488,7 @@ class PanelPainter:
 
 
 def _share(position: float, axis: Axis) -> float:
-    """How far along its axis a place is; in the middle where the ends are not known."""
+    """Return the share of the axis before *position*; 0.5 without known ends."""
     if axis.ends is None:
         return 0.5
     lo, hi = axis.ends

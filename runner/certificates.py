@@ -29,11 +29,11 @@ class CheckedCertificate(Protocol):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What differs, a sentence each."""
+        """Return a sentence for each difference."""
 
     @property
     def sentence(self) -> str:
-        """What a sound one proves."""
+        """Return what a sound certificate proves."""
 
     @property
     def as_json(self) -> dict[str, Any]:

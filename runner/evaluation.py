@@ -4,7 +4,7 @@ A job that scores cuts its work in two. What comes before the cut reads texts: i
 replies and matches them with the truth. Its result is a frame, a dataclass of numbers,
 arrays, choices and names. What comes after the cut is a pure function of the frame, and
 gives every metric with its interval. A redacted bundle holds the frame, with tokens in
-place of names, and whoever has the bundle and the job computes the metrics again:
+place of names, and anyone with the bundle and the job computes the metrics again:
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class AnsweredQuestions:
@@ -48,4 +48,4 @@ class Evaluation(Generic[Frame]):
 
 
 AnyEvaluation: TypeAlias = Evaluation[Any]
-"""That of any job."""
+"""Evaluation of any job."""

@@ -396,7 +396,7 @@ class Job(ABC):
     `Task.context`."""
 
     labelling: Any = None
-    """What people can label: a `runner.labelling.Labelling`. None: whether each reply
+    """What people label: a `runner.labelling.Labelling`. None: whether each reply
     is correct."""
 
     explain_inputs: Callable[[AnySettings, tuple[str, ...]], Prepared] | None = None

@@ -32,7 +32,7 @@ class LabelChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelField:
-    """What is labelled of an item."""
+    """A question about an item that people label."""
 
     name: str  #: "": the item itself
     question: str
@@ -46,7 +46,7 @@ class LabelField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelItem:
-    """What a person reads of an item."""
+    """Text of an item for the person who labels it."""
 
     key: str
     title: str
@@ -66,7 +66,7 @@ class LabelItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelLabel:
-    """What one replicate of a model replied about a field of an item."""
+    """Reply of one replicate of a model about a field of an item."""
 
     item: str
     field: str
@@ -114,7 +114,7 @@ class Labelling(ABC):
 
     @abstractmethod
     def replies(self, dataset: Dataset, answers: Answers) -> Iterator[ModelLabel]:
-        """What the models replied, read in one pass over the answers."""
+        """Yield the models' replies, read in one pass over the answers."""
 
     def items_of_task(self, dataset: Dataset, key: str) -> Iterable[str]:
         """The items that a task is about, by the task's key; by default that key."""

@@ -81,7 +81,7 @@ def is_job(word: str) -> bool:
 
 @contextmanager
 def naming_jobs(word: str) -> Iterator[None]:
-    """Where *word* may be a run or a job: an unknown run may be a misspelt job.
+    """Handle a *word* that may be a run or a job: an unknown run may be a misspelt job.
 
     Raises:
         UsageError: no run has the name, and a job has one like it.

@@ -77,13 +77,13 @@ class SentParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSurvey:
-    """What the requests of a run have in common."""
+    """Common parts of a run's requests."""
 
     examples: tuple[RequestExample, ...]
     """The first request of each form in each stage, by task number. Requests of one
     form have the same stage, system message, roles of messages and schema."""
     parameters: tuple[SentParameter, ...]
-    """Of all requests, the most frequent value first. A parameter that a request leaves
+    """Values in all requests, most frequent first. A parameter that a request leaves
     out has no value; texts, formats of replies and headers are no parameters."""
 
 

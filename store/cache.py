@@ -79,7 +79,7 @@ class CacheGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was removed, or would be removed in a dry run."""
+    """Entries that were removed, or would be in a dry run."""
 
     entries: int
     bytes: int  #: by which the file's content shrinks

@@ -220,7 +220,7 @@ class CommandRecord:
 
     @property
     def began_us(self) -> int:
-        """When it was sent, or else first seen."""
+        """Time when it was sent, or else first seen."""
         times = (self.asked_us, self.accepted_us, self.answered_us)
         return next((time for time in times if time is not None), 0)
 

@@ -128,7 +128,7 @@ class ErrorSums:
 
 
 class FailureOutcome(enum.StrEnum):
-    """What followed a failed attempt or an unusable reply."""
+    """Consequence of a failed attempt or an unusable reply."""
 
     RETRIED = "retried"
     FINAL = "final"  #: no further attempt

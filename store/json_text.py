@@ -216,7 +216,7 @@ class ReplyText:
 
     @property
     def around(self) -> str:
-        """What surrounds the text, in readable form; empty if there is nothing else."""
+        """Return the rest of the document in readable form; empty if there is none."""
         if not self.path or (len(self.path) == 1 and len(self.reply) == 1):
             return ""
         return readable(json.dumps(_put(self.reply, self.path, "…")).encode())

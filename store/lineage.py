@@ -1,4 +1,4 @@
-"""What a log records about continuing a finished run: as a fork, or with a stage more.
+"""Events about continuing a finished run: as a fork, or with another stage.
 
 The records of a fork are part of events, so its own hash chain covers them: which run
 it continues, up to which link of that run's chain, and the hash of each adopted body.

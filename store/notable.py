@@ -29,7 +29,7 @@ MOST: Final = 20
 """Items that a ranking keeps."""
 
 SHARE: Final = 8
-"""Of them, those with the same first reason, unless there are no others."""
+"""Most items with the same first reason, unless there are no others."""
 
 CONFIDENT: Final = 0.9
 """Stated probability from which a wrong answer counts as confident."""
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class ItemSigns(NamedTuple):
-    """What the verdicts on one item have in common."""
+    """Summary of the verdicts on one item."""
 
     place: int  #: of its first verdict
     stage: str
@@ -95,7 +95,7 @@ def _confident(item: ItemSigns) -> float:
 
 
 def _disagreement(item: ItemSigns) -> float:
-    """Of right and wrong answers; of any where none is judged."""
+    """Return the disagreement in being right; in values where none is judged."""
     if item.right or item.wrong:
         few = min(item.right, item.wrong)
         return 3 + 2 * few / item.answers if few else 0

@@ -3,7 +3,7 @@
 Model output and papers are untrusted: they can hold escape sequences that retitle a
 window or copy to the clipboard, and invisible characters that reorder what is read.
 Here each of them becomes a picture of itself. It does not escape the markup of any
-library: whoever uses one must also turn it off.
+library: callers that use one must also turn it off.
 
 A character takes none, one or two cells, so text is measured after it was made
 printable: a hidden character is shown as its number, and takes the room of that.

@@ -271,7 +271,7 @@ def _name(key: str, operator: str, value: str, at: int) -> Term:
 
 
 _TIMES = {"err": 3, "reason": 2}
-"""How often the condition of a key compares its value."""
+"""Number of times that the condition of a key uses its value."""
 
 
 def _latency(operator: str, value: str, at: int) -> Term:

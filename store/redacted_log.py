@@ -32,7 +32,7 @@ NO_CONFIG = bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class EventContent:
-    """What a stored event says: the JSON of its fields, and its payload."""
+    """Content of a stored event: the JSON of its fields, and its payload."""
 
     facts: bytes
     payload: bytes | None  #: uncompressed; None: none

@@ -30,7 +30,7 @@ _RUN_FILES = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderSize:
-    """What a folder holds."""
+    """Number and size of a folder's files."""
 
     files: int
     bytes: int

@@ -258,7 +258,7 @@ class RunFolder:
             with self.open_reader() as reader:
                 is_behind = visible_seq(reader) < last_seq(reader)
         except (StoreError, OSError):
-            return  # whoever reads it next says what is wrong
+            return  # its next reader reports the error
         if is_behind:
             # only after a kill, and status is quick
             from store.log.opening import catch_up  # noqa: PLC0415

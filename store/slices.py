@@ -102,7 +102,7 @@ class Slices:
 
 
 ALL = Slices(((0, SLICES - 1),))
-"""Of a run that is not split."""
+"""Slices of a run that is not split."""
 
 
 def left_by(parts: Iterable[Slices]) -> Slices:

@@ -139,7 +139,7 @@ def read_scores(path: Path, tasks: Iterable[int]) -> dict[int, Score]:
 
 
 OUTCOMES = ("right", "wrong", "ungrounded")
-"""What verdicts say of a task: every one is right, one is wrong, one has a quote that
+"""Outcomes of a task by its verdicts: all are right, one is wrong, one has a quote that
 is not in the text."""
 
 

@@ -226,7 +226,7 @@ class LazyGroup(NearestGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the typed command; an old spelling is told and replaced."""
+        """Return the typed command; an old spelling is replaced, with a note."""
         if args[0] == "help":
             args = [*args[1:], "--help"]
         if args[0] == "--help":

@@ -52,7 +52,7 @@ STATES: Final[Mapping[str, str]] = {
     "budget_stop": "the budget is reached",
     "cancelled": "it was ended for good; its open tasks were skipped",
 }
-"""What a state means, for those that a reader has to act on or may wonder about."""
+"""Explanations of the states that need one."""
 
 STOPPED: Final = frozenset({"lost", "drained", "budget_stop", "cancelled"})
 """States without a process in which tasks lack an answer."""

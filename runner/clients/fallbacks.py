@@ -422,7 +422,7 @@ _RESTORED: Final[Mapping[str, Callable[[Shape, str | None], Shape]]] = {
     PACKED: lambda shape, _: replace(shape, packed=False),
     ROOM: lambda shape, _: replace(shape, room=False),
 }
-"""How to apply a recorded step to a shape."""
+"""Functions that apply a recorded step to a shape."""
 
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     FORMAT: ("structure", "plain_schema"),

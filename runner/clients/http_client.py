@@ -60,7 +60,7 @@ from runner.errors import AttemptError, MalformedReply, UsageError
 from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest
 
 UPLOAD_BYTES_PER_S: Final = 64 << 10
-"""How slowly a request may be sent before its reply counts as late."""
+"""Slowest upload of a request before its reply counts as late."""
 
 
 class StreamRefused(Exception):

@@ -158,7 +158,7 @@ PURPOSES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
         "document": {"input_type": "passage"},
     },
 }
-"""How providers name the purpose of texts to embed. NVIDIA and Cohere require one, so
+"""Providers' names for the purpose of texts to embed. NVIDIA and Cohere require one, so
 without a purpose the texts are documents there."""
 
 

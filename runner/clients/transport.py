@@ -4,7 +4,7 @@
 that have proxies, TLS, limits and deadlines (`design/clients.md` has the figures);
 `SIFTLOG_HTTP=httpx` selects httpx's own connections instead. Both keep connections
 alive, send nothing twice that may cost money, follow no redirect and keep no cookie.
-Bodies are passed on as they were sent: whoever reads them unpacks and bounds them.
+Bodies are passed on as they were sent; readers unpack and bound them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], .
 """Maps errors of both libraries to attempt errors; the first match decides."""
 
 FAILURES: Final = (httpx.HTTPError, aiohttp.ClientError, TimeoutError, DamagedBody)
-"""What a transport and the body of its response may raise."""
+"""Errors that a transport and the body of its response may raise."""
 
 UNSENT: Final = (
     aiohttp.ConnectionTimeoutError,
@@ -83,7 +83,7 @@ UNSENT: Final = (
 """Errors after which the endpoint has not seen the request."""
 
 HANGING_UP: Final = ("Server disconnected", "peer closed connection")
-"""How httpx words a lost connection that it counts as a broken protocol."""
+"""httpx's messages for a lost connection that it reports as a protocol error."""
 
 _NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
 
@@ -107,7 +107,7 @@ _CUT: Final = {
     "ContentLengthError": "it is shorter than announced",
     "TransferEncodingError": "its last part is missing",
 }
-"""What aiohttp names with a status 400 of its own, which no endpoint sent."""
+"""Errors that aiohttp reports with a status 400, which no endpoint sent."""
 
 
 def detail_of(error: Exception) -> str:

@@ -37,7 +37,7 @@ from store.events import Blob
 
 
 class Structure(enum.Enum):
-    """How a reply's format is requested, from the strictest down."""
+    """Ways to request a reply's format, the strictest first."""
 
     SCHEMA = "json_schema"  #: with `strict`
     LOOSE = "json_schema, not strict"
@@ -47,7 +47,7 @@ class Structure(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How requests to one model at one endpoint are written."""
+    """Form of requests to one model at one endpoint."""
 
     structure: Structure = Structure.SCHEMA
     plain_schema: bool = False  #: without keywords that strict modes may not support

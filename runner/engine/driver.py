@@ -51,7 +51,7 @@ PAGE = 500
 Outcome: TypeAlias = Literal[
     "finished", "drained", "endpoint", "futility", "budget", "held", "job"
 ]
-"""Why the loop ends. `futility`: a model's replies were useless; `job`: the job's code
+"""Reason why the loop ends. `futility`: a model's replies were useless; `job`: its code
 raised where no task could fail for it."""
 
 

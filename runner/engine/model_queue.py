@@ -65,7 +65,7 @@ class TaskPageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStop:
-    """Why a model is stopped although its endpoint may serve others."""
+    """Reason why a model is stopped although its endpoint may serve others."""
 
     reason: str
     error: type[e.AttemptError] | None  #: None: its replies are useless

@@ -25,7 +25,7 @@ from runner.model_names import slugs
 from runner.scorecard import Metric, Verdict
 
 UNKNOWN: Final = "unknown"
-"""What the schema requires and a run does not state."""
+"""Value of fields that the schema requires and a run does not state."""
 
 Json = dict[str, Any]
 

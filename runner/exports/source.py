@@ -216,7 +216,7 @@ class ExportSource:
 
     @property
     def ended_us(self) -> int:
-        """When the run last ended or began work."""
+        """Time when the run last ended or began work."""
         return max(self.status.created_us, self.status.signs.phase_us)
 
     @property

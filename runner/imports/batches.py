@@ -101,14 +101,14 @@ OBJECTS: Final = {"chat.completion": OPENAI_CHAT, "response": OPENAI_RESPONSES}
 
 
 class OpenAIResponse(msgspec.Struct, kw_only=True):
-    """What a request was answered with."""
+    """Response to a request."""
 
     status_code: int = 200
     body: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class OpenAIError(msgspec.Struct, kw_only=True):
-    """Why a request was not sent."""
+    """Reason why a request was not sent."""
 
     code: str | None = None
     message: str | None = None
@@ -174,7 +174,7 @@ class AnthropicFault(msgspec.Struct, kw_only=True):
 
 
 class AnthropicOutcome(msgspec.Struct, kw_only=True):
-    """What became of a request: `succeeded`, `errored`, `canceled` or `expired`."""
+    """Outcome of a request: `succeeded`, `errored`, `canceled` or `expired`."""
 
     type: str
     message: msgspec.Raw = msgspec.Raw()  #: empty: there is none

@@ -78,7 +78,7 @@ class InstanceRecord(msgspec.Struct, kw_only=True):
 
     @property
     def key(self) -> ReplyKey:
-        """What records of a sample have in common, whatever their metric."""
+        """Key that the records of one reply share, whatever their metric."""
         return self.evaluation_id, self.model_id, self.sample_id
 
 
@@ -87,7 +87,7 @@ ReplyKey: TypeAlias = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Reply:
-    """What the records of one reply say of it."""
+    """Content of the records of one reply."""
 
     scores: dict[str, float] = field(default_factory=dict)
     texts: set[int] = field(default_factory=set)  #: hashes of its texts

@@ -47,7 +47,7 @@ ATTACHMENT: Final = "attachment://"
 
 
 class InspectEval(msgspec.Struct, kw_only=True):
-    """What was evaluated."""
+    """Task, model and data set of the evaluation."""
 
     model: str
     task: str = ""
@@ -86,7 +86,7 @@ class InspectScore(msgspec.Struct, kw_only=True):
 
 
 class InspectError(msgspec.Struct, kw_only=True):
-    """What ended a sample early."""
+    """Error that ended a sample early."""
 
     message: str = ""
 
@@ -147,7 +147,7 @@ _BROKEN: Final = (
     *(BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
     *(ValueError, struct.error),
 )
-"""What zipfile raises for damaged archives."""
+"""Errors that zipfile raises for damaged archives."""
 
 _LOCAL: Final = struct.Struct("<4s22xHH")
 """Head of a member: signature, and the lengths of its name and of its extra field."""

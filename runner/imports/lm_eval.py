@@ -40,7 +40,7 @@ class HarnessSample(msgspec.Struct, kw_only=True):
     doc: Any = None
     target: Any = None
     arguments: dict[str, dict[str, Any]] | list[list[Any]] = []
-    """Of each call: the prompt, and the choice or the parameters."""
+    """Prompt of each call, and its choice or parameters."""
     resps: list[Any] = []  #: of each call, its replies or its log-likelihoods
     filter: str = "none"
     metrics: list[str] = []

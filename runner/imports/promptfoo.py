@@ -58,7 +58,7 @@ class PromptfooUsage(msgspec.Struct, kw_only=True):
 
 
 class PromptfooResponse(msgspec.Struct, kw_only=True):
-    """What the provider returned."""
+    """Response of the provider."""
 
     output: Any = None
     error: str | None = None

@@ -67,7 +67,7 @@ class Breaker:
 
     @property
     def stopped(self) -> str | None:
-        """Why nothing more is sent to the endpoint; None while it is in use."""
+        """Return why nothing more is sent to the endpoint; None while it is in use."""
         return self._stopped
 
     @property

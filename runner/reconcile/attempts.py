@@ -39,7 +39,7 @@ _KINDS: Final = ("attempt_started", "attempt_answered", "attempt_failed")
 
 
 class CallOutcome(enum.StrEnum):
-    """What the log knows of a call."""
+    """Outcome of a call by the log."""
 
     ANSWERED = "answered"  #: with usage
     NO_USAGE = "no usage"  #: answered, but how many tokens it took is not known

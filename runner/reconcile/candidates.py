@@ -25,7 +25,7 @@ SKEW_US: Final = 5 * US
 """Largest difference of two clocks, with the time that a request is under way."""
 
 RESOLUTION_US: Final = 10_000
-"""Of times in usage files, many of which have milliseconds."""
+"""Resolution of times in usage files, many of which have milliseconds."""
 
 LONGEST_US: Final = 3_600 * US
 """Largest duration of a call whose end is not known, in a batch one day."""
@@ -40,7 +40,7 @@ _counts: Final = attrgetter(*COUNTS)
 
 
 class _Fit(enum.Enum):
-    """How a line and a call agree."""
+    """Degree of agreement of a line and a call."""
 
     RIGHT = enum.auto()  #: cost, and all tokens that the line states, are as in the log
     ALIKE = enum.auto()  #: cost, prompt and output are, but not the parts of the prompt

@@ -27,7 +27,7 @@ from store.task import pico
 
 
 class BillCause(enum.StrEnum):
-    """Why an amount is another one than expected."""
+    """Reasons why an amount is not the expected one."""
 
     REASONING = "reasoning"  #: reasoning tokens are charged twice, or not at all
     CACHE_READ = "cache read"  #: not at the price of cached tokens
@@ -296,8 +296,8 @@ def _miscounts(usage: Usage) -> Iterator[tuple[BillCause, Usage, str]]:
 # -- another price table -------------------------------------------------------
 
 FEWEST_TOKENS: Final = 100
-"""A single line proves another price only if it divides by so many tokens: by chance
-one in so many does."""
+"""A single line proves another price only if its amount divides by its tokens, and these
+are at least this many: by chance one amount in N divides by N."""
 
 
 def other_prices(charges: Sequence[Charge]) -> str:

@@ -23,7 +23,7 @@ from runner.reconcile.usage_file import UsageLine
 
 @dataclass(slots=True)
 class Matches:
-    """Which line belongs to which call."""
+    """Pairs of usage lines and calls."""
 
     lines: dict[int, list[UsageLine]] = field(default_factory=dict)
     """Lines of a call by its index; several: it was charged more than once."""

@@ -21,7 +21,7 @@ from runner.reconcile.usage_file import UsageLine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """What a call cost whose cost the log does not know."""
+    """Cost of a call whose cost the log does not know."""
 
     call: SentCall
     billed_pico: int  #: 0: it has no line, so it was not billed

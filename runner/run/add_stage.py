@@ -220,7 +220,7 @@ def _sum(before: int | None, dollars: float | None) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRehearsal:
-    """What a stage will ask."""
+    """Requests that a stage will send."""
 
     tasks: int  #: of the stage, offline ones included
     costs: Mapping[tuple[str, str], StageCost]

@@ -64,19 +64,19 @@ class ChangedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkForecast:
-    """What a fork adopts and asks."""
+    """Answers that a fork adopts, and requests that it sends."""
 
     stages: Mapping[tuple[str, str], ForkedStage]  #: by stage and model
     sent: tuple[ChangedRequest, ...]
 
     @property
     def saved_pico(self) -> int:
-        """What the adopted answers had cost, in pico-dollars."""
+        """Cost of the adopted answers, in pico-dollars."""
         return sum(stage.saved_pico for stage in self.stages.values())
 
     @property
     def spend_pico(self) -> int | None:
-        """What the sent ones will cost, in pico-dollars; None: unknown."""
+        """Estimated cost of the requests to send, in pico-dollars; None: unknown."""
         spends = [stage.spend_pico for stage in self.stages.values()]
         return None if None in spends else sum(filter(None, spends))
 

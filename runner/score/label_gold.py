@@ -33,7 +33,7 @@ from store.runs import RunFolder
 from store.tables import visible_seq
 
 _DIGITS = 16
-"""Of the content's hash, in the name of its file."""
+"""Digits of the content's hash in the name of its file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class LabelGold:
 
     @property
     def sentence(self) -> str:
-        """What the truth consists of, and what is left out."""
+        """Return what the truth consists of, and what is left out."""
         left_out = (
             (self.disputed, "disputed"),
             (self.undecided, "undecided"),

@@ -26,7 +26,7 @@ REPLIES: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class ParsedFolder:
-    """Where parsed replies of a run are kept."""
+    """Folder of the parsed replies of a run."""
 
     path: Path
     writes: bool  #: False: what is stored is used, and nothing is stored

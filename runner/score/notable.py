@@ -40,7 +40,7 @@ MOST_QUOTES: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimes:
-    """When a run worked, in microseconds since 1970 UTC."""
+    """Times of a run's work, in microseconds since 1970 UTC."""
 
     started_us: int
     ended_us: int  #: its last event of work before the scoring

@@ -35,7 +35,7 @@ _LENGTH: Final = struct.Struct("<I")
 
 
 class PageKey(msgspec.Struct, frozen=True, array_like=True):
-    """What the results in a file depend on, besides the events that its pages name."""
+    """Identity of the results in a file, besides the events that its pages name."""
 
     form: int
     parser: str  #: hash of the parser's source and of what it reads

@@ -18,7 +18,7 @@ RESULT: Final = "result.json"
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader of a run wants to know first."""
+    """Result of a run, for the first screen."""
 
     text: str  #: the headline metrics, and what the job shows with them
     findings: tuple[str, ...] = ()  #: its errors and warnings, errors first

@@ -95,7 +95,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 
 class ExitKind(Enum):
-    """How a placed shard ended."""
+    """Ending of a placed shard."""
 
     FINISHED = "finished"  #: its process exited with a code
     DIED = "died"  #: its process has certainly ended

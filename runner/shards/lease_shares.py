@@ -386,7 +386,7 @@ class MoneyShare(Budget):
 
     @property
     def gives_back_at(self) -> float:
-        """When unused money is returned because others wait for it."""
+        """Time when unused money is returned because others wait for it."""
         return self._hold_until if self._is_short and self._room else math.inf
 
     def says(self, now: float) -> list[LeaseMessage]:

@@ -326,7 +326,7 @@ _PART = re.compile(r"(\d{1,4})/(\d{1,4})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShippingOptions:
-    """Where and how often a shard's log is shipped."""
+    """Destination and interval of shipping a shard's log."""
 
     place: Place
     every_s: float

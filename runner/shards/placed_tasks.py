@@ -292,7 +292,7 @@ class CommandRelay:
         Args:
             folder: the run's folder.
             server: reaches the shards, and manages limits and money.
-            close: called when the run is told to end.
+            close: called when the run must end.
             limits: the limits of the server, by model.
         """
         self._tail = CommandTail(folder.control)

@@ -267,7 +267,7 @@ SERVER: Final = 500
 HOST: Final = "127.0.0.1"
 
 STOP_S: Final = 0.1
-"""How long a stopping server waits for replies in progress."""
+"""Seconds that a stopping server waits for replies in progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ NO_TEXTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class EventId(NamedTuple):
-    """What identifies an event in any log: the merge key of unions."""
+    """Identity of an event in any log: the merge key of unions."""
 
     writer: str  #: in hex
     seq: int
@@ -44,14 +44,14 @@ class LabelEntry(NamedTuple):
 
 
 class ItemField(NamedTuple):
-    """What a label is about."""
+    """Item and field that a label is about."""
 
     item: str
     field: str  #: "": the item itself
 
 
 class LabelKey(NamedTuple):
-    """What has one current label."""
+    """Key of one current label."""
 
     author: str
     item: str
@@ -78,7 +78,7 @@ class Statement(Generic[_E]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldValue:
-    """What people hold for true about a field of an item."""
+    """Gold value of a field of an item, from labels."""
 
     value: str | None  #: None: disputed, which counts as missing
     is_adjudicated: bool
@@ -96,7 +96,7 @@ class LabelSet:
     unknown: int = 0  #: events of a later siftlog, which are skipped
 
     def of_run(self, run: str) -> LabelSet:
-        """What was recorded next to a run, or names none."""
+        """Return the labels that were recorded next to a run, or name none."""
         return replace(
             self,
             labels=tuple(one for one in self.labels if one.event.run in {"", run}),

@@ -93,7 +93,7 @@ def _is_empty(log: Path) -> bool:
 
 @dataclass(slots=True)
 class _File:
-    """What has been read of a label log."""
+    """State of reading a label log."""
 
     identity: tuple[int, int] | None = None
     seq: int = 0
@@ -214,7 +214,7 @@ class LabelLogReport:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, a sentence each."""
+        """Return a sentence for each problem."""
         problems = [self.problem] if self.problem else []
         if self.report is not None:
             problems += [

@@ -177,8 +177,8 @@ def _update(conn: sqlite3.Connection, end_seq: int) -> None:
 def catch_up(path: Path) -> None:
     """Write the projections that a killed writer left behind, unless one is at work.
 
-    Readers then see the run as of its last event. Whoever may not write the log, or
-    finds it damaged, leaves it as it is: it is read as of a moment before.
+    Readers then see the run as of its last event. If the log is damaged or
+    may not be written, it stays unchanged, and is read as of a moment before.
     """
     with suppress(StoreError, OSError, sqlite3.Error), ExitStack() as opened:
         lock = WriterLock(path.with_suffix(".lock"))

@@ -7,8 +7,8 @@ that waits for no disk. `applied_seq` is written with them: the event up to whic
 hold. Readers of a live run see the projections of that event; the events themselves are
 in the log as soon as they are acknowledged.
 
-Nothing is lost with the memory. Whoever opens the log next folds the events after
-`applied_seq` once more, by the same code, and the rows are equal.
+Nothing is lost with the memory. The next process that opens the log folds the events
+after `applied_seq` once more, by the same code, and the rows are equal.
 
 A rebuild folds all events. It is needed when the fold has changed (`CODE_VERSION`), and
 `verify` uses it to prove that stored projections equal the fold of the events. It is a

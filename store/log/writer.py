@@ -161,7 +161,7 @@ class WriterStatistics:
 
 
 class _Batch(NamedTuple):
-    """What a transaction writes."""
+    """Content of one transaction."""
 
     rows: list[EventRow]
     end: Position

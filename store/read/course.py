@@ -14,7 +14,7 @@ _ENDS = frozenset({"run_finished", "run_drained", "run_cancelled"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """When a run was worked on; all times in microseconds since 1970 UTC."""
+    """Periods of work on a run; all times in microseconds since 1970 UTC."""
 
     started_us: int
     ended_us: int | None  #: the end of the last session; None: it has not ended

@@ -155,7 +155,7 @@ class Segment:
         return links[-1][1] if links else self.link_before
 
     def link_at(self, seq: int) -> bytes | None:
-        """Of the commit that ends with event *seq*; None: none in it does."""
+        """Return the link of the commit that ends with event *seq*; None: none."""
         if seq == self.start.seq:
             return self.link_before
         return dict(self.stretch.links).get(seq)

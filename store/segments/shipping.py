@@ -114,7 +114,7 @@ class SegmentSender:
             )
 
     def _link_at(self, seq: int) -> bytes | None:
-        """Of the commit that ends with event *seq*; None: none does."""
+        """Return the link of the commit that ends with event *seq*; None: none does."""
         if seq == 0:
             return self._source.identity.genesis
         row = self._reader.execute(UNION["link_at"], (seq,)).fetchone()

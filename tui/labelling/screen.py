@@ -52,7 +52,7 @@ _NOTE, _VALUE = "note", "value"
 _REPLIES = "read"
 """Group of work that the next key waits for."""
 _FAILURES = (StoreError, RunnerError, sqlite3.Error, OSError)
-"""What a run's files and a person's disk may raise; shown as a sentence."""
+"""Errors of files and disks that are shown as a sentence."""
 
 
 class LabelScreen(Screen[None]):

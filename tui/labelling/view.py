@@ -18,7 +18,7 @@ _HOUR_S = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemStatement:
-    """What a model or another person says about the item."""
+    """Statement of a model or another person about the item."""
 
     who: str
     value: str  #: "": a reply without a value
@@ -52,7 +52,7 @@ def statements(question: Question) -> list[ItemStatement]:
 
 
 def spans(question: Question) -> list[Span]:
-    """Where the text has a quote of a visible reply; the passages do not overlap."""
+    """Return the passages with a quote of a visible reply; they do not overlap."""
     quotes = (
         quote.passage or quote.quote
         for reply in question.replies
@@ -72,7 +72,7 @@ def parts(question: Question) -> Iterator[tuple[str, bool]]:
 
 
 def blindness(question: Question) -> str:
-    """What the person can see besides the item, in words."""
+    """Return what is visible besides the item, in words."""
     if question.labels:
         return "labels of all people are visible"
     if question.replies:
@@ -83,7 +83,7 @@ def blindness(question: Question) -> str:
 
 
 def progress_words(progress: SessionProgress, seconds: float) -> list[str]:
-    """How far a session is: done of all, skipped, rate, agreement where it is allowed.
+    """Return a session's progress: done of all, skipped, rate, agreement if allowed.
 
     Agreement counts only answers that were given with replies in sight, so it says
     nothing about a reply that is hidden.

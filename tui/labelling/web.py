@@ -49,7 +49,7 @@ _FILES: Final = {
     "page.css": ("page.css", "text/css"),
     "page.js": ("page.js", "text/javascript"),
 }
-"""What the page consists of; it loads nothing else."""
+"""Files of the page; it loads nothing else."""
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
     "style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -63,7 +63,7 @@ _HEADERS: Final = {
 }
 _TOKEN_BYTES: Final = 24
 _MOST_BYTES: Final = 1 << 16
-"""Of a request: a note or a value that is typed fits many times."""
+"""Most bytes of a request: a typed note or value fits many times."""
 _MOST_REPEATS: Final = 1000
 """Answers kept for requests that are sent again; a page has one on its way."""
 _GRACE_S: Final = 3.0
@@ -72,7 +72,7 @@ Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class PageMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a page asks for."""
+    """Message from a page."""
 
     author: str
     id: str  #: unique for each request; the same when it is sent again
@@ -259,7 +259,7 @@ class LabelServer:
 
 
 def _state(seat: _Seat) -> dict[str, Any]:
-    """What a page shows; all texts are harmless to read, and no HTML."""
+    """Return what a page shows; texts are cleaned, and are no HTML."""
     session, progress = seat.session, seat.session.progress
     question = session.question
     seconds = seat.clock.monotonic() - seat.began_s

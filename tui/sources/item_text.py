@@ -44,7 +44,7 @@ class Marked:
 
     @property
     def about(self) -> str:
-        """What was found, in a line."""
+        """Return what was found, in one line."""
         parts = []
         if self.quotes:
             parts.append(

@@ -63,7 +63,7 @@ class AnswerSheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringResult:
-    """What a scoring found."""
+    """Result of a scoring."""
 
     number: int
     folder: Path  #: of the scoring

@@ -162,7 +162,7 @@ class RunSnapshot:
 
     @property
     def worked_until_us(self) -> int:
-        """When a run without a process last worked, as far as known."""
+        """Time when a run without a process last worked, as far as known."""
         signs = self.status.signs
         if self.state in ENDED:
             return signs.phase_us
@@ -251,13 +251,13 @@ class RunSnapshot:
 
     @property
     def created_us(self) -> int:
-        """When the run started, microseconds since 1970 UTC."""
+        """Start of the run, in microseconds since 1970 UTC."""
         return self.status.created_us
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadProblem:
-    """Why there is nothing to show, as a sentence with the next step."""
+    """Reason why there is nothing to show, as a sentence with the next step."""
 
     sentence: str
 

@@ -280,7 +280,7 @@ def _share_text(share: float) -> str:
 
 
 def _share(name: str, target: str) -> float | None:
-    """Return the share of common words; 1 if one contains the other; None: they differ."""
+    """Return the share of common words; 1 if one contains the other, or None."""
     first, second = _folded(name), _folded(target)
     if _differ(first, second):
         return None

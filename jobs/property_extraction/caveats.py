@@ -45,7 +45,7 @@ def _cases(
     examples: Sequence[str],
     severity: Severity = "warn",
 ) -> Iterator[Finding]:
-    """Yield a finding about a model's cases, with the first as example, if there are any."""
+    """Yield a finding about a model's cases, if any; the first is the example."""
     if examples:
         yield Finding(
             code=code,
@@ -62,9 +62,7 @@ class ExcludedRows:
     """Properties that no count includes, and units that are unreadable."""
 
     properties: int = 0  #: of the rubric that no rule can compare
-    is_chosen: bool = (
-        False  #: whether a setting leaves them out; else pymatgen is missing
-    )
+    is_chosen: bool = False  #: left out by a setting; else pymatgen is missing
     truth: int = 0  #: rows of such properties
     all_truth: int = 0
     has_truth: bool = True
@@ -293,7 +291,7 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
 
 
 def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
-    """Yield a finding if predictions equal the truth, which hardly any model achieves."""
+    """Yield a finding if predictions equal the truth, which is suspicious."""
     n = len(list(outcomes.predicted_as(RowOutcome.TP)))
     is_off = any(outcomes.predicted_as(RowOutcome.FP))
     if n < PERFECT or is_off or any(outcomes.truth_as(RowOutcome.FN)):

@@ -65,9 +65,7 @@ class TruthFile:
 
     rows: tuple[TruthRow, ...]
     blank: int  #: rows that were dropped for a missing value
-    papers: frozenset[str] = (
-        frozenset()
-    )  #: papers of all rows, also of those without a value
+    papers: frozenset[str] = frozenset()  #: also of rows without a value
 
 
 def read_truth(
@@ -260,7 +258,7 @@ class _UnitRow(TableRow):
 
 
 def read_unit_table(path: Path) -> tuple[UnitTableRow, ...]:
-    """Return units with their equivalents in SI, in file order; blank units are omitted.
+    """Return units with their SI equivalents, in file order; omit blank ones.
 
     Raises:
         DatasetError: a column is missing, or a factor is no number above 0.

@@ -270,16 +270,7 @@ def _candidates(results: PropertyResults, name: str) -> Iterator[Block]:
 
 
 NO_PREDICTIONS = RunPredictions(models=(), replicates=1, imported=False, predicted=())
-"""Predictions before any run.
-
-Args:
-    dataset: the inputs.
-    answers: those of a run; None before any.
-    items: refnos, and names of properties.
-
-Raises:
-    UsageError: an item names nothing in the data or the run.
-"""
+"""Predictions before any run."""
 
 
 def explain(

@@ -1,4 +1,4 @@
-"""Explains one property of a paper: the rows of both sides, and how each pair compares."""
+"""Explains one property of a paper: the rows of both sides and their pairs."""
 
 from __future__ import annotations
 

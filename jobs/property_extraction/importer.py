@@ -106,7 +106,7 @@ class PredictionsImporter(FileImporter[PropertySettings]):
         """Return a file, or those of a folder."""
         return prediction_files((path,))
 
-    def pairs(self, settings: PropertySettings) -> Sequence[str]:  # noqa: ARG002 - required by the base class
+    def pairs(self, settings: PropertySettings) -> Sequence[str]:  # noqa: ARG002 - of the base
         """Return none: they rename columns of the truth too, see `answers`."""
         return ()
 
@@ -119,7 +119,7 @@ class PredictionsImporter(FileImporter[PropertySettings]):
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """Read predictions as the base does; verdicts come from files in the settings."""
+        """Read predictions as the base does; settings name the verdict files."""
         if settings.mode == "verify" or form == VERDICTS:
             return verdict_answers(settings, model)
         return super().read(
@@ -181,7 +181,7 @@ class _Read:
                 paper_rows.append(row.imported)
 
     def answers(self) -> Iterator[ImportedAnswer]:
-        """Yield an answer for each paper, and a failure for each file that was left out."""
+        """Yield an answer for each paper, and a failure for each omitted file."""
         if not self.rows_by_key:
             raise DatasetError("The files hold no prediction (add rows).")
         for key, paper_rows in self.rows_by_key.items():

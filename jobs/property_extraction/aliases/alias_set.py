@@ -104,7 +104,7 @@ class AliasSet:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Accepted entries by source, then numbers of rejected and undecided ones."""
+        """Numbers of accepted entries by source, then of rejected and undecided."""
         accepted = Counter(entry.source for entry in self.accepted)
         rest = Counter(entry.status for entry in self.entries if not entry.acts)
         by_source = {source: accepted[source] for source in SOURCES}

@@ -51,9 +51,7 @@ class ParsedExtraction:
     rows: tuple[ReportedValue, ...]
     dropped: int = 0  #: entries without a property or a value
     cut: int = 0  #: rows beyond the limit of one reply
-    is_partial: bool = (
-        False  #: whether the reply was cut short; the rows are its complete objects
-    )
+    is_partial: bool = False  #: whether the reply was cut short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ class PropertyGroup:
     refno: str
     name: str
     predicted: Sequence[int]  #: indices of rows, in file order
-    truth: Sequence[int]  #: likewise
+    truth: Sequence[int]  #: the same
 
     @classmethod
     def of(
@@ -123,7 +123,7 @@ def truth_of(results: PropertyResults, refno: str, names: set[str]) -> Sequence[
 ROWS = 20
 """Rows of each side in the list."""
 ACROSS = 8
-"""Truth rows in the matrix of edges; a page has no room for more."""
+"""Most truth rows in the matrix of edges, which must fit a page."""
 ROUNDING = 1e-12
 """Largest relative error that rounding of binary numbers causes."""
 VALUE_CELLS = 18

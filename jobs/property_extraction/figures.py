@@ -47,7 +47,7 @@ QUOTES = {
 """Levels as the figure shows them, the worst first."""
 
 MOST_ROWS = 24
-"""Properties in one figure; a page has no more room. The tables have all."""
+"""Most properties in one figure, which must fit a page. The tables have all."""
 
 
 def _rates(plot: Plot) -> Iterator[Panel]:

@@ -1,4 +1,4 @@
-"""Pairs the predictions of a paper with its truth rows, each of them once.
+"""Pairs the predictions of a paper with its truth rows, each at most once.
 
 Rows that no rule can distinguish form one bundle with a count: ten thousand equal rows
 on both sides are one edge instead of a hundred million. The solver only gets components
@@ -181,7 +181,7 @@ def _dense(
 def _sparse(
     rows: Sequence[int], columns: Sequence[int], costs: dict[tuple[int, int], int]
 ) -> list[tuple[int, int]]:
-    """Solve over edges only: each row may also take a column reserved for it."""
+    """Solve over edges only; a dummy column for each row leaves it unpaired."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - as above
     from scipy.sparse.csgraph import (  # noqa: PLC0415
         min_weight_full_bipartite_matching,

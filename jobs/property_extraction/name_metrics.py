@@ -181,7 +181,7 @@ class Mismatches:
     near: Sequence[Sequence[NearName]]  #: near names of each paper
     k: int  #: nearest names of a wrong one
     candidates: Sequence[AliasCandidate]  #: by spelling and by value
-    review: Sequence[AliasCandidate]  #: the first candidates by spelling alone
+    review: Sequence[AliasCandidate]  #: the first candidates by spelling
     draft: Mapping[str, str]  #: the first target of each name; not verified
 
     def crossfitted(self, dataset: PropertyDataset) -> AliasSet:

@@ -158,7 +158,7 @@ def _filed(folder: Path) -> dict[str, _Source]:
 def _source(path: Path) -> _Source:
     """Return the reader of a paper; it is read once to report errors early."""
     if path.suffix == ".pdf":
-        from jobs.kit.inputs.documents import (  # noqa: PLC0415 - for PDF files alone
+        from jobs.kit.inputs.documents import (  # noqa: PLC0415 - only for PDF files
             read_document,
         )
 

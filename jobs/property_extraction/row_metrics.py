@@ -205,7 +205,7 @@ class RowGrounding:
 
     quote: QuoteMatch
     is_in_quote: bool | None  #: whether it has its number; None: no number, or no quote
-    is_in_text: bool | None  #: likewise; None: no text either
+    is_in_text: bool | None  #: the same for the text; None: no number, or no text
 
 
 def row_groundings(

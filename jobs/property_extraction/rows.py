@@ -68,8 +68,8 @@ def count_mentions(extractions: Sequence[ParsedExtraction]) -> dict[ReportedValu
     """Count the distinct rows of a paper, in the order of its chunks.
 
     Chunks overlap, and a paper repeats its values, so a row that an earlier chunk
-    states is no new row, whatever its quote. Its count is that of the chunk that has it
-    most often. Within a chunk, rows that differ in any field are different rows.
+    states is no new row, even with another quote. Its count is that of the chunk that
+    has it most often. Within a chunk, rows that differ in any field are different rows.
     """
     mentions: dict[ReportedValue, int] = {}
     stated: dict[tuple[str, ...], ReportedValue] = {}

@@ -263,7 +263,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
 
 
 def metrics_of(frame: PropertyFrame) -> Mapping[str, Sequence[Metric]]:
-    """Return all metrics by model, computed from the frame alone."""
+    """Return all metrics by model, computed only from the frame."""
     frequent, draws = [*frame.baselines()], frame.draws
     scores = {
         model: ModelScores(

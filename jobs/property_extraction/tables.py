@@ -288,7 +288,7 @@ def alias_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Ta
 
 
 def lint_table(results: PropertyResults) -> Table:
-    """Return a table of every odd row of truth, rubric and unit table."""
+    """Return a table of every problem in truth, rubric and unit table."""
     dataset = results.dataset
     row_findings = lint_rows(
         dataset.truth, dataset.rubric, dataset.unit_table, results.comparer

@@ -318,7 +318,7 @@ def _lost(counted: AgentCounts, truth: int) -> Iterator[Measurement]:
 
 
 def _replicates(counted: AgentCounts) -> Iterator[Measurement]:
-    """Yield the recall of each replicate alone, if there are several."""
+    """Yield the recall of each single replicate, if there are several."""
     columns = zip(*counted.served.values(), strict=True)
     for replicate, served in enumerate(columns, start=1):
         recall = aggregate(

@@ -1,4 +1,4 @@
-"""Answers offline as `baseline/lexical`, from the words of the request alone.
+"""Answers offline as `baseline/lexical`, from only the words of the request.
 
 It is the floor of every experiment and the first run without key or network. It sees
 only the prompt, costs nothing, and always gives the same answer.

@@ -134,7 +134,7 @@ def benchmark_review(
 
 
 def served_by_replicate(rebuilt_review: RebuiltReview, replicate: int) -> int:
-    """Count the truth papers that one replicate alone would include.
+    """Count the truth papers that a single replicate would include.
 
     Replicates are numbered from 0.
     """

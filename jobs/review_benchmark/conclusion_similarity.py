@@ -3,8 +3,9 @@
 A verdict by `direction` does not use similarity; the similarity of words is shown too.
 
 Labels give the best threshold. Without labels it is a quantile of mismatched pairs. A
-judge or an embedding may have too few of those: pairs of other agents are added, and if
-there are still too few, a fixed value applies, which is reported as fixed.
+judge or an embedding may have too few of those: pairs of other agents and of authors
+are added, and if there are still too few, a fixed value applies, which is reported as
+fixed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Defines reviews, search queries, records of agents, and parsed replies.
 
 Reviews, studies and records are read from JSON by the annotations of their fields: the
-type of a cell, and its name in files if it differs. Values are kept as they are in the
-file, since they are written back; matching normalises them separately.
+type of a cell, and its name in files if it differs. Values are stored as they are in
+the file, since they are written back; matching normalises them separately.
 
 Only this module builds FTS5 syntax, and it never passes a model's text on as syntax:
 the text is split into words, and each one is quoted.

@@ -57,7 +57,7 @@ def result_files(
             mode="json", exclude={*INPUTS, *QUESTION}
         ),
         # in the settings, null means that the scale decides; agents of an import used
-        # thresholds of their own, which are unknown here
+        # other thresholds, which are unknown here
         "threshold": None
         if results.predictions.imported
         else results.dataset.settings.least_score,

@@ -99,7 +99,7 @@ class ReviewDataset:
 
     @property
     def verdict(self) -> VerdictKind:
-        """How conclusions are compared, by the settings or the available data."""
+        """Kind of comparison of conclusions, by the settings or the available data."""
         if not self.has_truth:
             return "off"
         if self.settings.verdict is None:

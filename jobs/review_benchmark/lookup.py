@@ -9,10 +9,10 @@ the characters of both; the blocks are one common subsequence, and rapidfuzz's I
 similarity counts the longest. So a pair whose Indel similarity is too small cannot
 reach the cutoff, and only the others are compared by difflib.
 
-Whatever the order of its characters, a title has no more in common with another than
-the sum over all characters of the smaller count. Counted in unary (three e are "one e",
-"a second e", "a third e") the sum is the number of equal features, and so all pairs are
-one product of matrices: a tenth of the time that comparing the titles takes.
+Regardless of the order of its characters, a title has no more in common with another
+than the sum over all characters of the smaller count. Counted in unary (three e are
+"one e", "a second e", "a third e") the sum is the number of equal features, and so all
+pairs are one product of matrices: a tenth of the time that comparing the titles takes.
 
 The nearest title of a paper without a record is a hint for a person: pairs are compared
 from the most similar on until none of the rest can be the nearest.

@@ -150,7 +150,7 @@ class _PaperCase:
         if self.candidate is None:
             return "not_retrieved" if self.missed.year is None else "date_filtered"
         if not self.rebuilt_review.searches:
-            # an import: its agent decided by its rules, whatever the scores
+            # an import: its agent decided by its rules, regardless of the scores
             return "excluded"
         score = self.candidate.score
         if score is not None and not self.settings.includes(score):
@@ -238,7 +238,7 @@ def _date_filtered(case: _PaperCase) -> str:
 
 def _unscored(case: _PaperCase) -> str:
     candidate = case.candidate
-    assert candidate is not None  # noqa: S101 - the step says so
+    assert candidate is not None  # noqa: S101 - guaranteed by the step
     if candidate.outcome == "failed":
         return f"its call failed: {_retry_hint(candidate.failure)}"
     if candidate.outcome == "unparsed":

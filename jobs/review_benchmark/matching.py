@@ -266,7 +266,7 @@ class Normaliser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingRules:
-    """How truth papers are matched with records; comparable runs share these rules."""
+    """Rules for matching truth papers with records; comparable runs share them."""
 
     matching: Matching = "whole-list"
     title_cutoff: float = 0.85  #: least ratio of titles, inclusive

@@ -55,7 +55,7 @@ class CandidatePaper:
     outcome: ScoreOutcome = "scored"
     failure: str = ""  #: class of the failure, if it has no score
     score: float | None = None  #: mean of the replicates that have one
-    votes: tuple[bool, ...] = ()  #: whether each replicate alone would include it
+    votes: tuple[bool, ...] = ()  #: whether each single replicate would include it
     rationale: str = ""
 
 
@@ -78,8 +78,8 @@ class AgentConclusion:
     direction: Direction | None = None  #: as stated in the reply; None: not stated
     certainty: Certainty | None = None  #: the same
     failure: str = ""
-    """Why there is no conclusion, or no comparison with the authors' conclusion: the
-    reason of a skip, a class of errors, the reason of a parse failure, or `open`."""
+    """Reason for a missing conclusion or comparison with the authors' conclusion: that
+    of a skip, a class of errors, that of a parse failure, or `open`."""
     judged: Mapping[str, JudgedSimilarity] = field(default_factory=dict)
     """Judged similarity to the authors' conclusions, by review, with its review."""
     vector: Vector = ()
@@ -87,7 +87,7 @@ class AgentConclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedByQuery:
-    """Why one query did not find a paper of the database."""
+    """The reason why one query did not find a paper of the database."""
 
     label: str  #: of the query
     replicate: int
@@ -98,7 +98,7 @@ class MissedByQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedPaper:
-    """Why a paper of the database is no candidate."""
+    """The reason why a paper of the database is no candidate."""
 
     queries: tuple[MissedByQuery, ...] = ()  #: by replicate, then in the plan's order
     rank: int | None = None  #: in the fused order, if it ranks beyond the candidates
@@ -138,7 +138,7 @@ class RebuiltReview:
     papers: Mapping[str, AgentRecord] = field(default_factory=dict)
     """Record of every candidate, by id."""
     missed: Mapping[int, MissedPaper] = field(default_factory=dict)
-    """Why the search did not find a truth paper's record, by its index."""
+    """Reasons why the search did not find truth papers' records, by index."""
     included: tuple[str, ...]  #: ids of the included rows, with duplicates
     candidates: tuple[CandidatePaper, ...]  #: by rank
     searches: tuple[ExecutedSearch, ...] = ()  #: by replicate; empty for an import

@@ -54,7 +54,7 @@ def truth_key(review: str, conclusion: str) -> str:
 
 
 def compared_key(review: str, conclusion: str, model: str) -> str:
-    """Return the key of a subject model's conclusion alone."""
+    """Return the key of a subject model's single conclusion."""
     return f"{review}#{_digest(conclusion)}/{model}"
 
 

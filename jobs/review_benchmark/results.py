@@ -2,8 +2,8 @@
 
 Differences, tests and verdicts are those of `jobs.kit.comparison`. McNemar's test over
 the truth papers ignores the dependence of papers within a review; it is reported in
-addition and decides nothing. Findings point out gaps, odd searches, odd matches, and
-verdicts that need care.
+addition and decides nothing. Findings point out gaps, suspicious searches and matches,
+and verdicts that need care.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def _judged(  # noqa: PLR0911 - a line for each kind of value
 
 
 def _result(results: BenchmarkResults, model: str, review: str) -> Judged | None:
-    """Return the verdict on an imported result; None if its review is gone."""
+    """Return the verdict on an imported result; None if the data lack its review."""
     benchmark = results.columns[model].benchmarks.get(review)
     if benchmark is None:
         return None
@@ -399,7 +399,7 @@ class ReviewFrame:
 
 
 def metrics_of(frame: ReviewFrame) -> Mapping[str, Sequence[Metric]]:
-    """Return all metrics by model, computed from the frame alone."""
+    """Return all metrics by model, computed only from the frame."""
     draws = draws_of(frame.settings)
     verdicts = {
         agent.model: tuple(verdict_metrics(agent, frame.settings))

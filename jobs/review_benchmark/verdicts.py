@@ -167,7 +167,7 @@ class ConclusionVerdicts:
 
     @property
     def auroc(self) -> float | None:
-        """How well similarity separates matched from mismatched pairs."""
+        """AUROC of similarity, for matched against mismatched pairs."""
         matched, mismatched = self.compared.values(), self.mismatched.values()
         labels = [1] * len(matched) + [0] * len(mismatched)
         return auroc(labels, [*matched, *mismatched]) if labels else None
@@ -179,7 +179,7 @@ def judge_conclusions(
     """Return the verdicts of each agent; none if not requested, or no conclusions.
 
     Labels of all agents together draw one threshold. Without them each agent has a
-    separate one, from its mismatched pairs: an agent that always says much the same is
+    separate one, from its mismatched pairs: an agent whose conclusions hardly differ is
     similar to everything.
     """
     has_conclusions = any(

@@ -169,7 +169,7 @@ class Renaming:
         name_match: NameMatch = "exact",
         canonical: Container[str] = frozenset(),
     ) -> Renaming:
-        """Return the renaming of a set in one step; only accepted entries act.
+        """Return the one-step renaming of a set; only accepted entries act.
 
         Args:
             alias_set: without clashes, or with each one meant as a target set.

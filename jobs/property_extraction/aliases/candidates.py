@@ -283,7 +283,7 @@ def crossfitted(
 ) -> tuple[AliasEntry, ...]:
     """Return entries that each apply to one paper and derive from the others.
 
-    Each paper's draft is what `review_candidates` and `draft_targets` return for the
+    Each paper's draft is the result of `review_candidates` and `draft_targets` for the
     others. All pairs are counted once; only those of the paper itself are recounted.
 
     Args:

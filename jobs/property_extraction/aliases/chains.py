@@ -1,7 +1,7 @@
 """Resolves aliases of aliases: chains are shortened, and cycles dropped.
 
-This happens first for all papers, then for each paper with entries of its own, which
-take precedence there. Afterwards one step renames every name to its final target.
+This happens first for all papers, then for each paper that has entries, which take
+precedence there. Afterwards one step renames every name to its final target.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def settle_chains(
 ) -> tuple[tuple[AliasEntry, ...], list[BuildStep]]:
     """Return the entries so that no accepted target is renamed in its scope.
 
-    Undecided or rejected entries are unchanged; a shortened entry replaces what is
-    known of the same pair. No entry may rename a canonical name.
+    Undecided or rejected entries are unchanged; a shortened entry replaces any
+    other entry of the same pair. No entry may rename a canonical name.
     """
     by_key = {entry.key: entry for entry in entries}
     papers = grouped((e.refno, e.key) for e in by_key.values() if e.acts)

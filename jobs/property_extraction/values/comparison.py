@@ -51,7 +51,7 @@ class Rubric:
 
 Reason: TypeAlias = Literal[
     "equal",  # by the rule of the property
-    "different",  # likewise
+    "different",  # the same
     "no_number",  # the prediction states none
     "truth_no_number",
     "incompatible",  # units of different dimensions
@@ -116,7 +116,7 @@ T = TypeVar("T")
 
 
 class _ReadingRule(Generic[T]):
-    """Compares two values by what their texts are read as."""
+    """Compares two values by the results of reading their texts."""
 
     def __init__(
         self, read: Callable[[str, str], T], is_match: Callable[[T, T], bool]

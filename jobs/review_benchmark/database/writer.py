@@ -49,7 +49,7 @@ class MergeTarget:
 class BatchPapers:
     """Papers of the database that a batch of records may be merged into.
 
-    Fetch a batch, put each of its records to its target, and flush. No other process
+    Fetch a batch, `put` each of its records to its target, and flush. No other process
     writes meanwhile: all is one transaction.
     """
 

@@ -53,7 +53,7 @@ class CheckedReferences:
     references: tuple[GroundedReference, ...] = ()  #: in the order of the text
     dropped: tuple[DroppedReference, ...] = ()
     flags: tuple[ExtractionFlag, ...] = ()
-    repeated: int = 0  #: references that repeat another one
+    repeated: int = 0  #: references that repeat an earlier one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,8 +246,8 @@ def _merged(
     """Merge references to the same paper of an entry: by PMID, by DOI, by title.
 
     First values win, and blanks are filled. Papers with different PMIDs or years remain
-    separate, whatever else they share, and so does one that the review lists under two
-    studies.
+    separate, even if other values match, and so does one that the review lists under
+    two studies.
     """
     normal = Normaliser()
     merged: list[GroundedReference] = []

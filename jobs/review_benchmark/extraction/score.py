@@ -193,7 +193,7 @@ EXTRACTION = Measures(
 
 
 def _references(extraction: ReviewExtraction) -> int:
-    """Count the references that are kept or dropped; repeated ones count once."""
+    """Count the references, also dropped ones; repeated ones count once."""
     return len(extraction.included.references) + len(extraction.included.dropped)
 
 

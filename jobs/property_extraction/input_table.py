@@ -211,8 +211,8 @@ def read_rows(
         renamed: columns that `--map` renames.
 
     Raises:
-        DatasetError: the file is unreadable, a column is missing or ambiguous, or a
-            row is invalid.
+        DatasetError: the file is unreadable, a column is missing or ambiguous, or a row
+            is invalid.
     """
     table = open_table(path, renamed)
     source = RowSource(file=path.name, unit="row")
@@ -245,8 +245,8 @@ def open_table(path: Path, renamed: ColumnMap | None = None) -> OpenTable:
         renamed: columns that `--map` renames.
 
     Raises:
-        DatasetError: the file is unreadable, its header names a column twice, or
-            (when its row is read) a row has another number of fields.
+        DatasetError: the file is unreadable, its header names a column twice, or (when
+            its row is read) a row has another number of fields.
     """
     is_json = holds_objects(path)
     table = _objects(path, renamed or {}) if is_json else _csv(path, renamed or {})

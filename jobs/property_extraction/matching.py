@@ -241,8 +241,7 @@ def pairs_of_paper(
         predictions: of one paper, in file order.
         truths: of it, in file order.
         edges_of: the rule of a property.
-        method: the most pairs, or for each prediction in turn the first free truth
-            row.
+        method: the most pairs, or for each prediction in turn the first free truth row.
         material: a key that two materials must share to be compared.
     """
 

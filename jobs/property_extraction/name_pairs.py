@@ -122,7 +122,7 @@ def read_candidates(path: Path) -> tuple[NamePair, ...]:
 
     Raises:
         DatasetError: a column is missing, a row has a blank name, or a number is
-        invalid.
+            invalid.
     """
     pairs: dict[Names, NamePair] = {}
     for row in read_rows(path, _CandidateRow):

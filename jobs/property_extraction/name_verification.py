@@ -272,7 +272,7 @@ VERIFICATION: Mapping[str, ValueMeasure[VerifiedPairs]] = {
 def agreements(
     verification: NameVerification,
 ) -> Iterator[tuple[ModelRulings, ModelRulings, Agreement]]:
-    """Yield the agreement of each two models on the pairs that both decided."""
+    """Yield the agreement of every two models on the pairs that both decided."""
     for first, second in combinations(verification.columns, 2):
         both = [
             (ruling.is_match, other.is_match)

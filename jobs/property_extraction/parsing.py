@@ -95,7 +95,7 @@ def text_of(value: object) -> str:
 
 
 def scalar(value: object) -> str:
-    """Return the text of a text, a number, true or false; empty for anything else."""
+    """Return a text, number or boolean as a text; empty for anything else."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return wellformed(value).strip() if isinstance(value, str) else ""

@@ -50,8 +50,8 @@ def ratio(truth: str, record: str, *, autojunk: bool = True) -> float:
     Args:
         truth: title of the truth paper.
         record: title of the record.
-        autojunk: leave out characters that make up more than 1 % of a record's title
-            of 200 characters or more, as difflib does by default.
+        autojunk: leave out characters that make up more than 1 % of a record's title of
+            200 characters or more, as difflib does by default.
     """
     return SequenceMatcher(None, truth, record, autojunk=autojunk).ratio()
 

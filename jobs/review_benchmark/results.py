@@ -234,7 +234,7 @@ def compared(results: BenchmarkResults, column: AgentResults) -> Comparable:
             definition=_definition(results, f"{name}@1(mean over reviews"),
         )
         for name, rate in _MEASURES.items()
-        # an import offers all its records, so its recalls are equal
+        # an import offers all its records: recalls of a search mean nothing
         if name in {"recall", "precision"} or not results.predictions.imported
     ]
     metrics += [

@@ -361,7 +361,7 @@ def _with_threshold(
 def _truth_pairs(
     kind: VerdictKind, truths: Sequence[Review], predictions: ReviewPredictions
 ) -> PairSimilarities | None:
-    """Return the similarity of each two reviews' authors; None under a judge."""
+    """Return the similarity of every two reviews' authors; None under a judge."""
     if kind == "judge":
         return None
     matrix = truth_similarity(kind, truths, predictions).tolist()

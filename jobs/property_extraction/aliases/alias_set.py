@@ -174,11 +174,9 @@ class Renaming:
         Args:
             alias_set: without clashes, or with each one meant as a target set.
             name_match: `fold` lets an entry act on names that differ from its name only
-            in
-                form, case or blanks.
+                in form, case or blanks.
             canonical: names of truth and rubric; other spellings of an entry's name
-            that
-                are among them are not renamed.
+                that are among them are not renamed.
         """
         key = FOLDS[name_match]
         ordered = sorted(alias_set.accepted, key=lambda entry: entry.gt_name)

@@ -220,8 +220,7 @@ class PaperDatabase:
 
         Raises:
             DatasetError: papers were imported since the database was opened; all
-            reviews
-                of a run must search the same papers.
+                reviews of a run must search the same papers.
         """
         if self._version() != self._opened:
             raise DatasetError(

@@ -1,13 +1,13 @@
-"""Answers prompts offline by words alone: the model baseline/lexical.
+"""Answers prompts offline from their words: the model baseline/lexical.
 
 It is the floor of every experiment and the first run without key or network. It sees
-the prompt only, costs nothing, and always gives the same answer.
+only the prompt, costs nothing, and always gives the same answer.
 
-Values are numbers with a unit, under the nearest words before; with names to choose
-from, the one that shares most words with the sentence is taken. A quote is the sentence
-that has the value and most words. Two names mean one property by their words:
-abbreviations and Greek letters are written out first, and names that say the same of
-different things (onset and zero resistance, a and c, 4.2 K and 300 K) are two, however
+Values are numbers with a unit, named by the nearest words before them; if names are
+listed, the one that shares most words with the sentence is chosen. A quote is the
+sentence that has the value and most words. Two names mean one property by their words:
+abbreviations and Greek letters are written out first, and names with different
+qualifiers (onset and zero resistance, a and c, 4.2 K and 300 K) are different, however
 many words they share.
 """
 
@@ -34,14 +34,14 @@ _BETWEEN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSentence:
-    """A sentence as it stands, and where."""
+    """A sentence of a text, unchanged, with its position."""
 
     text: str
     start: int  #: in the whole text
 
 
 def sentences(text: str) -> Iterator[TextSentence]:
-    """The sentences of a text, in order; a heading is one too."""
+    """Yield the sentences of a text, in order; headings too."""
     start = 0
     for between in _BETWEEN.finditer(text):
         yield from _sentence(text, start, between.start())
@@ -57,7 +57,7 @@ def _sentence(text: str, start: int, end: int) -> Iterator[TextSentence]:
 
 
 def shorten_quote(sentence: str, position: int) -> str:
-    """At most 300 characters of a sentence around a place in it, between words."""
+    """Return at most 300 characters of a sentence around a position, between words."""
     if len(sentence) <= QUOTE_CHARS:
         return sentence
     start = max(0, min(position - QUOTE_CHARS // 2, len(sentence) - QUOTE_CHARS))
@@ -104,18 +104,19 @@ _FIELD: Final = re.compile(
 _FORMULA: Final = re.compile(r"\b(?:[A-Z][a-z]?(?:[0-9]+(?:\.[0-9]+)?)?){2,}\b")
 
 _MOST_WORDS: Final = 8
-"""Words of a name."""
+"""Most words of a name."""
 
 _NEARBY: Final = 200
-"""Characters around a value that may speak of it: some sentences are whole tables."""
+"""Characters around a value to search for its context: some sentences are whole
+tables."""
 
 
 def extract_values(text: str, names: Sequence[str] = ()) -> dict[str, Any]:
-    """The values of a text.
+    """Extract the values of a text.
 
     Args:
         text: of a paper.
-        names: that may be used; none: the words of the text are.
+        names: names to choose from; none: the words of the text are used.
     """
     pool = Bm25(names) if names else None
     return {"properties": list(_values(text, names, pool))}
@@ -130,7 +131,8 @@ def _values(
         condition_matches = [
             match for match in matches if _AT.search(_before(sentence_text, match))
         ]
-        # what holds at 4 K is a value only where nothing else is one
+        # a value after "at", such as "at 4 K", is a condition unless it is the only
+        # value
         stated = [
             match for match in matches if match not in condition_matches
         ] or condition_matches
@@ -158,7 +160,7 @@ def _before(sentence: str, match: re.Match[str]) -> str:
 
 
 def _phrase(before: str) -> str:
-    """The nearest words before a number that may name what it is."""
+    """Return the nearest words before a number that may name it."""
     match = _PHRASE_BEFORE.search(before)
     if match is None:
         return ""
@@ -183,7 +185,7 @@ def _material(sentence: str) -> str | None:
 def _condition(
     sentence: str, value: re.Match[str], condition_matches: Sequence[re.Match[str]]
 ) -> str | None:
-    """What is said to hold near a value."""
+    """Return the conditions stated near a value."""
     first = max(value.start() - _NEARBY, 0)
     last = value.end() + _NEARBY
     conditions = [
@@ -196,7 +198,7 @@ def _condition(
 
 
 def find_quotes(text: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """A quote for each row, or its withdrawal."""
+    """Return a quote for each row, or its withdrawal."""
     text_sentences = list(sentences(text))
     return {"rows": [_quote_row(text_sentences, row) for row in rows]}
 
@@ -241,7 +243,7 @@ _WRITTEN_OUT: Final = (
     ("\u03be", " xi "),
     ("\u03c1", " rho "),
 )
-"""Patterns of folded names, and what they stand for."""
+"""Patterns of folded names, and their replacements."""
 
 _QUALIFIERS: Final = (
     (r"\bonset\b", r"\bzero\b", r"\bmid(?:point|dle)?\b"),
@@ -250,7 +252,7 @@ _QUALIFIERS: Final = (
     (r"\bpoly ?(?:crystal\w*)?\b|\bpolycrystal\w*", r"\bsingle\b"),
     (r"\blower critical field\b", r"\bupper critical field\b"),
 )
-"""Words of which a name has one kind alone, if any."""
+"""Groups of words that exclude each other in a name."""
 
 _TEMPERATURE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?k\b")
 _METHOD: Final = re.compile(r"\bmethod of\b")
@@ -259,14 +261,14 @@ _STOP: Final = frozenset({"the", "of", "a", "an", "at", "for", "in", "this", "fr
 
 
 def verify_names(name: str, target: str) -> dict[str, Any]:
-    """The verdict on a pair of names."""
+    """Return the verdict on a pair of names."""
     share = _share(name, target)
     reason = "A qualifier differs." if share is None else _share_text(share)
     return {"reason": reason, "is_match": share is not None and share >= LEAST_SHARE}
 
 
 def choose_target(name: str, targets: Mapping[str, str]) -> dict[str, Any]:
-    """The letter of the target with most common words, or none."""
+    """Return the letter of the target with most common words, or none."""
     shares = {letter: _share(name, target) or 0.0 for letter, target in targets.items()}
     best = max(shares, key=shares.__getitem__)
     is_any = shares[best] >= LEAST_SHARE
@@ -278,7 +280,7 @@ def _share_text(share: float) -> str:
 
 
 def _share(name: str, target: str) -> float | None:
-    """The share of common words; 1 where one has all of the other's; None: differ."""
+    """Return the share of common words; 1 if one contains the other, or None."""
     first, second = _folded(name), _folded(target)
     if _differ(first, second):
         return None
@@ -302,7 +304,7 @@ def _differ(first: str, second: str) -> bool:
 
 
 def _unequal(first: frozenset[object], second: frozenset[object]) -> bool:
-    """Whether both names say something, and not the same."""
+    """Return whether both names have qualifiers, and different ones."""
     return bool(first and second and first != second)
 
 
@@ -327,7 +329,7 @@ def _words(name: str) -> set[str]:
 
 
 def baseline(request: ChatRequest) -> str:
-    """The reply to a prompt, by what it shows."""
+    """Return the reply to a prompt, by its blocks."""
     prompt = "".join(
         message.text for message in request.messages if message.role == "user"
     )
@@ -365,4 +367,4 @@ _ANSWERS: Final[Mapping[str, Callable[[Mapping[str, str]], dict[str, Any]]]] = {
     "wanted": _wanted_reply,
     "paper": lambda blocks: extract_values(blocks["paper"]),
 }
-"""By a block of the prompt; the first one that it shows counts."""
+"""Answers by block of the prompt; the first block in it counts."""

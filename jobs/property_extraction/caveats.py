@@ -1,4 +1,4 @@
-"""Findings about a scoring: what its numbers do not show, and what was left out."""
+"""Findings about a scoring: limits of its numbers, and rows or papers left out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _limit(
     n: int = 1,
     example: str = "",
 ) -> Finding:
-    """A finding about the whole scoring."""
+    """Return a finding about the whole scoring."""
     return Finding(
         code=code,
         severity=severity,
@@ -45,7 +45,7 @@ def _cases(
     examples: Sequence[str],
     severity: Severity = "warn",
 ) -> Iterator[Finding]:
-    """A finding about a model with its cases, of which the first stands; or none."""
+    """Yield a finding about a model's cases, if any; the first is the example."""
     if examples:
         yield Finding(
             code=code,
@@ -59,20 +59,20 @@ def _cases(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcludedRows:
-    """Properties that are in no count, and units that nothing can read."""
+    """Properties that no count includes, and units that are unreadable."""
 
     properties: int = 0  #: of the rubric that no rule can compare
-    is_chosen: bool = False  #: a setting leaves them out; else pymatgen is absent
+    is_chosen: bool = False  #: left out by a setting; else pymatgen is missing
     truth: int = 0  #: rows of such properties
     all_truth: int = 0
     has_truth: bool = True
     predicted: Mapping[str, int] = field(default_factory=dict)
     """Rows of such properties by model, of the first replicate."""
-    lacks_pint: bool = False  #: and units are to be converted
+    lacks_pint: bool = False  #: whether pint is missing for the conversion of units
 
     @classmethod
     def of(cls, results: PropertyResults) -> ExcludedRows:
-        """What the scoring goes without."""
+        """Return the rows that a scoring leaves out."""
         dataset, comparer = results.dataset, results.comparer
         rubric = dataset.rubric
         return cls(
@@ -96,16 +96,16 @@ class ExcludedRows:
 
     @property
     def reason(self) -> str:
-        """Why compositions are not compared."""
+        """Reason why compositions are not compared."""
         return "pymatgen=leave_out" if self.is_chosen else "pymatgen is not installed"
 
     @property
     def note(self) -> str:
-        """The end of a caption; empty where nothing is lacking."""
+        """End of a caption; empty if nothing is left out."""
         return "".join(f" {finding.message}" for finding in self.findings())
 
     def findings(self) -> Iterator[Finding]:
-        """A sentence on each thing that is lacking."""
+        """Yield a finding for each limit."""
         if self.properties:
             predicted = sum(self.predicted.values())
             rows = plural(self.all_truth, "truth row")
@@ -128,7 +128,7 @@ class ExcludedRows:
 
 
 RAISE = "raise --max-output-tokens, or read smaller parts with --max-chars"
-"""What to do about replies that end at the token limit."""
+"""Remedy for replies that end at the token limit."""
 
 COUNTED: Mapping[str, tuple[Severity, str]] = {
     "blank": ("info", "Rows have no value and are left out."),
@@ -144,21 +144,22 @@ COUNTED: Mapping[str, tuple[Severity, str]] = {
     "parted": ("info", "Papers were read in parts (--chunk, --max-chars)."),
     "repeated": ("info", "Rows repeat a row of an earlier part and are merged."),
 }
-"""What replies and files hold beside rows, by key of `ReplicatePredictions.counts`."""
+"""Findings about entries of replies and files, by key of
+`ReplicatePredictions.counts`."""
 
 UNSCORED: Mapping[PaperState, str] = {
     PaperState.FAILED: "Papers have no reply that can be read and are in no count.",
     PaperState.SKIPPED: "Papers were not sent and are not counted.",
     PaperState.OPEN: "Papers are not answered yet and are in no count.",
 }
-"""What became of papers that no count has."""
+"""Findings about papers that no count includes."""
 
 PERFECT = 2
-"""Rows from which a perfect score is reported; one row says nothing."""
+"""Least number of rows for a finding about a perfect score; one row proves nothing."""
 
 
 def findings(results: PropertyResults) -> Iterator[Finding]:
-    """What a reader of the numbers must know, the general first."""
+    """Yield the findings that readers of the numbers need, general ones first."""
     yield from ExcludedRows.of(results).findings()
     yield from _of_papers(results)
     yield from _of_rubric(results)
@@ -168,7 +169,7 @@ def findings(results: PropertyResults) -> Iterator[Finding]:
 
 
 def finding_lines(finding: Finding) -> str:
-    """A finding as a sentence of a text; a limit is about no place."""
+    """Return a finding as a sentence; a limit has no place."""
     return finding.message if finding.where == LIMITS else finding.line
 
 
@@ -192,7 +193,7 @@ def _of_papers(results: PropertyResults) -> Iterator[Finding]:
 
 
 def _of_rubric(results: PropertyResults) -> Iterator[Finding]:
-    """A rubric that names other properties than the truth does."""
+    """Yield a finding if the rubric names none of the truth's properties."""
     rubric = results.dataset.rubric.properties
     names = {row.name for row in results.dataset.truth}
     if not rubric or not names or names & rubric.keys():
@@ -209,7 +210,7 @@ def _of_rubric(results: PropertyResults) -> Iterator[Finding]:
 
 
 def _of_aliases(results: PropertyResults) -> Iterator[Finding]:
-    """What aliases do to the numbers, where some act."""
+    """Yield findings about the effect of aliases, if any act."""
     acting = [column.first.aliases for column in results.columns.values()]
     entries = {entry for alias_set in acting for entry in alias_set.accepted}
     if not entries or not results.dataset.has_truth:
@@ -290,7 +291,7 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
 
 
 def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
-    """Predictions that are the truth, row for row: hardly any model is that good."""
+    """Yield a finding if predictions equal the truth, which is suspicious."""
     n = len(list(outcomes.predicted_as(RowOutcome.TP)))
     is_off = any(outcomes.predicted_as(RowOutcome.FP))
     if n < PERFECT or is_off or any(outcomes.truth_as(RowOutcome.FN)):
@@ -313,7 +314,7 @@ def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
 def _one_sided(
     model: str, outcomes: RowOutcomes, stated: AbstractSet[str]
 ) -> Iterator[Finding]:
-    """Finds papers that only the truth or only the predictions have."""
+    """Yield findings about papers that only the truth or only the predictions have."""
     curated = outcomes.dataset.truth_by_paper.keys()
     in_common = outcomes.dataset.settings.paper_set == "common"
     if stated and not stated & curated:
@@ -342,7 +343,7 @@ def _one_sided(
 
 
 def _papers_of(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
-    """Papers that only one side has, or that no reply can be read of."""
+    """Yield findings about one-sided papers, and those without a readable reply."""
     stated = {row.refno for row in outcomes.predictions}
     if outcomes.dataset.has_truth:
         yield from _one_sided(model, outcomes, stated)

@@ -56,7 +56,7 @@ class _CuratedRow(TableRow):
 
 
 TRUTH_FIELDS = column_names(_CuratedRow)
-"""What a column of curated values may be mapped to."""
+"""Fields to which a column of curated values may be mapped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +64,8 @@ class TruthFile:
     """All rows that have a value, in file order."""
 
     rows: tuple[TruthRow, ...]
-    blank: int  #: rows that were dropped because they have none
-    papers: frozenset[str] = frozenset()  #: that a row names, also one without a value
+    blank: int  #: rows that were dropped for a missing value
+    papers: frozenset[str] = frozenset()  #: also of rows without a value
 
 
 def read_truth(
@@ -78,13 +78,13 @@ def read_truth(
 
     Args:
         path: the file.
-        findings: learns of two columns that hold names.
+        findings: collects a finding if two columns hold names.
         missing: texts that count as an empty cell.
         renamed: columns that `--map` renames.
 
     Raises:
-        DatasetError: a column is missing or could be several, a row has no paper or
-            name, or there is no row.
+        DatasetError: a column is missing or ambiguous, a row has no paper or name, or
+            there is no row.
     """
     rows, papers, blank = [], set(), 0
     for row in read_rows(path, _CuratedRow, missing, renamed):
@@ -139,7 +139,7 @@ class _RubricRow(TableRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricFile:
-    """The rubric, and what of its file is none."""
+    """The rubric, and numbers of other rows in its file."""
 
     rubric: Rubric
     dropped: int = 0  #: rows without a name, or without a word
@@ -153,11 +153,11 @@ def read_rubric(
 
     Args:
         path: the file.
-        findings: learns of names that occur twice.
-        is_unknown_exact: read a word that is none as `exact`.
+        findings: collects names that occur twice.
+        is_unknown_exact: read an unknown word as `exact`.
 
     Raises:
-        DatasetError: a column is missing, a word is none, or there is no property.
+        DatasetError: a column is missing, a word is unknown, or there is no property.
     """
     properties: dict[str, Property] = {}
     dropped = conditions = 0
@@ -200,10 +200,10 @@ def read_rubric(
 
 
 ClusterTable: TypeAlias = Mapping[str, Mapping[str, str]]
-"""By property: the category of each text."""
+"""Category of each text, by property."""
 
 SpaceGroupTable: TypeAlias = Mapping[str, int]
-"""By symbol: the number, from 1 to 230."""
+"""Number of each symbol, from 1 to 230."""
 
 GROUPS = 230
 
@@ -218,10 +218,10 @@ def _object(path: Path, keys: str) -> dict[str, Any]:
 
 
 def read_clusters(path: Path) -> ClusterTable:
-    """Categories by property and text.
+    """Return categories by property and text.
 
     Raises:
-        DatasetError: the file is no such object.
+        DatasetError: the file has another form.
     """
     clusters = _object(path, "properties")
     for name, texts in clusters.items():
@@ -236,10 +236,10 @@ def read_clusters(path: Path) -> ClusterTable:
 
 
 def read_space_groups(path: Path) -> SpaceGroupTable:
-    """Numbers by symbol.
+    """Return numbers by symbol.
 
     Raises:
-        DatasetError: the file is no such object, or a number is none of a space group.
+        DatasetError: the file has another form, or a number is not a space group's.
     """
     numbers = _object(path, "symbols")
     for symbol, number in numbers.items():
@@ -258,7 +258,7 @@ class _UnitRow(TableRow):
 
 
 def read_unit_table(path: Path) -> tuple[UnitTableRow, ...]:
-    """Units with what they are in SI, in file order; rows without a unit are left out.
+    """Return units with their SI equivalents, in file order; omit blank ones.
 
     Raises:
         DatasetError: a column is missing, or a factor is no number above 0.

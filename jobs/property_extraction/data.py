@@ -28,35 +28,35 @@ class PropertyDataset:
     prompts: PromptBook = field(default_factory=WORDING.shipped)
     papers: PaperLibrary = field(
         default_factory=PaperLibrary
-    )  #: none where none are named
+    )  #: empty if none are named
     questions: Mapping[str, NameQuestion] = field(default_factory=dict)
-    """By key, in the order of the candidates; none unless names are verified."""
+    """By key, in the order of the candidates; empty unless names are verified."""
     truth: tuple[TruthRow, ...] = ()  #: in file order; blank values left out
-    truth_blank: int = 0  #: rows that have no value
+    truth_blank: int = 0  #: number of rows without a value
     truth_papers: frozenset[str] = frozenset()
-    """Papers that the truth names, also those of which all values are blank."""
+    """Papers that the truth names, also those with only blank values."""
     truth_names: frozenset[str] = frozenset()
-    """Names of the whole truth, where `truth` is that of a sample of papers."""
+    """Names of the whole truth, if `truth` is that of a sample of papers."""
     rubric: Rubric = field(default_factory=Rubric)
     clusters: ClusterTable = field(default_factory=dict)
     space_groups: SpaceGroupTable | None = None  #: None: the built-in table
     unit_table: tuple[UnitTableRow, ...] = ()
     aliases: AliasSet = field(default_factory=AliasSet)
     rules: tuple[Input, ...] = ()
-    """The files that scoring goes by, with their hashes; papers are none of them."""
+    """Files that scoring depends on, with their hashes; papers are not among them."""
     findings: tuple[Finding, ...] = ()
     truth_by_paper: Mapping[str, tuple[int, ...]] = field(
         init=False, repr=False, compare=False
-    )  #: places of truth rows
+    )  #: indices of truth rows
 
     @property
     def has_truth(self) -> bool:
-        """Return whether there is something to score predictions by."""
+        """Whether there is truth to score predictions against."""
         return self.settings.truth is not None or bool(self.truth)
 
     @property
     def without_intervals(self) -> PropertyDataset:
-        """Return the same inputs, measured without intervals.
+        """The same inputs, measured without intervals.
 
         Without a truth, all papers with a reply are measured.
         """
@@ -65,15 +65,15 @@ class PropertyDataset:
 
     @property
     def canonical(self) -> frozenset[str]:
-        """Names of truth and rubric: right as they are."""
+        """Names of truth and rubric, which need no alias."""
         return self.truth_names | canonical_names(self.truth, self.rubric)
 
     @property
     def listed_properties(self) -> tuple[Property, ...]:
-        """The properties that an extraction's prompt lists, if it lists any.
+        """Properties that an extraction's prompt lists, if it lists any.
 
-        Where the truth says which are wanted, they are those of all its papers, in the
-        order of the rubric: which of them one paper has is for the model to find.
+        If the truth selects them, they are those of all its papers, in the order of the
+        rubric, so that the list does not reveal which of them one paper has.
         """
         described = self.rubric.properties
         if self.settings.properties != "truth":
@@ -97,5 +97,5 @@ class PropertyDataset:
 
 
 def canonical_names(truth: Iterable[TruthRow], rubric: Rubric) -> frozenset[str]:
-    """Names of truth and rubric: right as they are."""
+    """Return the names of truth and rubric, which need no alias."""
     return frozenset({*rubric.properties, *(row.name for row in truth)})

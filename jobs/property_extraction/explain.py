@@ -1,7 +1,7 @@
 """`siftlog explain RUN PAPER [NAME]` and `explain RUN NAME`: the pages of a run.
 
-`Paper_1` is a paper. A name after it is that property in the paper; a name before any
-paper is asked about as an alias.
+`Paper_1` is a paper. A name after it selects that property in the paper; a name before
+any paper is explained as an alias.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedItem:
-    """One page; at least one of both is there."""
+    """One page, of a paper, a name or both."""
 
     refno: str | None = None
     name: str | None = None
@@ -48,15 +48,15 @@ class ExplainedItem:
 def explained_items(
     items: Iterable[str], papers: Collection[str], names: Collection[str]
 ) -> tuple[ExplainedItem, ...]:
-    """What the items name, each page once.
+    """Return the pages that the items name, each one once.
 
     Args:
         items: in the order in which they were typed.
-        papers: that the truth or a model has.
-        names: that the truth, the rubric, an alias or a model has.
+        papers: papers of the truth or a model.
+        names: names of the truth, the rubric, an alias or a model.
 
     Raises:
-        UsageError: an item is neither; says what is near.
+        UsageError: an item is neither; lists the nearest ones.
     """
     return tuple(dict.fromkeys(_read(items, papers, names)))
 
@@ -84,13 +84,13 @@ KINDS = "paper and no property"
 HINT = "name a paper, and a property after it."
 
 ROWS = 40
-"""Properties that are listed; `score_pr_detailed.csv` has all."""
+"""Number of properties in the list; `score_pr_detailed.csv` has all."""
 
 PAPER_NAME_CELLS = 58
 
 
 def paper_blocks(results: PropertyResults, refno: str) -> Iterator[Block]:
-    """All of the page but its head."""
+    """Yield the page of a paper without its head."""
     if not results.dataset.has_truth:
         yield f"text       {len(results.dataset.papers.paper(refno).text):,} characters"
         for model, column in results.columns.items():
@@ -113,7 +113,7 @@ def paper_blocks(results: PropertyResults, refno: str) -> Iterator[Block]:
 
 
 def _extracted(replicate: ScoredReplicate, refno: str) -> Iterator[Block]:
-    """Shows what a model extracted from a paper without a truth."""
+    """Yield the rows that a model extracted from a paper without a truth."""
     outcomes = replicate.row_outcomes
     if refno not in outcomes.papers:
         yield f"  not read{_paper_state(outcomes, refno)}"
@@ -182,20 +182,20 @@ def _model(outcomes: RowOutcomes, refno: str) -> Iterator[Block]:
 
 
 ENTRY_WIDTH = 9
-"""Cells of a label of an entry."""
+"""Cells of the label of an entry."""
 ALIAS_NAME_CELLS = 50
 MOST_CANDIDATES = 10
-"""Candidates of a model."""
+"""Most candidates per model."""
 
 
 def alias_blocks(results: PropertyResults, name: str) -> Iterator[Block]:
-    """All of the page but its head."""
+    """Yield the page of a name without its head."""
     dataset = results.dataset
     if name in dataset.canonical:
         yield "name       of truth or rubric: right as it is"
     else:
         yield "name       neither truth nor rubric has it"
-    # crossfitted drafts are each model's own
+    # crossfitted drafts differ by model
     sets = [column.first.aliases for column in results.columns.values()]
     for alias_set in dict.fromkeys(sets or [dataset.aliases]):
         yield Fact("alias set", f"{alias_set.id} ({alias_set.status_mix})")
@@ -247,7 +247,7 @@ def _entry(results: PropertyResults, entry: AliasEntry) -> Iterator[Block]:
 
 
 def _candidates(results: PropertyResults, name: str) -> Iterator[Block]:
-    """What a name that is wrong somewhere may mean."""
+    """Yield the names that a name without a match may mean."""
     for model, column in results.columns.items():
         candidates = [
             candidate
@@ -270,7 +270,7 @@ def _candidates(results: PropertyResults, name: str) -> Iterator[Block]:
 
 
 NO_PREDICTIONS = RunPredictions(models=(), replicates=1, imported=False, predicted=())
-"""Of a run that is still to come."""
+"""Predictions before any run."""
 
 
 def explain(
@@ -286,7 +286,7 @@ def explain(
     Raises:
         UsageError: an item names nothing in the data or the run.
     """
-    plain = dataset.without_intervals  # no page has one
+    plain = dataset.without_intervals  # no page has intervals
     predictions = NO_PREDICTIONS if answers is None else run_predictions(plain, answers)
     results = measure_run(plain, predictions)
     chosen = explained_items(items, _papers(results), _names(results))
@@ -309,7 +309,7 @@ def _page(results: PropertyResults, item: ExplainedItem) -> Iterator[Block]:
 
 
 def _summary(results: PropertyResults, refno: str, name: str | None) -> Fact:
-    """Shows the rows of the truth, and how those of each model compare with them."""
+    """Return the number of truth rows, and the counts of each model."""
     rows = [
         results.dataset.truth[at]
         for at in results.dataset.truth_by_paper.get(refno, ())
@@ -357,7 +357,7 @@ def _names(results: PropertyResults) -> frozenset[str]:
 
 
 def quotes(dataset: PropertyDataset, answer: Answer, /) -> Iterator[QuotedPassage]:
-    """Yields the quotes of an extraction, each with the value that it supports."""
+    """Yield the quotes of an extraction, each with the value that it supports."""
     if not isinstance(answer.parsed, ParsedExtraction):
         return
     paper = dataset.papers.paper(paper_of(answer.task.key)[0])
@@ -376,7 +376,7 @@ def quotes(dataset: PropertyDataset, answer: Answer, /) -> Iterator[QuotedPassag
 
 
 def describe(dataset: PropertyDataset, /) -> Iterator[str]:
-    """Yields which properties are looked for, or which names are verified."""
+    """Yield the properties to extract, or the names to verify."""
     if dataset.questions:
         pairs = sum(len(question.pairs) for question in dataset.questions.values())
         yield f"Do the two names of a pair mean one property? {plural(pairs, 'pair')}."

@@ -1,4 +1,4 @@
-"""Explains one property of a paper: the rows of both sides, how each pair compares."""
+"""Explains one property of a paper: the rows of both sides and their pairs."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from store.printable import one_line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyGroup:
-    """What a model's first replicate has under a name, with all it may be paired to."""
+    """Rows of a model's first replicate under a name, and those that may match them."""
 
     results: PropertyResults
     column: ScoredModel
     refno: str
     name: str
-    predicted: Sequence[int]  #: places of rows, in file order
-    truth: Sequence[int]  #: likewise
+    predicted: Sequence[int]  #: indices of rows, in file order
+    truth: Sequence[int]  #: the same
 
     @classmethod
     def of(
         cls, results: PropertyResults, column: ScoredModel, refno: str, name: str
     ) -> PropertyGroup:
-        """The rows that were stated under a name, or that an alias leads to it."""
+        """Return the rows under a name, stated directly or by an alias."""
         outcomes = column.first.row_outcomes
         predicted = [
             index
@@ -69,7 +69,7 @@ class PropertyGroup:
 
     @property
     def targets(self) -> Sequence[str]:
-        """What the name stands for in this paper, as far as it is stated there."""
+        """Targets of the name in this paper, if predictions state it."""
         stated = (at for at in self.predicted if self._row(at).name == self.name)
         return next((self.row_outcomes.renamed[at].targets for at in stated), ())
 
@@ -78,7 +78,7 @@ class PropertyGroup:
 
     @property
     def row_outcomes(self) -> RowOutcomes:
-        """Those of all rows."""
+        """Outcomes of all rows."""
         return self.column.first.row_outcomes
 
     @property
@@ -93,12 +93,12 @@ class PropertyGroup:
 
     @property
     def names(self) -> frozenset[str]:
-        """All names of its rows."""
+        """All names of the rows."""
         booked = {self.row_outcomes.names[at] for at in self.predicted}
         return frozenset({*booked, *(row.name for row in self.curated), self.name})
 
     def compared(self, index: int, other: int) -> ValueComparison | None:
-        """How a prediction compares with a truth row; None: their names differ."""
+        """Compare a prediction with a truth row; None: their names differ."""
         row, truth = self._row(index), self.row_outcomes.truth[other]
         if truth.name not in self.row_outcomes.renamed[index].targets:
             return None
@@ -106,7 +106,7 @@ class PropertyGroup:
         return self.results.comparer.compare(kind, truth.name, row, truth)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Positions of the rows that are paired, from 0 on both sides."""
+        """Yield the positions of paired rows, from 0 on both sides."""
         for i, index in enumerate(self.predicted):
             partner = self.row_outcomes.partners[index]
             if partner in self.truth:
@@ -114,18 +114,18 @@ class PropertyGroup:
 
 
 def truth_of(results: PropertyResults, refno: str, names: set[str]) -> Sequence[int]:
-    """Places of the truth rows of a paper that have one of some names."""
+    """Return the indices of a paper's truth rows with one of some names."""
     truth = results.dataset.truth
     indices = results.dataset.truth_by_paper.get(refno, ())
     return [index for index in indices if truth[index].name in names]
 
 
 ROWS = 20
-"""Of each side that are listed."""
+"""Rows of each side in the list."""
 ACROSS = 8
-"""Truth rows in the matrix of edges: a page has no room for more."""
+"""Most truth rows in the matrix of edges, which must fit a page."""
 ROUNDING = 1e-12
-"""A relative error up to here is what binary numbers leave."""
+"""Largest relative error that rounding of binary numbers causes."""
 VALUE_CELLS = 18
 UNIT_CELLS = 12
 NAME_CELLS = 24
@@ -138,11 +138,11 @@ REASON_TEXTS: Mapping[Reason, str] = {
     "incompatible": "unit",
     "left_out": "left out",
 }
-"""What a cell of the matrix says where no error can be told."""
+"""Text in a cell of the matrix if there is no error to show."""
 
 
 def predicted_blocks(group: PropertyGroup) -> Iterator[Block]:
-    """Shows what a model stated, as it was read, and how it counts."""
+    """Yield the predicted rows, their parsed numbers, and how they count."""
     comparer = group.results.comparer
     outcomes = group.row_outcomes.prediction_outcomes
     has_truth = group.results.dataset.has_truth
@@ -164,7 +164,7 @@ def predicted_blocks(group: PropertyGroup) -> Iterator[Block]:
 
 
 def truth_blocks(curated: Sequence[TruthRow], comparer: Comparer) -> Iterator[Block]:
-    """Shows what a curator wrote, as it was read."""
+    """Yield the curated rows and their parsed numbers."""
     yield from _rows_of_side(
         "truth",
         len(curated),
@@ -176,7 +176,7 @@ def truth_blocks(curated: Sequence[TruthRow], comparer: Comparer) -> Iterator[Bl
 def _rows_of_side(
     side: str, total: int, rows: Iterable[tuple[Cell, ...]], *columns: Words
 ) -> Iterator[Block]:
-    """Shows the first rows of a side, numbered p1, p2 or t1, t2."""
+    """Yield the first rows of a side, numbered p1, p2 or t1, t2."""
     yield f"  {side} ({total:,})"
     if not total:
         return
@@ -196,7 +196,7 @@ def _value_cells(row: Prediction | TruthRow, comparer: Comparer) -> tuple[Cell, 
 
 
 def unit_blocks(group: PropertyGroup) -> Iterator[Block]:
-    """How each unit of the one side is told in those of the other."""
+    """Yield the conversion of each predicted unit to each unit of the truth."""
     settings, rubric = group.results.dataset.settings, group.results.dataset.rubric
     if settings.units == "ignore" or all(
         rubric.kind(row.name) is not ComparisonKind.SI for row in group.curated
@@ -218,7 +218,7 @@ def unit_blocks(group: PropertyGroup) -> Iterator[Block]:
 
 
 def edge_blocks(group: PropertyGroup) -> Iterator[Block]:
-    """Shows a line a predicted row, a column a truth row; brackets are around pairs."""
+    """Yield a matrix of predicted and truth rows; brackets mark pairs."""
     pairs = set(group.pairs())
     truth = list(enumerate(group.truth[:ACROSS]))
     yield "  edges: relative error, = within the tolerance, [ ] paired"
@@ -251,9 +251,9 @@ def _cell(comparison: ValueComparison | None, *, is_paired: bool) -> str:
 
 
 NEAR = 3
-"""Targets of a wrong name, by spelling; those that values speak for come on top."""
+"""Targets of a wrong name, by spelling; those with value hits are added."""
 MOST_LISTED = 12
-"""Near targets, and quotes, that are shown."""
+"""Near targets, or quotes, in the list."""
 NEAR_NAME_CELLS = 28
 
 METHODS: dict[Matching, str] = {
@@ -263,7 +263,7 @@ METHODS: dict[Matching, str] = {
 
 
 def group_blocks(results: PropertyResults, refno: str, name: str) -> Iterator[Block]:
-    """All of the page but its head."""
+    """Yield the page of a property in a paper without its head."""
     dataset = results.dataset
     groups = [
         PropertyGroup.of(results, column, refno, name)
@@ -320,7 +320,7 @@ def _pairs(group: PropertyGroup) -> Iterator[Block]:
 
 
 def _near(group: PropertyGroup) -> Iterator[Block]:
-    """Names that may mean another one, where rows are left on both sides."""
+    """Yield the targets of wrong names, if rows are unpaired on both sides."""
     papers = group.column.mismatches.papers
     near_targets = [
         near
@@ -353,7 +353,7 @@ def _near(group: PropertyGroup) -> Iterator[Block]:
 
 
 def _quotes(group: PropertyGroup) -> Iterator[Block]:
-    """What each predicted row is about, by itself, and where its quote stands."""
+    """Yield details of each predicted row, and the place of its quote."""
     text = group.results.dataset.papers.paper(group.refno).text
     listed_rows = list(zip(group.predicted, group.stated, strict=True))[:MOST_LISTED]
     if listed_rows:

@@ -32,7 +32,7 @@ from store.printable import one_line
 Plot: TypeAlias = charts.Plot[PropertyResults, ScoredModel]
 
 NAMES = ("precision", "recall", "F1")
-"""Of the rates, as a reader knows them."""
+"""Display names of the rates."""
 
 QUOTES = {
     "fabricated": (GroundingLevel.ABSENT,),
@@ -44,10 +44,10 @@ QUOTES = {
     ),
     "no quote": (GroundingLevel.NO_QUOTE,),
 }
-"""Levels as the figure has them, the worst first."""
+"""Levels as the figure shows them, the worst first."""
 
 MOST_ROWS = 24
-"""Properties in one figure; a page has no more. The tables hold all."""
+"""Most properties in one figure, which must fit a page. The tables have all."""
 
 
 def _rates(plot: Plot) -> Iterator[Panel]:
@@ -80,7 +80,7 @@ def _aliases(plot: Plot) -> Drawing:
 
 
 def _losses(plot: Plot) -> Iterator[Panel]:
-    """The truth rows that are left after each step, and on them those lost there."""
+    """Yield the remaining truth rows after each step, and those lost there."""
     for model in plot.select(_left):
         yield loss_panel(model.name, "truth rows", model.data)
 
@@ -99,12 +99,12 @@ def _left(model: ScoredModel) -> Mapping[str, int] | None:
 
 
 def _recall(plot: Plot) -> Drawing:
-    """Recall of each property, those with the most truth rows first."""
+    """Draw the recall of each property, those with the most truth rows first."""
     n: Counter[str] = Counter()
     recalls: dict[str, dict[str, float | None]] = {}
     for model in plot.models:
         counts, cells = model.data.first.counts, model.data.first.counts.by_name()
-        # models differ in truth where papers failed: the largest count is used
+        # models differ in truth if papers failed: the largest count is used
         truth: list[int] = np.asarray(cells.tp + cells.fn).tolist()
         n |= Counter(dict(zip(counts.names, truth, strict=True)))
         rates = rates_of(cells, "recall")
@@ -128,7 +128,7 @@ def _recall(plot: Plot) -> Drawing:
 
 
 def _precision_and_recall(plot: Plot) -> Iterator[Panel]:
-    """A point for all properties that have the same two rates."""
+    """Yield a point for all properties that have the same two rates."""
     for model in plot.select(_rate_pairs):
         points = sorted(model.data)
         yield Panel(
@@ -158,7 +158,7 @@ def _rate_pairs(model: ScoredModel) -> Counter[tuple[float, float]]:
 
 
 def _quotes(plot: Plot) -> Iterator[Panel]:
-    """How many rows of each model have which kind of quote."""
+    """Yield the number of rows of each model by kind of quote."""
     if len(plot.results.dataset.papers):
         yield Panel(
             x=Axis(label="rows", lo=0),
@@ -222,13 +222,13 @@ CHARTS = (
         panels=_quotes,
     ),
 )
-"""In the order of the report."""
+"""Charts in the order of the report."""
 
 CHARTS_WITHOUT_TRUTH = tuple(chart for chart in CHARTS if chart.name == "quotes")
 
 
 def figures(results: PropertyResults) -> ChartFigures[PropertyResults, ScoredModel]:
-    """The figures that the input has data for."""
+    """Return the figures that the input has data for."""
 
     def plot() -> Plot:
         settings = results.dataset.settings

@@ -1,8 +1,8 @@
 """Computes every metric of a model from numbers, after rows are matched with the truth.
 
-What is read from texts before: the outcomes of rows, how their units, numbers and
-quotes could be read, and how similar names are. Papers and names of properties are only
-told apart.
+The values of texts are read before: the outcomes of rows, the reading of their units,
+numbers and quotes, and the similarity of names. Papers and names of properties only
+serve as keys.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from runner.scorecard import Metric
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFrame:
-    """What the metrics of one model are computed from.
+    """The numbers from which the metrics of one model are computed.
 
     Rows, names and mismatches are those of the first replicate.
     """
@@ -40,7 +40,7 @@ class ModelFrame:
     counts: Sequence[GroupCounts]  #: by replicate, as for the next two
     failed: Sequence[FailedPapers]
     grounded_counts: Sequence[GroupCounts]
-    """Of grounded rows alone; none where no papers are named."""
+    """Only of grounded rows; empty if no papers are named."""
     names: PredictedNames
     alias_note: str = field(metadata=STAYS)
     rows: Sequence[RowReading]
@@ -48,10 +48,10 @@ class ModelFrame:
     mismatches: MismatchCounts
 
     def metrics(self, papers: Sequence[str], draws: Resamples) -> Iterator[Metric]:
-        """All metrics of the model.
+        """Return all metrics of the model.
 
         Args:
-            papers: that any model is scored on, ascending.
+            papers: papers on which any model is scored, ascending.
             draws: of these papers.
         """
         note = rates.few_papers(len(papers))
@@ -93,10 +93,10 @@ KEY = "most_frequent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyFrame:
-    """What metrics are computed from."""
+    """The numbers from which all metrics are computed."""
 
     settings: PropertySettings
-    papers: Sequence[str]  #: that any model is scored on, ascending
+    papers: Sequence[str]  #: papers on which any model is scored, ascending
     models: Mapping[str, ModelFrame] = field(metadata=KEYS_STAY)
     frequent: FrequentValue | None  #: None: the truth has no row
 
@@ -113,7 +113,7 @@ class PropertyFrame:
         )
 
     def baselines(self) -> Iterator[TrivialBaseline]:
-        """The most frequent property and value, in every paper."""
+        """Yield the baselines that predict the most frequent value in every paper."""
         if self.frequent is None:
             return
         tp, truth, stated = self.frequent.papers, self.frequent.truth, len(self.papers)

@@ -38,16 +38,16 @@ from runner.job import ImportedAnswer, TaskSpec
 def verdict_answers(
     settings: PropertySettings, model: str | None
 ) -> Iterator[ImportedAnswer]:
-    """An answer for each verdict; of several on a pair each is a replicate.
+    """Yield an answer for each verdict; several verdicts on a pair are replicates.
 
-    Names that are equal need none: whoever has the pairs knows it.
+    Equal names need no verdict: they are known from the pairs.
 
     Args:
         settings: of the run; they name the files.
-        model: name of the model where no column says it.
+        model: name of the model if no column states it.
 
     Raises:
-        DatasetError: a row is off, or nobody says whose verdict it is.
+        DatasetError: a row is invalid, or a verdict has no model.
         UsageError: no file is named.
     """
     if not settings.verdicts:
@@ -72,7 +72,7 @@ def verdict_answers(
             spec=TaskSpec(stage=VERIFY_STAGE, key=key),
             model=name,
             replicate=seen[key, name],
-            # nothing for a verdict that nobody could read
+            # empty for an unreadable verdict
             text=""
             if verdict.is_match is None
             else json.dumps(reply, ensure_ascii=False),
@@ -99,15 +99,15 @@ class PredictionsImporter(FileImporter[PropertySettings]):
     no_files = "Name the predictions: --preds FILE or DIR."
 
     def named(self, settings: PropertySettings) -> Iterator[ImportFile]:
-        """The predictions that settings name."""
+        """Yield the predictions that settings name."""
         yield from (ImportFile(path=path) for path in settings.preds)
 
     def paths(self, path: Path) -> Iterator[Path]:
-        """A file, or those of a folder."""
+        """Return a file, or those of a folder."""
         return prediction_files((path,))
 
     def pairs(self, settings: PropertySettings) -> Sequence[str]:  # noqa: ARG002 - of the base
-        """None: they rename columns of the truth too, see `answers`."""
+        """Return none: they rename columns of the truth too, see `answers`."""
         return ()
 
     def read(
@@ -119,7 +119,7 @@ class PredictionsImporter(FileImporter[PropertySettings]):
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """As the base reads predictions; verdicts are in files that settings name."""
+        """Read predictions as the base does; settings name the verdict files."""
         if settings.mode == "verify" or form == VERDICTS:
             return verdict_answers(settings, model)
         return super().read(
@@ -129,7 +129,7 @@ class PredictionsImporter(FileImporter[PropertySettings]):
     def answers(
         self, files: Sequence[ImportFile], settings: PropertySettings
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each paper of each model."""
+        """Yield an answer for each paper of each model."""
         truth = () if settings.truth is None else (table_file(settings.truth),)
         paths = (*(file.path for file in files), *truth)
         read = _Read(settings=settings, columns=mapped(settings, paths))
@@ -140,7 +140,7 @@ class PredictionsImporter(FileImporter[PropertySettings]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """What the files hold, filled file by file."""
+    """The content of the files, filled file by file."""
 
     settings: PropertySettings
     columns: ColumnMap
@@ -150,13 +150,13 @@ class _Read:
     )
     """By model, replicate and paper."""
     without_rows: dict[tuple[str, int, str], PredictedRow] = field(default_factory=dict)
-    """Rows that only say what became of a paper."""
+    """Rows that only state the outcome of a paper."""
     unread: list[str] = field(default_factory=list)  #: files that were left out
 
     def add(self, file: ImportFile) -> None:
-        """Read a file; all its rows or none, where it may be left out."""
+        """Read a file; if it may be left out, all its rows or none."""
         path = file.path
-        # one by one otherwise: a million rows need not be there at once
+        # otherwise one by one: a million rows need not be in memory together
         missing = NA[self.settings.na]
         rows: Iterable[PredictedRow] = read_predictions(path, missing, self.columns)
         if self.settings.skip_bad:
@@ -181,7 +181,7 @@ class _Read:
                 paper_rows.append(row.imported)
 
     def answers(self) -> Iterator[ImportedAnswer]:
-        """An answer a paper, and a failure for each file that was left out."""
+        """Yield an answer for each paper, and a failure for each omitted file."""
         if not self.rows_by_key:
             raise DatasetError("The files hold no prediction (add rows).")
         for key, paper_rows in self.rows_by_key.items():
@@ -203,7 +203,7 @@ class _Read:
             self.notes.clear()
         first, _, _ = next(iter(self.rows_by_key))
         for file in self.unread:
-            # nobody knows whose rows it holds; the run counts it among its failures
+            # its model is unknown; the run counts it among its failures
             yield ImportedAnswer(
                 spec=TaskSpec(stage=ROWS_STAGE, key=file),
                 model=first,

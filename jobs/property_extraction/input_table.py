@@ -1,7 +1,7 @@
 """Reads tables of CSV or JSON objects whose columns have many spellings.
 
-A model of a row says which columns a table has: the aliases of a field are the
-spellings of its column, of which the first that is there counts.
+A model of a row defines the columns of a table: the aliases of a field are the
+spellings of its column, of which the first one in the table counts.
 
 >>> class Vote(TableRow):
 ...     paper: Refno
@@ -57,7 +57,7 @@ NA: Mapping[Literal["empty", "pandas"], frozenset[str]] = {
         }
     ),
 }
-"""Texts that are missing values, beside the empty one: those of pandas' reader."""
+"""Texts that are missing values, besides the empty one: those of pandas' reader."""
 
 
 def _filled(text: str) -> str:
@@ -67,7 +67,7 @@ def _filled(text: str) -> str:
 
 
 def unless_blank(read: Callable[[str], Any], blank: Any = None) -> PlainValidator:  # noqa: ANN401 - of any type
-    """Reads a cell by a function that raises `ValueError`; a blank one is *blank*."""
+    """Return a validator that reads a cell; a blank one becomes *blank*."""
     return PlainValidator(lambda text: read(text) if text else blank)
 
 
@@ -76,16 +76,16 @@ Name = Annotated[str, PlainValidator(lambda text: intern(as_meant(_filled(text))
 Meant = Annotated[str, AfterValidator(as_meant)]
 """A text that may be marked as one for a spreadsheet."""
 Repeated = Annotated[str, AfterValidator(intern)]
-"""A text that many rows have."""
+"""A text that many rows share."""
 RepeatedMeant = Annotated[str, AfterValidator(lambda text: intern(as_meant(text)))]
 
 
 class TableRow(RowModel):
-    """One row of a table; its cells have no blanks around them, and are texts."""
+    """One row of a table; its cells are texts without outer blanks."""
 
     @property
     def cells(self) -> dict[str, Any]:
-        """What the row holds, by field."""
+        """Values of the row, by field."""
         return {name: getattr(self, name) for name in _fields(type(self))}
 
 
@@ -108,7 +108,7 @@ def _spellings(name: str, field: FieldInfo) -> Sequence[str]:
 
 
 def column_names(model: type[TableRow]) -> tuple[str, ...]:
-    """What a column may be mapped to: the first spelling of each field."""
+    """Return the names to which a column may be mapped: each field's first spelling."""
     return tuple(_spellings(*field)[0] for field in _fields(model).items())
 
 
@@ -125,10 +125,10 @@ class ColumnRule:
 def columns_in(
     model: type[TableRow], file: str, names: Sequence[str]
 ) -> Mapping[str, str]:
-    """The column of each field, of those that are there.
+    """Return the column of each field that has one.
 
     Raises:
-        DatasetError: one is missing that has no default, or several could be meant.
+        DatasetError: a required column is missing, or several could be meant.
     """
     columns: dict[str, str] = {}
     for name, field in _fields(model).items():
@@ -148,20 +148,20 @@ def columns_in(
 def first_spelling(
     _file: str, names: Sequence[str], spellings: Sequence[str]
 ) -> str | None:
-    """The first spelling that is there."""
+    """Return the first spelling among the columns."""
     return next((name for name in spellings if name in names), None)
 
 
 ASIDE = re.compile(r"num|(?<![a-z])(err|unc|std|sd|type|unit|min|max)")
-"""What is in the name of a column that holds something about a value, not the value."""
+"""Parts of the names of columns about a value, such as its error, not the value."""
 
 
 def value_column(
     file: str, names: Sequence[str], spellings: Sequence[str]
 ) -> str | None:
-    """The column of values: the first spelling, or the only one that could be them.
+    """Return the column of values: the first spelling, or the only possible one.
 
-    That is one of the others, or one with "value" in its name that is not about a
+    That is another spelling, or a column with "value" in its name that is not about a
     value, such as its number, error or unit.
 
     Raises:
@@ -183,10 +183,11 @@ def value_column(
 def predicted_unit_column(
     file: str, names: Sequence[str], spellings: Sequence[str]
 ) -> str | None:
-    """The column of the units of predictions.
+    """Return the column of the units of predictions.
 
     Raises:
-        DatasetError: not the first spelling is there, and a column of predicted units.
+        DatasetError: the first spelling is missing, and both another one and a column
+            of predicted units exist.
     """
     column = first_spelling(file, names, spellings)
     rivals = [n for n in names if "pred" in n.lower() and "unit" in n.lower()]
@@ -201,7 +202,7 @@ def read_rows(
     missing: Collection[str] = (),
     renamed: ColumnMap | None = None,
 ) -> Iterator[Row]:
-    """The rows of a table, in file order; only one is held at a time.
+    """Yield the rows of a table, in file order; only one is in memory.
 
     Args:
         path: of a file as `open_table` reads it.
@@ -210,8 +211,8 @@ def read_rows(
         renamed: columns that `--map` renames.
 
     Raises:
-        DatasetError: the file is not to be read, a column is missing or could be
-            several, or a row is off.
+        DatasetError: the file is unreadable, a column is missing or ambiguous, or a row
+            is invalid.
     """
     table = open_table(path, renamed)
     source = RowSource(file=path.name, unit="row")
@@ -228,24 +229,24 @@ def read_rows(
 
 
 class OpenTable(NamedTuple):
-    """The columns of a table, and its rows to be read once."""
+    """The columns of a table, and its rows, which can be read once."""
 
     names: Sequence[str]
     rows: Iterator[tuple[int, Sequence[str]]]
-    """With their numbers in the file, where the header is row 1."""
+    """With their numbers in the file, in which the header is row 1."""
 
 
 def open_table(path: Path, renamed: ColumnMap | None = None) -> OpenTable:
-    """The header and the rows of a table; every cell is a text.
+    """Return the header and the rows of a table; every cell is a text.
 
     Args:
-        path: a CSV file, or one of JSON objects. Of those, a nested key is a column
+        path: a CSV file, or one of JSON objects, whose nested keys become columns
             `outer.inner`.
         renamed: columns that `--map` renames.
 
     Raises:
-        DatasetError: the file is not to be read, its header names a column twice, or
-            (when its row is read) a row has another number of fields.
+        DatasetError: the file is unreadable, its header names a column twice, or (when
+            its row is read) a row has another number of fields.
     """
     is_json = holds_objects(path)
     table = _objects(path, renamed or {}) if is_json else _csv(path, renamed or {})
@@ -274,7 +275,7 @@ def _csv(path: Path, renamed: ColumnMap) -> OpenTable:
 
 
 def _objects(path: Path, renamed: ColumnMap) -> OpenTable:
-    """Objects as a table, which is read twice: keys may come and go."""
+    """Return objects as a table; they are read twice, since their keys may differ."""
     keys: dict[str, None] = {}
     for _, fields in objects_in(path):
         keys.update(dict.fromkeys(flattened(fields)))
@@ -289,7 +290,7 @@ def _objects(path: Path, renamed: ColumnMap) -> OpenTable:
 
 
 def flattened(fields: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    """An object as cells: nested keys joined by points, lists by "|"."""
+    """Return an object as cells: nested keys joined by points, lists by "|"."""
     cells: dict[str, str] = {}
     for name, value in fields.items():
         key = before + name

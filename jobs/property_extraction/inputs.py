@@ -43,15 +43,14 @@ from runner.fingerprint import input_hashes
 from runner.job import InputFile
 
 MAPPED_FIELDS = tuple(dict.fromkeys((*PREDICTED, *CURATED, *VERDICTS)))
-"""What a column of predictions, curated values or verdicts may be mapped to."""
+"""Fields to which a column of predictions, curated values or verdicts may be mapped."""
 
 
 def mapped(settings: PropertySettings, paths: Iterable[Path]) -> ColumnMap:
-    """The fields by the columns of all *paths* that `--map` renames.
+    """Return the fields by the columns of all *paths* that `--map` renames.
 
     Raises:
-        UsageError: a pair names a field that there is not, or a column that no file
-            has.
+        UsageError: a pair names an unknown field, or a column that no file has.
     """
     if not settings.map:
         return {}
@@ -60,9 +59,9 @@ def mapped(settings: PropertySettings, paths: Iterable[Path]) -> ColumnMap:
 
 
 def mapped_in(settings: PropertySettings, path: Path) -> ColumnMap:
-    """The fields by the columns of one file that `--map` renames.
+    """Return the fields by the columns of one file that `--map` renames.
 
-    The other pairs are about other files, which the import has looked through.
+    The other pairs are about other files; the import has checked them.
     """
     if not settings.map:
         return {}
@@ -72,7 +71,7 @@ def mapped_in(settings: PropertySettings, path: Path) -> ColumnMap:
 
 
 def load_truth(settings: PropertySettings, findings: InputFindings) -> TruthFile:
-    """The curated values; raise `DatasetError` where a row is off."""
+    """Return the curated values; raise `DatasetError` if a row is invalid."""
     if settings.truth is None:
         return TruthFile(rows=(), blank=0)
     path = table_file(settings.truth)
@@ -80,7 +79,7 @@ def load_truth(settings: PropertySettings, findings: InputFindings) -> TruthFile
 
 
 def load_rubric(settings: PropertySettings, findings: InputFindings) -> RubricFile:
-    """How properties are compared; raise `DatasetError` where a row is off."""
+    """Return the rubric of properties; raise `DatasetError` if a row is invalid."""
     if settings.rubric is None:
         return RubricFile(rubric=Rubric())
     is_lenient = settings.unknown_rubric == "exact"
@@ -88,14 +87,14 @@ def load_rubric(settings: PropertySettings, findings: InputFindings) -> RubricFi
 
 
 def load_unit_table(settings: PropertySettings) -> tuple[UnitTableRow, ...]:
-    """Further units; raise `DatasetError` where a row is off."""
+    """Return further units; raise `DatasetError` if a row is invalid."""
     return () if settings.unit_table is None else read_unit_table(settings.unit_table)
 
 
 SAMPLE = WORDING.file.with_name("sample")
 
 RULES = ("truth", "rubric", "clusters", "space_groups", "unit_table", "aliases")
-"""The inputs by which rows are scored."""
+"""Inputs by which rows are scored."""
 
 READ = ("papers", *RULES)
 """All inputs of a run that extracts."""
@@ -108,7 +107,7 @@ SAMPLES: Mapping[Mode, Mapping[str, object]] = {
         "papers": SAMPLE / "papers",
         "clusters": SAMPLE / "clusters.json",
         "unit_table": SAMPLE / "units.csv",
-        # scoring reads none of these; `prepare` makes alias sets of them
+        # scoring reads none of these; `prepare` builds alias sets from them
         "candidates": SAMPLE / "candidates.csv",
         "verdicts": tuple(
             SAMPLE / "verdicts" / f"alias_verification_all__sample--{model}.csv"
@@ -116,28 +115,28 @@ SAMPLES: Mapping[Mode, Mapping[str, object]] = {
         ),
         "review": SAMPLE / "review.csv",
     },
-    # nothing of it is verified yet
+    # none of these pairs is verified yet
     "verify": {**_SAMPLED, "candidates": SAMPLE / "candidates.csv"},
 }
-"""The inputs that stand for those that nobody named."""
+"""Default inputs of each mode if none are named."""
 
 VERIFIED = ("candidates", "truth", "rubric", "preds", "verdicts")
-"""The inputs that verifying names goes by."""
+"""Inputs that affect a verification of names."""
 
 
 def with_sample(settings: PropertySettings) -> PropertySettings:
-    """The shipped sample where no input is named; the given object otherwise."""
+    """Return settings for the shipped sample if no input is named, else *settings*."""
     if any(getattr(settings, name) for name in DATA):
         return settings
     return settings.model_copy(update=SAMPLES[settings.mode])
 
 
 def require(settings: PropertySettings) -> None:
-    """Refuse settings that a run cannot start from.
+    """Raise for settings that a run cannot start from.
 
     Raises:
-        UsageError: the papers are not named, or not what the prompt lists, or the
-            candidates are not where names are verified.
+        UsageError: the papers, or the properties of the prompt, are not named; or the
+            candidates of a verification are not.
     """
     if settings.mode == "verify":
         _require_candidates(settings)
@@ -169,7 +168,7 @@ def _require_candidates(settings: PropertySettings) -> None:
 
 
 def inputs(settings: PropertySettings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings."""
+    """Return the files and folders that `load` reads under these settings."""
     return tuple(
         input_file
         for name in (*(VERIFIED if settings.mode == "verify" else READ), "prompts")
@@ -178,7 +177,7 @@ def inputs(settings: PropertySettings) -> tuple[InputFile, ...]:
 
 
 def _files(name: str, value: Path | tuple[Path, ...] | None) -> Iterator[InputFile]:
-    """The files of a setting; of several each has a name of its own."""
+    """Yield the files of a setting; of several, each has a separate name."""
     paths = value if isinstance(value, tuple) else (value,)
     for number, path in enumerate(paths, start=1):
         if path is not None:
@@ -189,10 +188,10 @@ def _files(name: str, value: Path | tuple[Path, ...] | None) -> Iterator[InputFi
 
 
 def load(settings: PropertySettings) -> PropertyDataset:
-    """Read and validate the inputs that are named.
+    """Read and validate the named inputs.
 
     Raises:
-        DatasetError: an input is off.
+        DatasetError: an input is invalid.
         UsageError: names are verified, and no candidates are named.
     """
     findings = InputFindings()
@@ -241,7 +240,7 @@ def _sample(
     limit: int,
     findings: InputFindings,
 ) -> frozenset[str]:
-    """The papers of a run: kinds of properties keep their share."""
+    """Return the papers of a run; samples retain the shares of property kinds."""
     kinds: dict[str, set[str]] = {}
     for row in truth:
         kinds.setdefault(row.refno, set()).add(rubric.kind(row.name))
@@ -259,7 +258,7 @@ def _sample(
 def _aliases(settings: PropertySettings, canonical: frozenset[str]) -> AliasSet:
     if settings.aliases is None:
         return AliasSet()
-    # brings numerical libraries, which a run's first call must not wait for
+    # imports numerical libraries, which must not delay a run's first call
     from jobs.property_extraction.aliases.files import (  # noqa: PLC0415 - see above
         acting_aliases,
     )
@@ -275,7 +274,7 @@ def _aliases(settings: PropertySettings, canonical: frozenset[str]) -> AliasSet:
 
 
 def _verifying(settings: PropertySettings, findings: InputFindings) -> PropertyDataset:
-    """What names are verified by; values of the truth are no part of it."""
+    """Return the inputs of a verification; they contain no values of the truth."""
     missing = NA[settings.na]
     predicted = chain.from_iterable(
         read_predictions(path, missing, mapped_in(settings, path))
@@ -303,7 +302,7 @@ def _verifying(settings: PropertySettings, findings: InputFindings) -> PropertyD
 
 
 def _described(settings: PropertySettings, findings: InputFindings) -> Rubric:
-    """The rubric, with the truth's own definitions of names that it lacks."""
+    """Return the rubric, with the truth's definitions of names that it lacks."""
     rubric = _rubric(settings, findings)
     defined = {
         row.name: Property(
@@ -316,10 +315,10 @@ def _described(settings: PropertySettings, findings: InputFindings) -> Rubric:
 
 
 def _judged(settings: PropertySettings) -> Iterator[NameQuestion]:
-    """The pairs that verdicts made elsewhere are about: they were asked one by one.
+    """Yield the pairs of imported verdicts, as single questions.
 
     Raises:
-        UsageError: there are none either.
+        UsageError: no verdicts are named either.
     """
     if not settings.verdicts:
         _require_candidates(settings)
@@ -330,7 +329,7 @@ def _judged(settings: PropertySettings) -> Iterator[NameQuestion]:
 
 
 def _verified(settings: PropertySettings) -> frozenset[tuple[str, str]]:
-    """The pairs that need not be asked about again."""
+    """Return the pairs that have a verdict already."""
     verdicts = chain.from_iterable(
         read_verdicts(path, mapped_in(settings, path)) for path in settings.verdicts
     )
@@ -340,7 +339,7 @@ def _verified(settings: PropertySettings) -> frozenset[tuple[str, str]]:
 
 
 def _rubric(settings: PropertySettings, findings: InputFindings) -> Rubric:
-    """The rubric; what of its file is none is noted."""
+    """Return the rubric; add findings for its unusable rows."""
     rubric_file = load_rubric(settings, findings)
     for code, message, n in (
         (
@@ -360,5 +359,5 @@ def _rubric(settings: PropertySettings, findings: InputFindings) -> Rubric:
 
 
 def truth_name(settings: PropertySettings) -> str:
-    """How findings call the file of curated values."""
+    """Return the name of the file of curated values in findings."""
     return "truth" if settings.truth is None else settings.truth.name

@@ -1,4 +1,4 @@
-"""Declares the job property-extraction: which module has each of its parts."""
+"""Declares the job property-extraction: the modules of each of its parts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from runner.job import Job, TaskSpec
 
 
 def _verifies(dataset: PropertyDataset) -> bool:
-    """Whether names are verified instead of values extracted."""
+    """Return whether names are verified instead of values extracted."""
     return dataset.settings.mode == "verify"
 
 
@@ -88,13 +88,13 @@ class PropertyExtraction(Job):
     labelling = Deferred("jobs.property_extraction.labelling:labelling")
 
     def replicates(self, settings: PropertySettings) -> int:
-        """The replicates of a verification, or those that a consensus is drawn from."""
+        """Return the number of replicates of a verification, or of a consensus."""
         if settings.mode == "verify":
             return settings.verify_replicates
         return max(1, settings.consensus)
 
     def item(self, dataset: PropertyDataset, spec: TaskSpec) -> str:
-        """The paper of which a spec names a piece; or the pair of names."""
+        """Return the paper of a chunk's spec, or the pair of names."""
         return spec.key if _verifies(dataset) else paper_of(spec.key)[0]
 
 

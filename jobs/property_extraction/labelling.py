@@ -7,7 +7,7 @@ reports, separated by `;`, or `none`:
     39 | K | MgB2 | single crystal; 38.2 | K | MgB2 | powder
 
 A value is its number or text, its unit, the material and the condition, separated by
-`|`; what is left out at the end is blank. A number with a unit needs no `|`.
+`|`; omitted parts at the end are blank. A number with a unit needs no `|`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from runner.labelling import (
 )
 
 NONE: Final = "none"
-"""Value of a property that a paper does not report."""
+"""Label of a property that a paper does not report."""
 
 _CHOICES: Final = (
     LabelChoice(value=NONE, key="n"),
@@ -55,14 +55,14 @@ class PropertyLabelling(Labelling):
     def of_run(
         self, dataset: PropertyDataset, answers: Answers
     ) -> PropertyLabelling | None:
-        """Return this; None where names are verified, or no property is listed."""
+        """Return this; None if names are verified, or no property is listed."""
         del answers
         if dataset.questions or not dataset.papers or not _properties(dataset):
             return None
         return self
 
     def fields(self, dataset: PropertyDataset) -> tuple[LabelField, ...]:
-        """The properties of the rubric, then others of the truth."""
+        """Return the properties of the rubric, then others of the truth."""
         return tuple(
             LabelField(
                 name=prop.name,
@@ -74,22 +74,22 @@ class PropertyLabelling(Labelling):
         )
 
     def items(self, dataset: PropertyDataset) -> Iterator[str]:
-        """The papers that have a text, ascending."""
+        """Return the papers that have a text, ascending."""
         return (refno for refno in dataset.papers if dataset.papers.text(refno).strip())
 
     def item(self, dataset: PropertyDataset, key: str) -> LabelItem:
-        """The text of a paper."""
+        """Return the text of a paper."""
         return LabelItem(key=key, title="", text=dataset.papers.text(key))
 
     def items_of_task(self, dataset: PropertyDataset, key: str) -> tuple[str, ...]:
-        """The paper of a piece."""
+        """Return the paper of a chunk."""
         del dataset
         return (paper_of(key)[0],)
 
     def replies(
         self, dataset: PropertyDataset, answers: Answers
     ) -> Iterator[ModelLabel]:
-        """The values of each property that a model read a paper for."""
+        """Yield the values of each property that a model extracted from a paper."""
         names = [prop.name for prop in _properties(dataset)]
         renaming = Renaming.of(
             dataset.aliases, dataset.settings.name_match, canonical=dataset.canonical
@@ -123,17 +123,17 @@ class PropertyLabelling(Labelling):
                     )
 
     def gold_changes(self, dataset: PropertyDataset) -> Mapping[str, object]:
-        """Only papers that are labelled are judged."""
+        """Return changes that limit scoring to labelled papers."""
         del dataset
         return {"paper_set": "truth"}
 
     def gold_rows(
         self, dataset: PropertyDataset, gold: Mapping[str, Mapping[str, str]]
     ) -> Iterator[Mapping[str, str]]:
-        """A row per value, of papers with a label for each property.
+        """Yield a row per value, of papers with a label for each property.
 
-        A property without a value has a blank row: a paper that reports none of them is
-        judged too, and one that is labelled in part is not.
+        A property without a value has a blank row, so that a paper that reports none of
+        them is scored too; a partly labelled paper is not.
 
         Raises:
             DatasetError: a label has more parts than a value has.
@@ -157,7 +157,7 @@ class PropertyLabelling(Labelling):
 
 
 def label_of(rows: list[Prediction]) -> str:
-    """The label that says what some rows of one property say."""
+    """Return the label that is equivalent to some rows of one property."""
     cells = (
         [row.value, row.unit, row.material, row.condition]
         for row in rows
@@ -170,12 +170,12 @@ def label_of(rows: list[Prediction]) -> str:
 def rows_of(
     refno: str, name: str, label: str, *, is_number: bool = False
 ) -> list[TruthRow]:
-    """The values that a label states; none for `none`.
+    """Return the values that a label states; none for `none`.
 
     Args:
         refno: of the paper.
         name: of the property.
-        label: what a person typed.
+        label: the text that a person typed.
         is_number: whether `39 K` is a number with its unit.
 
     Raises:
@@ -223,7 +223,7 @@ def _number_and_unit(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A cell without what separates cells and rows."""
+    """Return a cell without the separators of cells and rows."""
     return " ".join(text.replace(_CELLS, "/").replace(_ROWS, ",").split())
 
 
@@ -234,7 +234,7 @@ def _question(prop: Property) -> str:
 
 
 def _properties(dataset: PropertyDataset) -> tuple[Property, ...]:
-    """The properties that are labelled: those listed, then others of the truth."""
+    """Return the properties to label: those listed, then others of the truth."""
     listed = dataset.listed_properties
     names = dataset.truth_names - {prop.name for prop in listed}
     return (
@@ -246,7 +246,7 @@ def _properties(dataset: PropertyDataset) -> tuple[Property, ...]:
 def _by_property(
     replicate: ReplicatePredictions, renaming: Renaming
 ) -> Mapping[tuple[str, str], list[Prediction]]:
-    """The rows of a replicate, by paper and the property that their name stands for."""
+    """Return the rows of a replicate, by paper and the target of their name."""
     rows: dict[tuple[str, str], list[Prediction]] = {}
     for row in replicate.predictions:
         name = renaming.renamed(row.refno, row.name).name

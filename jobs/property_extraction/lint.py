@@ -1,6 +1,6 @@
-"""`siftlog prepare property-extraction lint`: what is odd about the inputs.
+"""`siftlog prepare property-extraction lint`: reports oddities of the inputs.
 
-Nothing of it is fatal.
+None of them is fatal.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from store.printable import clip
 Row = TypeVar("Row")
 
 ERRORS = frozenset({"#NAME?", "#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"})
-"""What a spreadsheet leaves where it took a text for a formula."""
+"""Error values of a spreadsheet that took a text for a formula."""
 
 
 class LintKind(StrEnum):
-    """What is odd about a row."""
+    """Kinds of oddities of a row."""
 
     SPREADSHEET = "spreadsheet_error"
     NOT_IN_RUBRIC = "not_in_rubric"
@@ -56,7 +56,7 @@ ADVICE: Mapping[LintKind, str] = {
     LintKind.SI_UNFIT: "SI units under a rubric of texts; is a cell one row off?",
     LintKind.FACTOR: "factors that known units contradict; those known are used",
 }
-"""What a problem means for a score, or what may be done about it."""
+"""Effect of a problem on a score, or its remedy."""
 
 
 READ: Mapping[NumberStatus, str] = {
@@ -64,20 +64,20 @@ READ: Mapping[NumberStatus, str] = {
     "range": "a range",
     "not_a_number": "no number",
 }
-"""What a value is that is no number."""
+"""Descriptions of values that are not a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class LintRule(Generic[Row]):
-    """One thing to look for."""
+    """A rule that finds one kind of problem."""
 
     problem: LintKind
-    applies_to: Callable[[Row], bool]  #: is it a question about this row at all?
-    finds: Callable[[Row], str]  #: what is odd, in a few words; empty: nothing
+    applies_to: Callable[[Row], bool]  #: whether the rule concerns a row
+    finds: Callable[[Row], str]  #: the oddity, in a few words; empty: none
 
 
 def truth_rules(rubric: Rubric, comparer: Comparer) -> Sequence[LintRule[TruthRow]]:
-    """The rules of curated values; those by the rubric's word need a rubric."""
+    """Return the rules of curated values; some apply only with a rubric."""
 
     def is_si(row: TruthRow) -> bool:
         return rubric.kind(row.name) is ComparisonKind.SI
@@ -119,7 +119,7 @@ def truth_rules(rubric: Rubric, comparer: Comparer) -> Sequence[LintRule[TruthRo
 
 
 def rubric_rules(comparer: Comparer) -> Sequence[LintRule[Property]]:
-    """The rules of a rubric."""
+    """Return the rules of a rubric."""
     return (
         LintRule(
             LintKind.SPREADSHEET,
@@ -140,7 +140,7 @@ def rubric_rules(comparer: Comparer) -> Sequence[LintRule[Property]]:
 
 
 def unit_rules(table: Iterable[UnitTableRow]) -> Sequence[LintRule[UnitTableRow]]:
-    """The rule of a table of units."""
+    """Return the rules of a table of units."""
     off = {row.row: row.factor for row in unit_disagreements(table)}
 
     def factor_message(row: UnitTableRow) -> str:
@@ -164,7 +164,7 @@ def _always(_: object) -> bool:
 
 
 Source: TypeAlias = Literal["truth", "rubric", "unit_table"]
-"""The inputs, by their setting."""
+"""Inputs, by their setting."""
 
 
 class _Row(Protocol):
@@ -180,18 +180,18 @@ R = TypeVar("R", bound=_Row)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintIssue:
-    """One odd thing about one row."""
+    """One oddity of one row."""
 
     source: Source
     row: int  #: in its file; the header is row 1
     problem: LintKind
     name: str  #: of the property, or the unit
-    message: str  #: what is odd about it
+    message: str  #: the oddity
 
 
 @dataclass(frozen=True, slots=True)
 class LintTally:
-    """Rows that have a problem, of those that could have it."""
+    """Number of rows that have a problem, of those that could have it."""
 
     n: int
     of: int
@@ -199,17 +199,17 @@ class LintTally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintFindings:
-    """All that was found."""
+    """All oddities of the inputs."""
 
     issues: tuple[LintIssue, ...]  #: by input, then row
     problem_counts: Mapping[
         tuple[Source, LintKind], LintTally
-    ]  #: of every rule that was asked
+    ]  #: of every rule that applied
     rows: Mapping[Source, int]
 
     @property
     def odd(self) -> int:
-        """Rows with a problem."""
+        """Number of rows with a problem."""
         return len({(issue.source, issue.row) for issue in self.issues})
 
 
@@ -219,13 +219,13 @@ def lint_rows(
     unit_table: Sequence[UnitTableRow],
     comparer: Comparer,
 ) -> LintFindings:
-    """Hold every row against its rules; pure.
+    """Check every row against its rules; pure.
 
     Args:
         truth: rows with a value.
-        rubric: without properties: the truth is not looked at for what follows of it.
+        rubric: if it has no properties, rules that need it are skipped.
         unit_table: of further units.
-        comparer: how values and units are read.
+        comparer: reads values and units.
     """
     issues: list[LintIssue] = []
     problem_counts: dict[tuple[Source, LintKind], LintTally] = {}
@@ -284,20 +284,20 @@ _FIRST = 34
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lint:
-    """The result, for people and for programs."""
+    """The oddities as text, JSON and CSV."""
 
     row_findings: LintFindings
-    findings: tuple[Finding, ...]  #: of reading the files
+    findings: tuple[Finding, ...]  #: from reading the files
 
     @property
     def share(self) -> float | None:
-        """Rows without a problem, of all."""
+        """Share of rows without a problem."""
         rows = sum(self.row_findings.rows.values())
         return ratio(rows - self.row_findings.odd, rows)
 
     @property
     def lines(self) -> Sequence[str]:
-        """A CSV of the issues."""
+        """CSV of the issues."""
         rows = csv_lines((LINT.names, *map(LINT.cells, self.row_findings.issues)))
         return rows.removesuffix("\n").split("\n")
 
@@ -316,16 +316,16 @@ class Lint:
 
     @property
     def text(self) -> str:
-        """A table of problems, and what they mean."""
+        """Table of problems, and their meanings."""
         return as_text(_blocks(self))
 
 
 def lint(settings: PropertySettings) -> Lint:
-    """Read the inputs that are named and look at their rows.
+    """Read the named inputs and check their rows.
 
     Raises:
         UsageError: none is named.
-        DatasetError: one of them is not to be read.
+        DatasetError: one of them is unreadable.
     """
     if not (settings.truth or settings.rubric or settings.unit_table):
         raise UsageError(

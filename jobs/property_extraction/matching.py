@@ -1,8 +1,8 @@
-"""Pairs the predictions of a paper with its truth rows, each of them once.
+"""Pairs the predictions of a paper with its truth rows, each at most once.
 
-Rows that no rule can tell apart stand in one bundle with their number: ten thousand
-equal rows on both sides are one edge instead of a hundred million. Only a component in
-which both sides have several rows reaches the solver.
+Rows that no rule can distinguish form one bundle with a count: ten thousand equal rows
+on both sides are one edge instead of a hundred million. The solver only gets components
+in which both sides have several rows.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.values.comparison import Edge
 
 _EXACT = 1 << 52
-"""Sums of whole numbers up to here are exact in a float, as which solvers add."""
+"""Limit for exact sums of whole numbers in the floats that solvers add."""
 
 _STEPS = 1_000_000
 """Most steps into which the errors of a component are divided."""
 
 _DENSE = 1_000_000
-"""Largest matrix of rows that is written out."""
+"""Largest dense matrix of rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleLink:
-    """An edge between two bundles, by their places."""
+    """An edge between two bundles, by their indices."""
 
     left: int
     right: int
-    is_unaliased: bool  #: the prediction's own name is the truth's, without an alias
+    is_unaliased: bool  #: whether the prediction has the truth's name without an alias
     error: float  #: relative
 
 
 @dataclass(frozen=True, slots=True)
 class BundleFlow:
-    """So many rows of one bundle are paired with rows of another."""
+    """A number of rows of one bundle paired with rows of another."""
 
     left: int
     right: int
@@ -50,16 +50,16 @@ class BundleFlow:
 def solve(
     left: Sequence[int], right: Sequence[int], links: Sequence[BundleLink]
 ) -> list[BundleFlow]:
-    """As many pairs as can be; of those solutions the best.
+    """Return a solution with the most pairs, and of those the best.
 
     Most pairs first, then most pairs without an alias, then the smallest sum of
-    relative errors, told in steps so fine that all sums stay exact. What is still
-    equal goes by order: bundles stand in the order of their first rows.
+    relative errors, in steps so fine that all sums stay exact. Ties are resolved by the
+    order of bundles, which is that of their first rows.
 
     Args:
         left: rows of each bundle of predictions.
         right: rows of each bundle of truth rows.
-        links: between them; at most one of two bundles.
+        links: between them; at most one between two bundles.
     """
     flows: list[BundleFlow] = []
     for component in _components(len(left), links):
@@ -68,7 +68,7 @@ def solve(
 
 
 def _components(n_left: int, links: Sequence[BundleLink]) -> list[list[BundleLink]]:
-    """Links by what hangs together, in the order of their first links."""
+    """Return links by connected component, in the order of their first links."""
     parent: dict[int, int] = {}
 
     def root(node: int) -> int:
@@ -95,7 +95,7 @@ def _solved(
 def _star(
     left: Sequence[int], right: Sequence[int], links: Sequence[BundleLink]
 ) -> list[BundleFlow]:
-    """One bundle meets several: it goes to the best of them first."""
+    """Pair one bundle that meets several: the best of them comes first."""
     room = {("left", link.left): left[link.left] for link in links}
     room |= {("right", link.right): right[link.right] for link in links}
     flows = []
@@ -119,8 +119,8 @@ def _assigned(
     rights: Sequence[int],
     links: Sequence[BundleLink],
 ) -> list[BundleFlow]:
-    """The solver's solution, over single rows."""
-    # a row beyond all that its neighbours can take is never paired
+    """Return the solver's solution, over single rows."""
+    # rows in excess of all that their neighbours can take are never paired
     meets_left = dict.fromkeys(lefts, 0)
     meets_right = dict.fromkeys(rights, 0)
     for link in links:
@@ -147,10 +147,10 @@ def _assigned(
 
 
 def _costs(links: Sequence[BundleLink], rows: int, columns: int) -> list[int]:
-    """What each pair costs beside one that is left out, which costs nothing.
+    """Return the cost of each pair; an omitted pair costs nothing.
 
-    All are negative: to leave a pair out never pays. One pair more outweighs any number
-    of own names, and one own name any sum of errors.
+    All are negative: omitting a pair never pays. One pair more outweighs any number of
+    unaliased names, and one unaliased name any sum of errors.
     """
     most = min(rows, columns)
     steps = max(1, min(_STEPS, _EXACT // (most * (most + 1) * (most + 1) + 1)))
@@ -168,7 +168,7 @@ def _costs(links: Sequence[BundleLink], rows: int, columns: int) -> list[int]:
 def _dense(
     rows: Sequence[int], columns: Sequence[int], costs: dict[tuple[int, int], int]
 ) -> list[tuple[int, int]]:
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - a second to load
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import
 
     matrix = np.array(
         [[float(costs.get((row, column), 0)) for column in columns] for row in rows]
@@ -181,7 +181,7 @@ def _dense(
 def _sparse(
     rows: Sequence[int], columns: Sequence[int], costs: dict[tuple[int, int], int]
 ) -> list[tuple[int, int]]:
-    """The same over edges alone: each row may also go to a column of its own."""
+    """Solve over edges only; a dummy column for each row leaves it unpaired."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - as above
     from scipy.sparse.csgraph import (  # noqa: PLC0415
         min_weight_full_bipartite_matching,
@@ -189,8 +189,8 @@ def _sparse(
 
     indices = grouped((column, index) for index, column in enumerate(columns))
     neighbours = grouped((row, (column, cost)) for (row, column), cost in costs.items())
-    # the solver takes no weight of 0 for an edge; a shift of all moves no optimum,
-    # since every row has exactly one
+    # the solver takes no weight of 0 for an edge; a shift of all weights changes no
+    # optimum, since every row has exactly one
     shift = 1 - min(costs.values())
     at, weights, ends = [], [], [0]
     for index, row in enumerate(rows):
@@ -211,19 +211,19 @@ def _sparse(
 EdgesOf: TypeAlias = Callable[
     [str, Sequence[Prediction], Sequence[TruthRow]], Iterable[Edge]
 ]
-"""All pairs that state one value, by the rule of the property of a name."""
+"""Returns all pairs with the same value, by the rule of a name's property."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPrediction:
-    """A prediction under the names that it stands for: one, but for target sets."""
+    """A prediction under its targets: a single one, except with target sets."""
 
     prediction: Prediction
     names: tuple[str, ...]
 
 
 def _bundles(keys: Iterable[Hashable]) -> list[list[int]]:
-    """Places of rows with equal keys, in file order."""
+    """Return indices of rows with equal keys, in file order."""
     return list(grouped((key, index) for index, key in enumerate(keys)).values())
 
 
@@ -235,15 +235,14 @@ def pairs_of_paper(
     method: Literal["maximum", "greedy"] = "maximum",
     material: Callable[[str], str] = lambda _: "",
 ) -> list[tuple[int, int]]:
-    """Places of predictions with those of the truth rows that they match.
+    """Return the indices of paired predictions and truth rows.
 
     Args:
         predictions: of one paper, in file order.
         truths: of it, in file order.
         edges_of: the rule of a property.
-        method: as many pairs as can be, or for each prediction in turn the first truth
-            row that is left.
-        material: what two materials must share to be compared.
+        method: the most pairs, or for each prediction in turn the first free truth row.
+        material: a key that two materials must share to be compared.
     """
 
     def key(row: Prediction | TruthRow) -> Hashable:
@@ -283,7 +282,7 @@ def _links(
     edges_of: EdgesOf,
     material: Callable[[str], str],
 ) -> Iterator[BundleLink]:
-    """Edges between bundles, each told by a row; property by property."""
+    """Yield edges between bundles, from one row of each; property by property."""
     offered = grouped(
         ((name, material(stated.prediction.material)), (index, stated.prediction))
         for index, stated in predictions
@@ -311,7 +310,7 @@ def _greedy(
     right: Sequence[Sequence[int]],
     links: Sequence[BundleLink],
 ) -> list[tuple[int, int]]:
-    """Each prediction in file order with the first truth row that is left."""
+    """Pair each prediction, in file order, with the first free truth row."""
     neighbours = grouped((link.left, link.right) for link in links)
     order = sorted((row, index) for index in neighbours for row in left[index])
     taken = [0] * len(right)

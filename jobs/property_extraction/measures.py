@@ -62,4 +62,4 @@ MEASURES = Measures(
 )
 
 ALIASES = Measures(headlines=(HEADLINE,), measures=VERIFICATION)
-"""Of `siftlog prepare property-extraction verify-aliases`."""
+"""Metrics of a verification of aliases."""

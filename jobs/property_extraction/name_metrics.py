@@ -1,7 +1,7 @@
 """Measures misses by property name, and which wrong names may mean a missed one.
 
-A miss whose name was predicted has a wrong value; one whose name was not, was not found
-or is otherwise named.
+A miss whose name was predicted has a wrong value; one whose name was not predicted was
+not found or has another name.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Encompassment:
 
     @classmethod
     def of(cls, counts: GroupCounts) -> Encompassment:
-        """The misses of one replicate."""
+        """Count the misses of one replicate."""
         missed = counts.fn > 0
         return cls(
             misses=int(missed.sum()),
@@ -95,12 +95,12 @@ BY_VALUE: Mapping[str, ValueMeasure[Encompassment]] = {
 
 
 def alias_note(aliases: AliasSet) -> str:
-    """Notes who vouches for aliases."""
+    """Return a note about the sources of aliases."""
     return f"aliases: {aliases.status_mix}" if aliases.accepted else ""
 
 
 def encompassment(counts: GroupCounts, note: str) -> Iterator[Measurement]:
-    """Measures the misses of one replicate.
+    """Yield measurements of the misses of one replicate.
 
     Args:
         counts: of the replicate.
@@ -111,26 +111,26 @@ def encompassment(counts: GroupCounts, note: str) -> Iterator[Measurement]:
 
 
 def _percent(above: int, below: int) -> MeasuredValue:
-    """As percent; divided last, so that it is rounded once."""
+    """Return a percentage; the division comes last, so that it is rounded once."""
     return count(ratio(PERCENT * above, below), below)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedNames:
-    """Names by paper: those of the truth, and those that were predicted."""
+    """Names by paper: those of the truth, and the predicted ones."""
 
     expected: frozenset[tuple[str, str]]
     predicted: frozenset[tuple[str, str]]
 
     @property
     def coverage(self) -> MeasuredValue:
-        """Names of the truth that are predicted in any paper."""
+        """Share of the truth's names that are predicted in any paper."""
         names = {name for _, name in self.expected}
         return share(len(names & {name for _, name in self.predicted}), len(names))
 
     @property
     def recall(self) -> MeasuredValue:
-        """Names of the truth that are predicted in their paper."""
+        """Share of the truth's names that are predicted in their paper."""
         return share(len(self.expected & self.predicted), len(self.expected))
 
 
@@ -154,7 +154,7 @@ NAMES: Mapping[str, ValueMeasure[PredictedNames]] = {
 
 
 def predicted_names(outcomes: RowOutcomes) -> PredictedNames:
-    """The names of one replicate."""
+    """Return the names of one replicate."""
     stated = outcomes.predicted_as(RowOutcome.TP, RowOutcome.FP)
     return PredictedNames(
         expected=frozenset(
@@ -170,7 +170,7 @@ def predicted_names(outcomes: RowOutcomes) -> PredictedNames:
 
 
 _Wrong: TypeAlias = tuple[str, Prediction]
-"""A prediction without a partner, under the name that it is booked on."""
+"""A prediction without a partner, under the name to which it is assigned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,14 +178,14 @@ class Mismatches:
     """The pairs of names of one replicate."""
 
     papers: Sequence[PaperMismatch]  #: those with wrong and missed names, ascending
-    near: Sequence[Sequence[NearName]]  #: what each of them makes
+    near: Sequence[Sequence[NearName]]  #: near names of each paper
     k: int  #: nearest names of a wrong one
     candidates: Sequence[AliasCandidate]  #: by spelling and by value
-    review: Sequence[AliasCandidate]  #: by spelling alone, the first of them
-    draft: Mapping[str, str]  #: the first target of each name; nobody checked it
+    review: Sequence[AliasCandidate]  #: the first candidates by spelling
+    draft: Mapping[str, str]  #: the first target of each name; not verified
 
     def crossfitted(self, dataset: PropertyDataset) -> AliasSet:
-        """The given aliases, and for other names what the other papers suggest."""
+        """Return the given aliases, and drafts from other papers for other names."""
         settings, aliases = dataset.settings, dataset.aliases
         refnos = (paper.refno for paper in self.papers)
         drafts = crossfitted(
@@ -201,12 +201,12 @@ class Mismatches:
 
     @property
     def nearest(self) -> list[NearName]:
-        """The first names of each wrong name of a paper."""
+        """Nearest names of each wrong name of a paper."""
         return [name for near in self.near for name in near if name.rank <= self.k]
 
     @property
     def counts(self) -> MismatchCounts:
-        """What metrics are computed from."""
+        """Numbers from which metrics are computed."""
         targets = Counter(name.pred_name for name in self.review)
         return MismatchCounts(
             k=self.k,
@@ -241,7 +241,7 @@ class PairCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarNames:
-    """A wrong name and a missed one that is near."""
+    """A wrong name and a near missed one."""
 
     names: Names
     similarity: float
@@ -249,22 +249,22 @@ class SimilarNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MismatchCounts:
-    """The pairs of names of one replicate, in numbers."""
+    """Numbers of the pairs of names of one replicate."""
 
     k: int  #: nearest names of a wrong one
     papers: Sequence[PairCounts]
-    nearest: Sequence[SimilarNames]  #: the first names of each wrong name of a paper
+    nearest: Sequence[SimilarNames]  #: of each wrong name of a paper
     value_hits: Sequence[int]  #: by candidate
     targets: Sequence[int]  #: by name in the list to review
-    drafted: Sequence[bool]  #: by drafted alias: whether it stands for itself
+    drafted: Sequence[bool]  #: by drafted alias: whether its target is the name itself
 
     @property
     def pairs(self) -> int:
-        """Wrong names x missed names of a paper."""
+        """Number of pairs of a wrong and a missed name of a paper."""
         return sum(paper.wrong * paper.missed for paper in self.papers)
 
     def of_pairs(self, value: float | None) -> MeasuredValue:
-        """A value out of all pairs."""
+        """Return a value out of all pairs."""
         return count(value, self.pairs)
 
 
@@ -350,10 +350,10 @@ def find_mismatches(
 
 
 def _wrong(outcomes: RowOutcomes) -> Iterator[_Wrong]:
-    """The false positives, and the names that they are booked on.
+    """Yield the false positives, with the names to which they are assigned.
 
-    A name that has an alias is settled: of its rows with another value the alias's
-    target is the wrong name, and that is a right one.
+    A name with an alias is settled: for its rows with another value, the wrong name is
+    the alias's target, which is a canonical one.
     """
     for index, row in outcomes.predicted_as(RowOutcome.FP):
         yield outcomes.names[index], row
@@ -376,7 +376,7 @@ def _papers(
 def _value_hits(
     wrong: Sequence[_Wrong], missed: Sequence[TruthRow], comparer: Comparer
 ) -> Mapping[Names, int]:
-    """Predicted rows whose number is a missing one under another name, by both."""
+    """Count predicted rows with a value that is missed under another name, by both."""
     hits = {
         (edge.prediction, missed[edge.truth].name)
         for edge in comparer.value_hits([row for _, row in wrong], missed)
@@ -386,7 +386,7 @@ def _value_hits(
 
 
 def _examples(wrong: Iterable[_Wrong]) -> Mapping[str, list[PredictionExample]]:
-    """The first predictions of each wrong name."""
+    """Return the first predictions of each wrong name."""
     examples: dict[str, list[PredictionExample]] = {}
     for name, row in wrong:
         name_examples = examples.setdefault(name, [])

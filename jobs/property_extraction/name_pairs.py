@@ -1,6 +1,6 @@
 """Pairs of a predicted and a curated property name, and the verdicts on them.
 
-Reads candidates and verdicts from files, and takes the majority of verdicts.
+Reads candidates and verdicts from files, and computes the majority of verdicts.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from jobs.property_extraction.prediction_files import PredictedRow
 from runner.table_files import as_meant
 
 MOST_EXAMPLES: Final = 3
-"""Predictions that are shown with a pair."""
+"""Most predictions shown with a pair."""
 
 EXAMPLE_FIELDS: Final = ("value", "unit", "condition", "quote")
-"""Of an example; never a value of the truth."""
+"""Fields of an example; never a value of the truth."""
 
 _CHARS: Final = 300
 """Characters of an example."""
@@ -42,30 +42,30 @@ Names: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoNames:
-    """What is about a predicted name and a name of the truth."""
+    """Base of entries about a predicted name and a name of the truth."""
 
     pred_name: str  #: as models write it
-    gt_name: str  #: as the truth has it
+    gt_name: str  #: as in the truth
 
     @property
     def names(self) -> Names:
-        """Both, as keys of mappings."""
+        """Both names, as a key of mappings."""
         return self.pred_name, self.gt_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamePair(TwoNames):
-    """Two names, and what a model stated under the first one."""
+    """Two names, and predictions of a model under the first one."""
 
-    count: int = 0  #: papers that have both; 0: the file does not say
+    count: int = 0  #: papers that have both; 0: not stated
     avg_sim: float | None = None  #: similarity of the names, 0 to 1
-    value_hits: int = 0  #: predicted rows of the name with a value that is missed
-    canonical: bool | None = None  #: pred_name is right; None: the file does not say
+    value_hits: int = 0  #: predicted rows of the name with a missed value
+    canonical: bool | None = None  #: whether pred_name is canonical; None: not stated
     examples: tuple[str, ...] = ()
 
     @property
     def is_equal(self) -> bool:
-        """Whether the names are one but for case and outer blanks."""
+        """Whether the names are equal except for case and outer blanks."""
         pred_name, gt_name = (name.strip().casefold() for name in self.names)
         return pred_name == gt_name
 
@@ -85,7 +85,7 @@ def _bool_of(text: str) -> bool:
 
 
 def _examples(text: str) -> tuple[str, ...]:
-    """The examples in a cell: a JSON list of objects, or of texts."""
+    """Read the examples in a cell: a JSON list of objects, or of texts."""
     try:
         examples = json.loads(as_meant(text))
     except (ValueError, RecursionError):
@@ -118,10 +118,11 @@ class _CandidateRow(TableRow):
 
 
 def read_candidates(path: Path) -> tuple[NamePair, ...]:
-    """The distinct pairs of a file in its order; of equal ones the first counts.
+    """Return the distinct pairs of a file in its order; of equal ones the first counts.
 
     Raises:
-        DatasetError: a column is missing, a row has a blank name, or a number is none.
+        DatasetError: a column is missing, a row has a blank name, or a number is
+            invalid.
     """
     pairs: dict[Names, NamePair] = {}
     for row in read_rows(path, _CandidateRow):
@@ -132,7 +133,7 @@ def read_candidates(path: Path) -> tuple[NamePair, ...]:
 def with_examples(
     pairs: Iterable[NamePair], predictions: Iterable[PredictedRow]
 ) -> tuple[NamePair, ...]:
-    """Pairs with the first predictions of their names, where they have no examples."""
+    """Add the first predictions of each name to pairs without examples."""
     pairs = tuple(pairs)
     examples_by_name: dict[str, list[str]] = {pair.pred_name: [] for pair in pairs}
     for row in predictions:
@@ -150,39 +151,39 @@ def with_examples(
 
 
 def example_line(fields: Mapping[str, str]) -> str:
-    """A prediction in a line of at most 300 characters."""
+    """Format a prediction as a line of at most 300 characters."""
     texts = (fields.get(name, "") for name in EXAMPLE_FIELDS)
     return " | ".join(" ".join(text.split()) for text in texts if text)[:_CHARS]
 
 
 HEURISTIC = "heuristic"
-"""Stands for the model where names are equal but for case: nobody was asked."""
+"""Model of verdicts on names that are equal except for case, without a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameVerdict(TwoNames):
-    """One model's answer about a pair, once."""
+    """One verdict of a model on a pair."""
 
-    is_match: bool | None  #: None: it could not be read
+    is_match: bool | None  #: None: it was unreadable
     reason: str = ""
     model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameRuling:
-    """What all verdicts on a pair come to."""
+    """The combined result of all verdicts on a pair."""
 
-    is_match: bool | None  #: None: as many say yes as say no, or nobody could be read
-    votes: int  #: that say yes
-    models: tuple[str, ...]  #: that were asked, sorted
-    reason: str  #: of a verdict that says the same
+    is_match: bool | None  #: None: a tie, or no readable verdict
+    votes: int  #: number of positive verdicts
+    models: tuple[str, ...]  #: models with a verdict, sorted
+    reason: str  #: of a verdict with the same result
 
 
 def majority(verdicts: Iterable[NameVerdict]) -> Mapping[Names, NameRuling]:
-    """The ruling on every pair; the order of verdicts does not matter.
+    """Return the ruling on every pair; the order of verdicts does not matter.
 
-    Every model and replicate has one vote; what could not be read has none, and what
-    was never asked is no verdict.
+    Every model and replicate has one vote; unreadable verdicts have none, and automatic
+    ones do not count.
     """
     by_pair = grouped((v.names, v) for v in verdicts if v.model != HEURISTIC)
     return {pair: _ruling(by_pair[pair]) for pair in sorted(by_pair)}
@@ -218,13 +219,13 @@ class _VerdictRow(TableRow):
 
 
 VERDICT_FIELDS = column_names(_VerdictRow)
-"""What a column of verdicts may be mapped to."""
+"""Fields to which a column of verdicts may be mapped."""
 
 
 def read_verdicts(
     path: Path, renamed: ColumnMap | None = None
 ) -> Iterator[NameVerdict]:
-    """The rows of a CSV file, in file order; a blank verdict is one nobody could read.
+    """Yield the rows of a CSV file, in file order; a blank verdict is unreadable.
 
     Raises:
         DatasetError: a column is missing, a name is blank, or a verdict is another

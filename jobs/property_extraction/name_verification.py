@@ -1,4 +1,4 @@
-"""Collects and measures what each model says of each pair of names."""
+"""Collects and measures the verdicts of each model on each pair of names."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from runner.messages import ParseFailure
 VERIFY_STAGE = "verify"
 
 EQUAL = "Exact string match (auto-verified)"
-"""The reason of a match that nobody was asked about."""
+"""Reason of a match without a request."""
 
 
 def verdicts_of(dataset: PropertyDataset, answers: Answers) -> Iterator[NameVerdict]:
-    """The verdicts of every model and replicate, by task.
+    """Yield the verdicts of every model and replicate, by task.
 
-    A reply that cannot be read gives one for each of its pairs that decides nothing;
-    what is not answered gives none, and so does a question that is asked no more.
+    An unparsed reply yields an undecided verdict for each of its pairs; open questions
+    and those of former plans yield none.
     """
     for family in answers.families():
         for answer in family:
@@ -50,7 +50,7 @@ def verdicts_of(dataset: PropertyDataset, answers: Answers) -> Iterator[NameVerd
 def verdicts_in(
     dataset: PropertyDataset, question: NameQuestion, answer: Answer
 ) -> Iterator[NameVerdict]:
-    """The verdicts of one answer on the pairs of its question."""
+    """Yield the verdicts of one answer on the pairs of its question."""
     if answer.skip == AUTO:
         for pair in question.pairs:
             yield _verdict(pair, HEURISTIC, is_match=True, reason=EQUAL)
@@ -87,39 +87,39 @@ VERDICT_LABELS: Mapping[bool | None, str] = {
     False: "no match",
     None: "undecided",
 }
-"""A verdict in words."""
+"""Verdicts in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRulings:
-    """What one model says."""
+    """The verdicts and rulings of one model."""
 
     model: str
     verdicts: tuple[NameVerdict, ...]  #: of every replicate, by task
-    rulings: Mapping[Names, NameRuling]  #: of pairs that were answered
+    rulings: Mapping[Names, NameRuling]  #: of answered pairs
 
     @property
     def unread(self) -> int:
-        """Verdicts whose reply could not be read."""
+        """Number of verdicts whose reply could not be parsed."""
         return sum(verdict.is_match is None for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameVerification:
-    """All that a run says of its pairs."""
+    """The verdicts of a run on its pairs."""
 
     pairs: tuple[NamePair, ...]  #: in the order of the questions
-    equal: frozenset[Names]  #: names that are one but for case: nobody was asked
-    verified_before: int  #: pairs that had a verdict before
+    equal: frozenset[Names]  #: equal except for case; they need no request
+    verified_before: int  #: pairs that already had a verdict
     columns: tuple[ModelRulings, ...]  #: in the run's order of models
     rulings: Mapping[Names, NameRuling]  #: of all models together
     outcomes: tuple[scorecard.Verdict, ...]  #: of each answer, for the monitor
-    missing: int  #: answers that are due and not there
-    stale: int  #: answers that no question asks for
+    missing: int  #: number of due answers that are missing
+    stale: int  #: number of answers that no question needs
 
 
 def verification_of(dataset: PropertyDataset, answers: Answers) -> NameVerification:
-    """One pass over a run's answers."""
+    """Return the verdicts of a run, in one pass over its answers."""
     verdicts: dict[str, list[NameVerdict]] = {model: [] for model in answers.models}
     outcomes: list[scorecard.Verdict] = []
     ended = stale = 0
@@ -161,7 +161,7 @@ def verification_of(dataset: PropertyDataset, answers: Answers) -> NameVerificat
 
 
 def _outcome(answer: Answer, verdicts: list[NameVerdict]) -> scorecard.Verdict:
-    """What was read from one answer: of a choice, its target."""
+    """Return the verdict on one answer: of a choice, its target."""
     unread = next(
         (verdict.reason for verdict in verdicts if verdict.is_match is None), ""
     )
@@ -179,29 +179,29 @@ HEADLINE = "match_rate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedPairs:
-    """The pairs of a run, and what one model says of them."""
+    """The pairs of a run, and one model's rulings on them."""
 
     verification: NameVerification
     column: ModelRulings
 
     def of_pairs(self, n: int) -> MeasuredValue:
-        """A number of things, out of all pairs."""
+        """Return a number out of all pairs."""
         return count(n, len(self.verification.pairs))
 
     @property
     def decisions(self) -> list[bool | None]:
-        """The ruling on each pair that was answered."""
+        """Rulings on the answered pairs."""
         return [ruling.is_match for ruling in self.column.rulings.values()]
 
     @property
     def match_rate(self) -> MeasuredValue:
-        """Matches, of the pairs that are decided."""
+        """Share of matches among the decided pairs."""
         decided = [decision for decision in self.decisions if decision is not None]
         return share(sum(decided), len(decided))
 
     @property
     def agreement(self) -> MeasuredValue:
-        """How far the replicates agree, pair by pair."""
+        """Agreement of replicates, by pair."""
         by_pair = grouped(
             (verdict.names, verdict.is_match)
             for verdict in self.column.verdicts
@@ -272,7 +272,7 @@ VERIFICATION: Mapping[str, ValueMeasure[VerifiedPairs]] = {
 def agreements(
     verification: NameVerification,
 ) -> Iterator[tuple[ModelRulings, ModelRulings, Agreement]]:
-    """How far each two models agree on the pairs that both decided."""
+    """Yield the agreement of every two models on the pairs that both decided."""
     for first, second in combinations(verification.columns, 2):
         both = [
             (ruling.is_match, other.is_match)

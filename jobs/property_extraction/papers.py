@@ -1,9 +1,9 @@
-"""Reads the papers of a run: where each one is, and its text on demand.
+"""Reads the papers of a run: their locations, and their texts on demand.
 
-A folder holds a file a paper, named by its refno; a JSONL file holds a line a paper. A
-text keeps every character of its file but line ends, which become LF, and a byte order
-mark: offsets of quotes are into it. Of a PDF it is what its pages hold, cleaned, and it
-is held: getting it again would take too long.
+A folder holds one file per paper, named by its refno; a JSONL file holds one line per
+paper. A text keeps every character of its file except line ends, which become LF, and a
+byte order mark: offsets of quotes refer to it. The text of a PDF is that of its pages,
+cleaned, and stays in memory, since reading it again would take too long.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from runner.json_entries import BOM, lines_of
 SUFFIXES: Final = (".txt", ".md", ".pdf")
 
 CACHED_PAPERS: Final = 16
-"""Papers that are held at once: those that are asked about in a row."""
+"""Papers in memory together; requests about one paper follow each other."""
 
-# the key of a piece of a paper; a whole one must not look like it
+# the key of a chunk of a paper; no refno may have this form
 _PIECE: Final = re.compile(r".*#[0-9]+", re.DOTALL)
 
 
 HEAD_CHARS: Final = 2_000
-"""Characters at the beginning of a paper in which its title is looked for."""
+"""Characters at the beginning of a paper that may contain its title."""
 LONGEST_TITLE: Final = 300
 """A longer first paragraph is text, not a title."""
 _NAMED_VALUE: Final = re.compile(r"[A-Z]\w*: ")
@@ -42,7 +42,7 @@ _Source: TypeAlias = Callable[[], str]
 
 
 def _read_file(path: Path) -> str:
-    """A paper that is a file of its own."""
+    """Return the text of a file with one paper."""
     try:
         return _unix(path.read_bytes().removeprefix(BOM).decode())
     except OSError as error:
@@ -54,12 +54,12 @@ def _read_file(path: Path) -> str:
 
 
 def _read_line(file: OpenFile, start: int, size: int) -> str:
-    """A paper that is a line of a JSONL file, by its offset and size in bytes."""
+    """Return the text of a line in a JSONL file, by its offset and size in bytes."""
     return _unix(str(file.object_at(start, size)["text"]))
 
 
 class PaperLibrary:
-    """Texts by refno; holds their places, and the last few that were asked for."""
+    """Texts by refno; holds their locations, and the texts of the last few papers."""
 
     def __init__(self, sources: Mapping[str, _Source] | None = None) -> None:
         self._sources = sources or {}
@@ -69,36 +69,36 @@ class PaperLibrary:
         return refno in self._sources
 
     def __iter__(self) -> Iterator[str]:
-        """The refnos, ascending as text."""
+        """Yield the refnos, ascending as text."""
         return iter(sorted(self._sources))
 
     def __len__(self) -> int:
         return len(self._sources)
 
     def only(self, refnos: Container[str]) -> PaperLibrary:
-        """Those of the papers that are named."""
+        """Return a library of only the named papers."""
         return PaperLibrary(
             {refno: at for refno, at in self._sources.items() if refno in refnos}
         )
 
     def paper(self, refno: str) -> PaperText:
-        """A paper's text, as quotes are looked up in it; blank where there is none.
+        """Return a paper's text for searching quotes; blank if there is none.
 
         Raises:
-            DatasetError: its file is no longer to be read.
+            DatasetError: its file is no longer readable.
         """
         return self._paper(refno)
 
     def text(self, refno: str) -> str:
-        """A paper's text; raise `KeyError` where there is none."""
+        """Return a paper's text; raise `KeyError` if there is none."""
         if refno not in self._sources:
             raise KeyError(refno)
         return self.paper(refno).text
 
     def title(self, refno: str) -> str:
-        """A paper's title: its first short paragraph; blank without one.
+        """Return a paper's title: its first short paragraph; blank without one.
 
-        Lines of a name, a colon and a value come before the title of some papers.
+        Lines of a name, a colon and a value precede the title of some papers.
         """
         paragraphs = re.split(r"\n\s*\n", self.text(refno)[:HEAD_CHARS])
         for paragraph in paragraphs[:-1]:
@@ -113,10 +113,10 @@ class PaperLibrary:
 
 
 def read_papers(path: Path) -> PaperLibrary:
-    """The papers of a folder, or of a JSONL file.
+    """Return the papers of a folder, or of a JSONL file.
 
     Raises:
-        DatasetError: there is none, two are one, or a line is off.
+        DatasetError: there is none, two have one refno, or a line is invalid.
     """
     sources: Mapping[str, _Source] = (
         _sources_in_file(path) if path.is_file() else _filed(path)
@@ -156,13 +156,13 @@ def _filed(folder: Path) -> dict[str, _Source]:
 
 
 def _source(path: Path) -> _Source:
-    """Where a paper stands; it is read once, so that what is off is told at once."""
+    """Return the reader of a paper; it is read once to report errors early."""
     if path.suffix == ".pdf":
-        from jobs.kit.inputs.documents import (  # noqa: PLC0415 - for PDF files alone
+        from jobs.kit.inputs.documents import (  # noqa: PLC0415 - only for PDF files
             read_document,
         )
 
-        # held: getting it again would take too long
+        # in memory: reading it again would take too long
         return partial(str, read_document(path).text)
     _read_file(path)
     return partial(_read_file, path)
@@ -196,7 +196,7 @@ def _sources_in_file(path: Path) -> dict[str, _Source]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Number, offset and bytes of each line that is not blank."""
+    """Yield number, offset and bytes of each line that is not blank."""
     try:
         with path.open("rb") as file:
             start = 0
@@ -226,5 +226,5 @@ def _unreadable(path: Path, error: OSError) -> DatasetError:
 
 
 def _unix(text: str) -> str:
-    """LF line ends, so that a checkout on another system asks the same."""
+    """Convert line ends to LF, so that a checkout on another system sends the same."""
     return text.replace("\r\n", "\n")

@@ -1,7 +1,7 @@
 """Parses the replies of each stage; never raises on model output.
 
-The object that was asked for, wherever it stands; else a bare list of objects. Of a
-reply that ends at the token limit the complete rows are kept and the reply is marked as
+It reads the requested object, anywhere in the reply; else a bare list of objects. Of a
+reply that ends at the token limit the complete rows are used and the reply is marked as
 partial; under `partial=fail` such a reply is a failure.
 """
 
@@ -31,7 +31,7 @@ from runner.messages import ParseFailure, Reply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedValue:
-    """One value that a reply states; the texts are the model's own, trimmed.
+    """One value that a reply states; the texts are the model's, trimmed.
 
     Rows that are equal in all of these are one row.
     """
@@ -46,17 +46,17 @@ class ReportedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedExtraction:
-    """What a reply to stage `extract` states, in its order, repeats included."""
+    """Parsed reply of stage `extract`: its values in order, with repeats."""
 
     rows: tuple[ReportedValue, ...]
     dropped: int = 0  #: entries without a property or a value
-    cut: int = 0  #: rows beyond the most that one reply may have
-    is_partial: bool = False  #: the reply was cut short; these are its whole objects
+    cut: int = 0  #: rows beyond the limit of one reply
+    is_partial: bool = False  #: whether the reply was cut short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedQuotes:
-    """What a reply to stage `requote` says of the rows that it was asked about."""
+    """Parsed reply of stage `requote`: quotes and withdrawals of the requested rows."""
 
     quotes: Mapping[int, str]  #: by the number of the row
     withdrawn: frozenset[int] = frozenset()
@@ -64,7 +64,7 @@ class ParsedQuotes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedVerdict:
-    """Whether two names mean one property."""
+    """Parsed verdict: whether two names mean one property."""
 
     is_match: bool
     reason: str = ""
@@ -72,16 +72,16 @@ class ParsedVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedChoice:
-    """Which of its targets a name means."""
+    """Parsed choice: the target that a name means."""
 
-    target: int | None  #: place among those that were offered, from 0; None: none
+    target: int | None  #: index among the offered targets, from 0; None: none of them
     reason: str = ""
 
 
 def text_of(value: object) -> str:
-    """The text that a value says, trimmed; empty where it is null, or deeper.
+    """Return the text of a value, trimmed; empty if it is null, or nested deeper.
 
-    A list is its texts and an object its fields, joined by semicolons: a condition
+    A list becomes its texts and an object its fields, joined by semicolons: a condition
     often comes as `{"temperature": "4 K"}`.
     """
     match value:
@@ -95,17 +95,17 @@ def text_of(value: object) -> str:
 
 
 def scalar(value: object) -> str:
-    """The text of a text, a number, true or false; empty for anything else."""
+    """Return a text, number or boolean as a text; empty for anything else."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return wellformed(value).strip() if isinstance(value, str) else ""
 
 
 MOST_ROWS: Final = 2_000
-"""Rows of one reply that are kept."""
+"""Most rows of one reply."""
 
 OTHER: Final = "other"
-"""The name of a property that the list lacks; its own stands in `label`."""
+"""Name of a property that is not listed; `label` has the actual name."""
 
 _FENCE: Final = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _BEGUN: Final = re.compile(r'\{\s*"|\[\s*\{')
@@ -119,7 +119,7 @@ _NUMBERED: Final = re.compile(
     r"\s*(?P<unit>(?:[^\W\d_]|[%\u00b0\u2030]).*)",
     re.DOTALL | re.IGNORECASE,
 )
-# 2D, 6H and 4f are words, however much their letter looks like a unit
+# 2D, 6H and 4f are words, although their letters look like units
 _NAME_WORD: Final = re.compile(r"\s*[0-9]+[A-Za-z]\s*")
 
 
@@ -129,14 +129,14 @@ def parse_extraction(
     *,
     partial: Literal["fail", "keep"],
 ) -> ParsedExtraction | ParseFailure:
-    """The values in a reply; an empty list is a legal one.
+    """Parse the values in a reply; the list may be empty.
 
     Failures: `empty`, `refusal`, `no_properties`, and `truncated`, with the number of
     complete rows.
 
     Args:
         reply: of the model.
-        partial: whether the whole objects of a reply that was cut short count.
+        partial: whether complete objects of a reply that was cut short count.
     """
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
@@ -156,7 +156,7 @@ def parse_extraction(
 
 
 def _whole(text: str) -> list[object] | None:
-    """The list of a reply that is an object from end to end, or has one in a fence."""
+    """Return the list of a reply that is one object, or has one in a code fence."""
     for piece in (text, *(match[1] for match in _FENCE.finditer(text))):
         if (entries := _properties(whole_object(piece.strip()))) is not None:
             return entries
@@ -164,9 +164,9 @@ def _whole(text: str) -> list[object] | None:
 
 
 def _entry_list(text: str) -> list[object] | None:
-    """The list of the first object that has one, else the first list of properties.
+    """Return the list of the first object that has one, else the first of properties.
 
-    An empty list counts where nothing else stands: inside a broken object it may be
+    An empty list counts only if there is no object: inside a broken object it may be
     anything.
     """
     first = next(objects(text, lambda entry: _properties(entry) is not None), None)
@@ -181,7 +181,7 @@ def _entry_list(text: str) -> list[object] | None:
 
 
 def _is_cut(text: str) -> bool:
-    """Whether the first object or list that the text begins is cut off by its end."""
+    """Return whether the end of the text cuts off its first object or list."""
     begun = _BEGUN.search(text)
     return begun is not None and is_cut(text, begun.start())
 
@@ -206,7 +206,7 @@ def _read(entries: Sequence[object]) -> ParsedExtraction:
 
 
 def _rows(entry: Object) -> Iterator[ReportedValue]:
-    """A row for each value of an entry that has a name and any value at all."""
+    """Yield a row for each value of an entry with a name and any value."""
     name = text_of(entry.get("property"))
     if name.casefold() == OTHER:
         name = text_of(entry.get("label")) or name
@@ -228,7 +228,7 @@ def _rows(entry: Object) -> Iterator[ReportedValue]:
 
 
 def _parted(value: str) -> tuple[str, str]:
-    """A value such as "2.8 K" as number and unit; others as they are."""
+    """Split a value such as "2.8 K" into number and unit; others are unchanged."""
     match = _NUMBERED.fullmatch(value)
     if match is None or _NAME_WORD.fullmatch(value):
         return value, ""
@@ -241,10 +241,10 @@ _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 
 @guarded
 def parse_requote(reply: Reply) -> ParsedQuotes | ParseFailure:
-    """The quotes and withdrawals in a reply.
+    """Parse the quotes and withdrawals in a reply.
 
-    A row is withdrawn by `true` alone; of two entries for one row the first counts, and
-    what names no row is passed over. Failures: `empty`, `refusal`, `truncated`,
+    Only `true` withdraws a row; of two entries for one row the first counts, and
+    entries for no row are ignored. Failures: `empty`, `refusal`, `truncated`,
     `no_rows`.
     """
     text = reply_content(reply)
@@ -270,7 +270,7 @@ def parse_requote(reply: Reply) -> ParsedQuotes | ParseFailure:
 
 
 def _quote_list(text: str) -> list[Object] | None:
-    """The first list of nothing but objects."""
+    """Return the first list that contains only objects."""
     return next(
         (
             entries
@@ -294,10 +294,10 @@ WORDS: Final[Mapping[str, bool]] = {
 }
 
 NONE: Final = "none"
-"""The letter of no target at all."""
+"""Reply that chooses no target."""
 
 _VERDICT_WORD: Final = re.compile(r"\b(true|yes|false|no)\b", re.IGNORECASE)
-# "no difference" says what there is not, "not true" what is not so: they decide nothing
+# "no difference" and "not true" negate something: they decide nothing
 _LACK: Final = re.compile(
     r"\bno\s+\w|(?:\bnot|n['\u2019]t)\s+(?:true|false|yes)\b", re.IGNORECASE
 )
@@ -306,7 +306,7 @@ _EDGES: Final = " \t\r\n.,:;()[]\"'*_`"
 
 @guarded
 def parse_verdict(reply: Reply) -> ParsedVerdict | ParseFailure:
-    """The verdict in a reply: of its objects, else of its words.
+    """Parse the verdict in a reply: from its objects, else from its words.
 
     Failures: `empty`, `refusal`, `truncated`, `bad_verdict`, `ambiguous`, `no_verdict`.
     """
@@ -332,7 +332,7 @@ def parse_verdict(reply: Reply) -> ParsedVerdict | ParseFailure:
 
 @guarded
 def parse_choice(reply: Reply, targets: Sequence[str]) -> ParsedChoice | ParseFailure:
-    """The choice in a reply: a letter, the target's own name, or none.
+    """Parse the choice in a reply: a letter, the target's name, or none.
 
     Failures: `empty`, `refusal`, `truncated`, `bad_target`, `ambiguous`, `no_target`.
 
@@ -361,13 +361,13 @@ def parse_choice(reply: Reply, targets: Sequence[str]) -> ParsedChoice | ParseFa
 
 
 def letter(index: int) -> str:
-    """The letter of a target: A to Z, then AA, AB, ..., as a spreadsheet's columns."""
+    """Return the letter of a target: A to Z, then AA, AB, ..., as in a spreadsheet."""
     before, remainder = divmod(index, 26)
     return (letter(before - 1) if before else "") + chr(ord("A") + remainder)
 
 
 def _meanings(targets: Sequence[str]) -> dict[str, int | None]:
-    """What each word means; a letter before a name that happens to be one."""
+    """Return the index that each word means; a letter precedes an equal name."""
     letters = {letter(index).casefold(): index for index in range(len(targets))}
     names = {_word(name): index for index, name in enumerate(targets)}
     return {**names, NONE: None, **letters}

@@ -1,19 +1,19 @@
-"""Plans the tasks of a run, makes the request of each, and reads its reply.
+"""Plans the tasks of a run, builds the request of each, and parses its reply.
 
-Pure and lazy; values of the truth are never looked at. The plan of a run is derived
-again from data and stored replies whenever it is resumed or scored, so the same inputs
-must yield the same specs in the same order. Reading never raises on model output.
+Pure and lazy; it never uses values of the truth. The plan of a run is derived again
+from data and stored replies whenever it is resumed or scored, so the same inputs must
+yield the same specs in the same order. Parsing never raises on model output.
 
-Long papers are read in parts, which overlap and end with paragraphs. With `chunk=auto`
+Long papers are read in chunks, which overlap and end with paragraphs. With `chunk=auto`
 a new run chooses their length once, by the model with the least room, so that all of
-its models read the same parts. The length is recorded as `max_chars`: a resumed run
-cuts alike whatever the price table says by then.
+its models read the same chunks. The length is recorded as `max_chars`: a resumed run
+cuts identically even if the price table has changed.
 
 The rule: a row takes some 70 tokens of a reply (a recorded reply has 10,116 for 146
 rows), and a text hardly ever states more than one value in 70 tokens. A reply is
-therefore expected to be at most as long as the text that it is about, and a part has at
-most as many tokens as a reply may have. Part, instructions and reply together must fit
-the model's context window.
+therefore expected to be at most as long as its text, and a chunk has at most as many
+tokens as a reply may have. Chunk, instructions and reply together must fit the model's
+context window.
 """
 
 from __future__ import annotations
@@ -48,23 +48,24 @@ from runner.job import Answer, ModelLimits, Stage, Task, TaskSpec
 from runner.messages import ChatRequest, ParseFailure, Reply, TextPart
 
 _ENDS: Final = (
-    re.compile(r"\n\s*\n"),  # a paragraph's
+    re.compile(r"\n\s*\n"),  # end of a paragraph
     re.compile(r"\n"),
     re.compile(r"(?<=[.!?])\s"),
     re.compile(r"\s"),
 )
-"""Where a piece may end, the best first; only without any of them inside a word."""
+"""Places at which a chunk may end, the best first; without any of them it ends inside a
+word."""
 
 
 MOST_REPLY: Final = 16_384
-"""The highest output limit that is chosen. A budget reserves the limit of every call,
-and a paper that needs more is cut into parts instead."""
+"""Highest output limit to choose. A budget reserves the limit of every call, and a
+paper that needs more is split into chunks instead."""
 
 PROMPT_TOKENS: Final = 4_000
 """Room for instructions, listed names and schema in a context window."""
 
 LEAST_PART: Final = 1_000
-"""Tokens of a part, however small a window is."""
+"""Least tokens of a chunk, even in a small context window."""
 
 CHARS_PER_TOKEN: Final = 3
 """Prose in English has four or five; tables of numbers have fewer."""
@@ -73,9 +74,9 @@ CHARS_PER_TOKEN: Final = 3
 def fit(
     settings: PropertySettings, limits: Mapping[str, ModelLimits]
 ) -> PropertySettings:
-    """The settings of a new run, with the length of parts and replies for its models.
+    """Return a new run's settings, with lengths of chunks and replies for its models.
 
-    What a person set stays as it is.
+    Explicit settings are unchanged.
 
     Args:
         settings: of the run.
@@ -91,7 +92,7 @@ def fit(
     ]
     reply = settings.max_output_tokens
     if "max_output_tokens" not in set_fields:
-        # a third of a window at most, so that text and instructions have the rest
+        # a third of a window at most, which leaves the rest for text and instructions
         bounds = [MOST_REPLY, *(window // 3 for window in windows)]
         reply = min(
             *bounds,
@@ -110,20 +111,20 @@ def fit(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperPiece:
-    """A part of a text, by offsets into it."""
+    """A chunk of a text, by offsets into it."""
 
     start: int
     end: int  #: exclusive
 
 
 def pieces(text: str, most: int, overlap: int) -> tuple[PaperPiece, ...]:
-    """Pieces that cover every character of a text, in order.
+    """Return chunks that cover every character of a text, in order.
 
     Args:
         text: of a paper.
-        most: characters of a piece; 0: the whole text is one.
-        overlap: characters that a piece shares with the one before it, fewer where a
-            word would be cut; less than *most*.
+        most: characters of a chunk; 0: the whole text is one.
+        overlap: characters that a chunk shares with the previous one, fewer if a word
+            would be cut; less than *most*.
     """
     if not most or len(text) <= most:
         return (PaperPiece(start=0, end=len(text)),)
@@ -133,7 +134,7 @@ def pieces(text: str, most: int, overlap: int) -> tuple[PaperPiece, ...]:
 def _cut(text: str, most: int, overlap: int) -> Iterator[PaperPiece]:
     start = 0
     while len(text) - start > most:
-        # a piece must reach beyond what it shares with the one before it
+        # a chunk must extend beyond its overlap with the previous one
         end = _end(text, start + overlap + 1, start + most)
         yield PaperPiece(start=start, end=end)
         start = _start(text, end - overlap, end)
@@ -149,7 +150,7 @@ def _end(text: str, least: int, most: int) -> int:
 
 
 def _start(text: str, least: int, most: int) -> int:
-    """The first word that begins at *least* or after it, before *most*."""
+    """Return the start of the first word from *least* on, before *most*."""
     if least == 0 or text[least - 1].isspace():
         return least
     match = _ENDS[-1].search(text, least, most)
@@ -160,7 +161,7 @@ _ROWS = msgspec.json.Decoder(tuple[ReportedValue, ...])
 
 
 def request(dataset: PropertyDataset, task: Task) -> ChatRequest:
-    """The request of *task*; `KeyError` where the data lost its item."""
+    """Return the request of *task*; raise `KeyError` if the data lack its item."""
     match task.stage:
         case "extract":
             return extract_request(dataset, text_of(dataset, task.key))
@@ -175,7 +176,7 @@ def request(dataset: PropertyDataset, task: Task) -> ChatRequest:
 
 
 def extract_request(dataset: PropertyDataset, text: str) -> ChatRequest:
-    """Which values does the text report?"""
+    """Request the values that the text reports."""
     names, book = dataset.settings.names, dataset.prompts
     is_all = dataset.settings.properties == "all"
     parts: dict[str, str | TextPart] = {"paper": prompts.paper_part(text)}
@@ -190,7 +191,7 @@ def extract_request(dataset: PropertyDataset, text: str) -> ChatRequest:
         quote_chars=str(prompts.QUOTE_CHARS),
         **parts,
     )
-    # a property that is not wanted is left out, so that no reply names one "other"
+    # unwanted properties are left out, so no reply needs the name "other"
     return chat_request(
         dataset.settings, messages, prompts.EXTRACT[names if is_all else "free"]
     )
@@ -199,7 +200,7 @@ def extract_request(dataset: PropertyDataset, text: str) -> ChatRequest:
 def requote_request(
     dataset: PropertyDataset, text: str, rows: Sequence[ReportedValue]
 ) -> ChatRequest:
-    """Where does the paper say these values?"""
+    """Request the quotes of values in a paper."""
     messages = dataset.prompts.messages(
         "requote",
         quote_chars=str(prompts.QUOTE_CHARS),
@@ -210,7 +211,7 @@ def requote_request(
 
 
 def verify_request(dataset: PropertyDataset, question: NameQuestion) -> ChatRequest:
-    """Do two names mean one property; or, which of its targets does a name mean?"""
+    """Request whether two names mean one property, or which target a name means."""
     examples = dict.fromkeys(
         example for pair in question.pairs for example in pair.examples
     )
@@ -232,17 +233,17 @@ def verify_request(dataset: PropertyDataset, question: NameQuestion) -> ChatRequ
 
 
 def pieces_of(dataset: PropertyDataset, refno: str) -> tuple[PaperPiece, ...]:
-    """The pieces in which a paper is read."""
+    """Return the chunks in which a paper is read."""
     settings = dataset.settings
     text = dataset.papers.text(refno)
     return pieces(text, settings.max_chars, settings.chunk_overlap)
 
 
 def text_of(dataset: PropertyDataset, key: str) -> str:
-    """The text that a key of stage `extract` is about.
+    """Return the text of a key of stage `extract`.
 
     Raises:
-        KeyError: there is no such paper, or no such piece of it.
+        KeyError: there is no such paper, or no such chunk of it.
     """
     refno, number = paper_of(key)
     text = dataset.papers.text(refno)
@@ -256,23 +257,23 @@ def text_of(dataset: PropertyDataset, key: str) -> str:
 
 
 def context_of_rows(rows: Sequence[ReportedValue]) -> str:
-    """Rows as the context of a task."""
+    """Encode rows as the context of a task."""
     return msgspec.json.encode(rows).decode()
 
 
 def rows_of_context(context: str | None) -> tuple[ReportedValue, ...]:
-    """The rows in a context, in the order of their numbers; none without one."""
+    """Decode the rows in a context, in the order of their numbers; none without one."""
     return () if context is None else _ROWS.decode(context)
 
 
 def _target(dataset: PropertyDataset, name: str) -> Property:
-    """What is known of a name."""
+    """Return the property of a name, from the rubric if it has the name."""
     prop = dataset.rubric.properties.get(name)
     return prop or Property(name=name, kind=ComparisonKind.EXACT)
 
 
 def planned_stages(dataset: PropertyDataset) -> frozenset[str]:
-    """The stages that the settings ask for."""
+    """Return the stages that the settings need."""
     if dataset.settings.mode == "verify":
         return frozenset({"verify"})
     return frozenset(
@@ -281,9 +282,9 @@ def planned_stages(dataset: PropertyDataset) -> frozenset[str]:
 
 
 def plan(dataset: PropertyDataset) -> Iterator[TaskSpec]:
-    """Papers by refno, or questions in the order of the candidates.
+    """Yield papers by refno, or questions in the order of the candidates.
 
-    What cannot or need not be asked is planned as skipped, with its reason: `no_text`,
+    Tasks that need no call are planned as skipped, with a reason: `no_text`,
     `empty_text`, `too_long`, `auto_verified`, `already_verified`.
     """
     if dataset.settings.mode == "verify":
@@ -294,14 +295,14 @@ def plan(dataset: PropertyDataset) -> Iterator[TaskSpec]:
 
 
 def titles(dataset: PropertyDataset) -> Iterator[tuple[str, str]]:
-    """The papers with their titles."""
+    """Yield the papers with their titles."""
     return ((refno, dataset.papers.title(refno)) for refno in dataset.papers)
 
 
 def follow_up(
     dataset: PropertyDataset, group: tuple[Answer, ...]
 ) -> Iterator[TaskSpec]:
-    """One more request about a paper where quotes of it are missing or not in it."""
+    """Yield another request about a paper if quotes are missing or not in it."""
     refno, _ = paper_of(group[0].task.key)
     extractions = [
         answer.parsed for answer in group if isinstance(answer.parsed, ParsedExtraction)
@@ -322,7 +323,7 @@ def follow_up(
 
 
 def _paper(dataset: PropertyDataset, refno: str) -> Iterator[TaskSpec]:
-    """A task for each piece of a paper."""
+    """Yield a task for each chunk of a paper."""
     group = refno if dataset.settings.requote else None
     if refno not in dataset.papers:
         yield TaskSpec(stage="extract", key=refno, skip="no_text")
@@ -358,21 +359,21 @@ def _too_long(dataset: PropertyDataset, request: ChatRequest) -> str | None:
 def read_extraction(
     dataset: PropertyDataset, _task: Task, reply: Reply
 ) -> ParsedExtraction | ParseFailure:
-    """The values that a paper, or a piece of it, is said to report."""
+    """Parse the values that a paper, or a chunk of it, reports."""
     return parse_extraction(reply, partial=dataset.settings.partial)
 
 
 def read_requote(
     _dataset: PropertyDataset, _task: Task, reply: Reply
 ) -> ParsedQuotes | ParseFailure:
-    """New quotes for values, and withdrawals."""
+    """Parse new quotes for values, and withdrawals."""
     return parse_requote(reply)
 
 
 def read_verdict(
     dataset: PropertyDataset, task: Task, reply: Reply
 ) -> ParsedVerdict | ParsedChoice | ParseFailure:
-    """Whether names mean one property; an import knows pairs alone."""
+    """Parse a verdict or choice; imported verdicts are about pairs."""
     question = dataset.questions.get(task.key)
     if question is not None and question.is_choice:
         return parse_choice(reply, question.targets)
@@ -382,7 +383,7 @@ def read_verdict(
 def read_rows(
     _dataset: PropertyDataset, task: Task, reply: Reply
 ) -> tuple[Prediction, ...] | ParseFailure:
-    """Rows of a file."""
+    """Parse the rows of a file."""
     return parse_rows(task.key, reply)
 
 
@@ -392,6 +393,7 @@ STAGES = (
     Stage(name="verify", parse=read_verdict, follows=False),
     Stage(name=ROWS_STAGE, parse=read_rows, follows=False),
 )
-"""The pieces of a paper are gathered: its quotes are asked for again all at once.
+"""Stages; the chunks of a paper are gathered: one request asks for all missing quotes.
 
-`rows` is of imports alone, and `verify` of runs of that mode."""
+`rows` is for imports only, and `verify` for runs of that mode.
+"""

@@ -1,4 +1,4 @@
-"""Reads predictions made elsewhere: one value a row of a CSV file."""
+"""Reads imported predictions: one value per row of a CSV file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PREDICTION_FIELDS = (
     *("refno", "property_name", "value_string", "value_number", "units", "material"),
     *("condition", CONDITIONS + "*", "quote", "model", "replicate"),
 )
-"""What a column of predictions may be mapped to."""
+"""Fields to which a column of predictions may be mapped."""
 
 TAKEN: Mapping[str, str] = {
     "refno": "refno",
@@ -62,7 +62,7 @@ def _mentions(text: str) -> int:
 
 
 class PredictedRow(TableRow, extra="allow"):
-    """One row of a file; further columns are kept."""
+    """One row of a file, with any further columns."""
 
     refno: Refno = Field(validation_alias=REFNO)
     name: RepeatedMeant = Field(validation_alias="property_name")
@@ -86,8 +86,8 @@ class PredictedRow(TableRow, extra="allow"):
     mentions: Annotated[int, PlainValidator(_mentions)] = 1
     flag: str = ""
     paper_status: str = ""
-    """What became of a paper without rows, as `predictions.csv` of a scoring says it:
-    `scored`, or `failed` or `skipped` with a reason after a colon."""
+    """Outcome of a paper without rows, as in `predictions.csv` of a scoring: `scored`,
+    or `failed` or `skipped` with a reason after a colon."""
 
     @model_validator(mode="after")
     def _names_a_property(self) -> Self:
@@ -101,7 +101,7 @@ class PredictedRow(TableRow, extra="allow"):
 
     @property
     def row(self) -> int:
-        """Its number in the file; the header is row 1."""
+        """Row number in the file; the header is row 1."""
         return self.line
 
     @property
@@ -135,23 +135,23 @@ class PredictedRow(TableRow, extra="allow"):
 
     @property
     def status(self) -> str:
-        """Of a paper without rows; else empty."""
+        """Status of a paper without rows; else empty."""
         return "" if self.name else self.paper_status.partition(": ")[0]
 
     @property
     def reason(self) -> str:
-        """Of that status."""
+        """Reason of that status."""
         return "" if self.name else self.paper_status.partition(": ")[2]
 
     @property
     def imported(self) -> ImportedRow:
-        """The row as a run keeps it."""
+        """The row as a run stores it."""
         fields = ImportedRow.__struct_fields__
         return ImportedRow(**{name: getattr(self, name) for name in fields})
 
 
 def prediction_files(paths: Sequence[Path]) -> Iterator[Path]:
-    """The files that are named, and the `*.csv` of folders by name.
+    """Yield the named files, and the `*.csv` of folders, sorted by name.
 
     Raises:
         DatasetError: a folder has none.
@@ -167,10 +167,10 @@ def prediction_files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def column_notes(path: Path, renamed: ColumnMap | None = None) -> tuple[str, ...]:
-    """Which column of a file is taken for what, and which are not used.
+    """Return a note with the columns of a file that are read, and the unused ones.
 
     Raises:
-        DatasetError: a column is missing or could be several.
+        DatasetError: a column is missing or ambiguous.
     """
     names = open_table(path, renamed).names
     columns = columns_in(PredictedRow, path.name, names)
@@ -192,5 +192,5 @@ def column_notes(path: Path, renamed: ColumnMap | None = None) -> tuple[str, ...
 def read_predictions(
     path: Path, missing: Collection[str] = (), renamed: ColumnMap | None = None
 ) -> Iterator[PredictedRow]:
-    """The rows of a file, in file order, as `read_rows` reads them."""
+    """Yield the rows of a file, in file order, as `read_rows` reads them."""
     return read_rows(path, PredictedRow, missing, renamed)

@@ -26,17 +26,17 @@ from runner.messages import ParseFailure
 
 
 class PaperState(StrEnum):
-    """What became of a paper."""
+    """The outcome of a paper."""
 
     SCORED = "scored"
-    FAILED = "failed"  #: no reply, or none that can be read
+    FAILED = "failed"  #: no reply, or an unparsed one
     SKIPPED = "skipped"
     OPEN = "open"  #: the run is unfinished
 
 
 @dataclass(frozen=True, slots=True)
 class PaperOutcome:
-    """What became of a paper, and why."""
+    """The outcome of a paper, and its reason."""
 
     state: PaperState
     reason: str = ""  #: of a skip or failure
@@ -50,31 +50,31 @@ class ReplicatePredictions:
     replicate: int
     predictions: tuple[Prediction, ...]  #: by row
     outcomes: Mapping[str, PaperOutcome] = field(default_factory=dict)
-    """Of papers that were asked about; an import knows only those it has rows of."""
+    """Outcomes of requested papers; an import only knows those with rows."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """What its replies held beside rows, such as `dropped`."""
+    """Numbers of other entries in replies, such as `dropped`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPredictions:
-    """All that the answers of a run say, by the present rules."""
+    """The results of all answers of a run, by the current rules."""
 
     models: tuple[str, ...]
     replicates: int
     imported: bool
     predicted: tuple[ReplicatePredictions, ...]  #: by model, then replicate
-    missing: int = 0  #: tasks that the plan asks for and the run has not
-    stale: int = 0  #: answers that the plan no longer asks for
+    missing: int = 0  #: tasks of the current plan that the run does not have
+    stale: int = 0  #: answers that the current plan no longer needs
 
     def of(self, model: str) -> tuple[ReplicatePredictions, ...]:
-        """A model's replicates."""
+        """Return a model's replicates."""
         return tuple(
             replicate for replicate in self.predicted if replicate.model == model
         )
 
 
 def run_predictions(dataset: PropertyDataset, answers: Answers) -> RunPredictions:
-    """Everything that the answers say, by the present rules."""
+    """Collect the results of all answers, by the current rules."""
     planned = {
         spec.key: spec.skip for spec in (() if answers.imported else plan.plan(dataset))
     }
@@ -94,7 +94,7 @@ def run_predictions(dataset: PropertyDataset, answers: Answers) -> RunPrediction
     predicted = tuple(
         column.predicted(model, replicate)
         for (model, replicate), column in columns.items()
-        # of imported models each brings as many replicates as it has
+        # imported models may have different numbers of replicates
         if column.outcomes or not (answers.imported and model in answered_models)
     )
     return RunPredictions(
@@ -111,7 +111,7 @@ def run_predictions(dataset: PropertyDataset, answers: Answers) -> RunPrediction
 class _PaperAnswers:
     """The answers about one paper, by their stage."""
 
-    answered: int = 0  #: pieces that have an outcome
+    answered: int = 0  #: number of chunks with an outcome
     pieces: dict[int, ParsedExtraction] = field(default_factory=dict)
     failed: str = ""
     skipped: str = ""
@@ -121,7 +121,7 @@ class _PaperAnswers:
 
     @property
     def outcome(self) -> PaperOutcome:
-        """What became of it: one piece that is lacking decides for all."""
+        """Outcome of the paper; one missing chunk decides for all."""
         if self.is_open:
             return PaperOutcome(PaperState.OPEN)
         if self.failed:
@@ -137,8 +137,8 @@ class _ReplicateAnswers:
 
     dataset: PropertyDataset
     planned: Mapping[str, str | None]
-    """Keys of pieces, with the reason of a skip; an import has none."""
-    due: Mapping[str, int]  #: pieces of each paper
+    """Keys of chunks, with the reason of a skip; empty for an import."""
+    due: Mapping[str, int]  #: number of chunks of each paper
     rows: list[Prediction] = field(default_factory=list)  #: of an import
     outcomes: dict[str, PaperOutcome] = field(default_factory=dict)
     papers: dict[str, _PaperAnswers] = field(default_factory=dict)
@@ -147,11 +147,11 @@ class _ReplicateAnswers:
 
     @property
     def missing(self) -> int:
-        """Tasks that are due and not there."""
+        """Number of missing tasks."""
         return len(self.planned) - len(self.answered)
 
     def add(self, answer: Answer) -> bool:
-        """Take in an answer; False: the plan no longer asks for it."""
+        """Add an answer; return whether the plan still needs it."""
         match answer.task.stage:
             case "extract" if answer.task.key in self.planned:
                 self._extracted(answer)
@@ -210,7 +210,7 @@ class _ReplicateAnswers:
             self.outcomes[refno] = PaperOutcome(PaperState.FAILED, answer.error or "")
 
     def _skip_unsent(self) -> None:
-        """Skips what is never sent, such as papers of a truth that came later."""
+        """Skip tasks that are never sent, such as papers of a later truth."""
         for key, skip in self.planned.items():
             if skip is not None and key not in self.answered:
                 paper = self.papers.setdefault(paper_of(key)[0], _PaperAnswers())
@@ -219,7 +219,7 @@ class _ReplicateAnswers:
                 self.answered.add(key)
 
     def predicted(self, model: str, replicate: int) -> ReplicatePredictions:
-        """All of it, papers ascending."""
+        """Return the replicate's predictions, papers ascending."""
         rows = sorted(self.rows, key=lambda row: row.row)
         self._skip_unsent()
         for refno, pieces in self.due.items():
@@ -252,10 +252,11 @@ class _ReplicateAnswers:
 def consensus(
     replicates: Sequence[ReplicatePredictions], least: int
 ) -> ReplicatePredictions:
-    """One column of what at least so many replicates found.
+    """Combine replicates into the rows that at least *least* of them found.
 
-    Rows are one where paper, property, value and unit are; the first one stands. A
-    paper counts where at least so many replicates read it; else its first failure does.
+    Rows with the same paper, property, value and unit are one, of which the first is
+    used. A paper counts if at least *least* replicates read it; else its first failure
+    counts.
 
     Args:
         replicates: of one model.

@@ -1,13 +1,13 @@
-"""Prompts of every stage: their blocks, the parts they show, the schemas of replies.
+"""Prompts of every stage: their blocks, their parts, the schemas of replies.
 
-Their wording is in `prompts.toml`; values of the truth are never offered to a prompt.
-What is the same for many requests comes first, so that a provider's prompt cache can
-reuse it. What comes from files and models stands between marks that carry the hash of
-what they enclose, so no text can close its own mark, and instructions in it stay data.
+Their wording is in `prompts.toml`; no prompt contains values of the truth. Parts that
+many requests share come first, so that a provider's prompt cache can reuse them. Texts
+from files and models are between marks that carry the hash of the enclosed text, so no
+text can close its mark, and instructions in it remain data.
 
-Fields of a reply are answered in the order in which they are declared: the quote is
-copied before the value is read from it, and a reason comes before its decision. The
-docstrings of the schema classes are sent along.
+Models fill the fields of a reply in the order of their declaration: the quote is copied
+before the value is read from it, and a reason precedes its decision. The docstrings of
+the schema classes are sent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MEANINGS: Final = {
     "target": "the property it may mean, between marks",
     "targets": "the properties it may mean, each with its letter, between marks",
 }
-"""What a prompt must show, by placeholder."""
+"""Required parts of a prompt, by placeholder."""
 
 _PAPER, _NAMES, _ROWS, _PREDICTED, _TARGET, _TARGETS = (
     Placeholder(name=name, meaning=meaning, needed=True)
@@ -99,15 +99,15 @@ WORDING: Final = PromptCatalog(
 
 
 QUOTE_CHARS: Final = 300
-"""Characters of a quote that is asked for, and of an example that is shown."""
+"""Characters of a requested quote, and of an example in a prompt."""
 
 
 def names_part(properties: Iterable[Property], *, are_all: bool) -> TextPart:
-    """Properties by name; a provider's cache may end after them.
+    """Return properties by name; a provider's cache may end after them.
 
     Args:
         properties: of the database.
-        are_all: no others are asked for.
+        are_all: no others are requested.
     """
     lines = "\n".join(_line(**_property_fields(prop)) for prop in properties)
     return TextPart(
@@ -116,12 +116,12 @@ def names_part(properties: Iterable[Property], *, are_all: bool) -> TextPart:
 
 
 def paper_part(text: str) -> TextPart:
-    """A paper or a piece of it; a provider's cache may end after it."""
+    """Return a paper or a chunk of it; a provider's cache may end after it."""
     return TextPart(text=data_block("paper", text), cache=True)
 
 
 def rows_part(rows: Sequence[ReportedValue]) -> TextPart:
-    """Rows that need another quote, by their numbers from 1."""
+    """Return rows that need another quote, by their numbers from 1."""
     lines = (
         _line(
             id=number,
@@ -138,19 +138,19 @@ def rows_part(rows: Sequence[ReportedValue]) -> TextPart:
 
 
 def predicted_part(field: str, name: str, examples: Sequence[str]) -> TextPart:
-    """A name that a model gave, and what it found under it."""
+    """Return a predicted name, with predictions under it."""
     clipped = [example[:QUOTE_CHARS] for example in examples]
     lines = (_line(field=field), _line(name=name), *(_line(found=e) for e in clipped))
     return TextPart(text=data_block("predicted", "\n".join(lines)))
 
 
 def target_part(target: Property) -> TextPart:
-    """The property that a name may mean."""
+    """Return the property that a name may mean."""
     return TextPart(text=data_block("target", _line(**_property_fields(target))))
 
 
 def targets_part(targets: Sequence[Property]) -> TextPart:
-    """The properties that a name may mean, by their letters."""
+    """Return the properties that a name may mean, by their letters."""
     lines = (
         _line(letter=letter(index), **_property_fields(target))
         for index, target in enumerate(targets)
@@ -164,7 +164,7 @@ def _property_fields(target: Property) -> dict[str, str]:
 
 
 def _line(**fields: object) -> str:
-    """One line whatever the texts hold: a line break in one must not add another."""
+    """Format fields as one line; JSON escapes line breaks in texts."""
     return json.dumps(fields, ensure_ascii=False)
 
 

@@ -1,6 +1,6 @@
 """Precision, recall and F1: over all rows, by property, by paper, and their means.
 
-Replicates are scored one by one; what stands for a model is the mean over them.
+Replicates are scored one by one; the result of a model is the mean over them.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from jobs.property_extraction.row_outcomes import RowOutcomes
 class GroupCounts:
     """TP, FP and FN of groups, each a paper and a name; groups ascend."""
 
-    papers: Sequence[str]  #: all that are scored, those without a row too
+    papers: Sequence[str]  #: all scored papers, also those without a row
     names: Sequence[str]  #: ascending
-    paper: Ints  #: by group: place in `papers`
-    name: Ints  #: by group: place in `names`
+    paper: Ints  #: by group: index in `papers`
+    name: Ints  #: by group: index in `names`
     tp: Ints  #: by group
     fp: Ints
     fn: Ints
 
     @classmethod
     def of(cls, outcomes: RowOutcomes) -> GroupCounts:
-        """The counts of one replicate."""
+        """Count the outcomes of one replicate."""
         counts_by_group = outcomes.group_counts()
         names = sorted({name for _, name in counts_by_group})
         paper_at = {refno: at for at, refno in enumerate(outcomes.papers)}
@@ -59,11 +59,11 @@ class GroupCounts:
         )
 
     def by_paper(self) -> CountColumns:
-        """Sums over the properties of each paper."""
+        """Return sums over the properties of each paper."""
         return self._summed(self.paper, len(self.papers))
 
     def by_name(self) -> CountColumns:
-        """Sums over the papers of each property."""
+        """Return sums over the papers of each property."""
         return self._summed(self.name, len(self.names))
 
     def _summed(self, at: Ints, n: int) -> CountColumns:
@@ -77,19 +77,19 @@ class GroupCounts:
 
 @dataclass(frozen=True, slots=True)
 class CountColumns:
-    """TP, FP and FN side by side, one of each an item."""
+    """TP, FP and FN as columns, with one entry per item."""
 
     tp: Ints
     fp: Ints
     fn: Ints
 
     def rows(self) -> Iterator[tuple[int, int, int]]:
-        """The three of each item."""
+        """Yield TP, FP and FN of each item."""
         for tp, fp, fn in zip(self.tp, self.fp, self.fn, strict=True):
             yield int(tp), int(fp), int(fn)
 
     def totals(self) -> tuple[int, int, int]:
-        """The three sums."""
+        """Return the three sums."""
         return int(self.tp.sum()), int(self.fp.sum()), int(self.fn.sum())
 
 
@@ -99,7 +99,7 @@ FEW = 10
 
 @dataclass(frozen=True, slots=True)
 class PropertyRate(ComputedMeasure):
-    """A numerator and a denominator of each item."""
+    """A rate with the numerator and denominator of each item."""
 
     terms: Callable[[CountColumns], tuple[Ints, Ints]] = field(kw_only=True)
 
@@ -163,16 +163,16 @@ WORDS = tuple(RATES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateBasis:
-    """What the rates of a model are drawn from."""
+    """The counts from which a model's rates are computed."""
 
     counts: Sequence[GroupCounts]  #: by replicate
-    papers: Sequence[str]  #: of all models, ascending: what is drawn
+    papers: Sequence[str]  #: papers of all models, ascending; the resampled units
     draws: Resamples
     rules: str  #: of scoring, for definitions
 
 
 def micro(basis: RateBasis, prefix: str = "") -> Iterator[Measurement]:
-    """TP, FP and FN, and the rates of all rows together, drawn by paper.
+    """Yield TP, FP and FN, and the rates of all rows together, resampled by paper.
 
     Args:
         basis: of the model.
@@ -194,7 +194,7 @@ def micro(basis: RateBasis, prefix: str = "") -> Iterator[Measurement]:
 
 
 def macro(basis: RateBasis) -> Iterator[Measurement]:
-    """Means over properties: with 0/0 as 0, and with what is undefined left out."""
+    """Yield means over properties: with 0/0 as 0, and without undefined rates."""
     n = len(basis.counts[0].names)
     for key, rate in RATES.items():
         by_replicate = [rates_of(c.by_name(), key) for c in basis.counts]
@@ -213,7 +213,7 @@ def macro(basis: RateBasis) -> Iterator[Measurement]:
 
 
 def by_paper(basis: RateBasis) -> Iterator[Measurement]:
-    """Means over papers, with their spread and median, of the first replicate."""
+    """Yield means over papers, with their spread and median, of the first replicate."""
     cells = basis.counts[0].by_paper()
     over = f"over papers, replicate 1, {basis.rules}"
     for key, rate in RATES.items():
@@ -237,7 +237,7 @@ class FailedPapers:
 
     @classmethod
     def of(cls, outcomes: RowOutcomes) -> FailedPapers:
-        """Those of one replicate."""
+        """Count those of one replicate."""
         truth = outcomes.dataset.truth_by_paper
         return cls(
             papers=len(outcomes.failed),
@@ -248,7 +248,7 @@ class FailedPapers:
 def failed_as_empty(
     basis: RateBasis, failed: Sequence[FailedPapers]
 ) -> Iterator[Measurement]:
-    """Recall and F1 where a paper that failed counts as one without any prediction."""
+    """Yield recall and F1 with failed papers counted as without predictions."""
     cells = [counts.by_paper() for counts in basis.counts]
     for key in ("recall", "f1"):
         rates = []
@@ -265,13 +265,13 @@ def failed_as_empty(
 
 
 def rates_of(cells: CountColumns, word: str) -> list[float | None]:
-    """A rate of each item; None where it is 0/0."""
+    """Return a rate of each item; None for 0/0."""
     above, below = RATES[word].terms(cells)
     return [ratio(int(a), int(b)) for a, b in zip(above, below, strict=True)]
 
 
 def _aligned(counts: GroupCounts, papers: Sequence[str]) -> CountColumns:
-    """Sums by paper, over the papers of all models."""
+    """Return sums by paper, over the papers of all models."""
     cells = counts.by_paper()
     if list(counts.papers) == list(papers):
         return cells
@@ -287,7 +287,7 @@ def _aligned(counts: GroupCounts, papers: Sequence[str]) -> CountColumns:
 
 
 def _resampled_rate(terms: Sequence[tuple[Ints, Ints]]) -> ResampledStatistic:
-    """The mean over replicates of a rate, in each draw of papers."""
+    """Return the mean over replicates of a rate, in each resample of papers."""
 
     def mean_rate(*sums: Floats) -> Floats:
         pairs = zip(sums[::2], sums[1::2], strict=True)
@@ -304,12 +304,12 @@ def _resampled_rate(terms: Sequence[tuple[Ints, Ints]]) -> ResampledStatistic:
 
 
 def _over_replicates(values: Sequence[float | None], n: int) -> MeasuredValue:
-    """What stands for a model, with its spread."""
+    """Return the mean over replicates, with its spread."""
     return MeasuredValue(value=_mean(values), n=n, std=aggregate(values).std)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean over replicates; the value itself of one."""
+    """Return the mean over replicates; of a single one, its value."""
     return values[0] if len(values) == 1 else aggregate(values).mean
 
 
@@ -318,7 +318,7 @@ def _total(column: Ints) -> int:
 
 
 def few_papers(papers: int) -> str:
-    """The note of intervals that few papers give; empty where there are enough."""
+    """Return the note on intervals from few papers; empty if there are enough."""
     if papers >= FEW:
         return ""
     return f"only {papers} {'paper' if papers == 1 else 'papers'}"

@@ -38,7 +38,7 @@ OTHERS = (
     *("cluster_keys", "unparsed_composition", "group_by", "dedupe", "min_grounding"),
     *("name_match", "clash", "crossfit", "consensus"),
 )
-"""Settings that change counts as well, and hardly ever do."""
+"""Settings that also affect counts, but rarely differ from the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,61 +49,61 @@ class ScoredReplicate:
     counts: GroupCounts
     compared: Mapping[int, ValueComparison]  #: by prediction: with its partner or name
     groundings: Sequence[RowGrounding]  #: by prediction
-    aliases: AliasSet  #: that acted: the given ones, and drafts that were cross-fitted
+    aliases: AliasSet  #: that acted: the given ones, and cross-fitted drafts
     mismatches: Mismatches | None = None  #: before those drafts; None: there were none
 
     @property
     def replicate(self) -> int:
-        """Its number; 0: a consensus."""
+        """Number of the replicate; 0: a consensus."""
         return self.row_outcomes.predicted.replicate
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredModel:
-    """One model: each replicate by itself, and what they come to."""
+    """One model: its replicates and metrics."""
 
     model: str
     replicates: Sequence[ScoredReplicate]
-    mismatches: Mismatches  #: of it
-    unrenamed: RowOutcomes  #: of it, as if no alias acted
+    mismatches: Mismatches  #: of the first replicate
+    unrenamed: RowOutcomes  #: of the first replicate, as if no alias acted
     metrics: tuple[Metric, ...]
 
     @property
     def first(self) -> ScoredReplicate:
-        """The replicate that tables of one number a row are about."""
+        """Replicate of the tables with one number per row."""
         return self.replicates[0]
 
     @cached_property
     def by_path(self) -> Mapping[str, Metric]:
-        """The metrics by their paths."""
+        """Metrics by their paths."""
         return {metric.path: metric for metric in self.metrics}
 
     def metric(self, path: str) -> Metric:
-        """A metric by its path; raise `KeyError` where there is none."""
+        """Return a metric by its path; raise `KeyError` if there is none."""
         return self.by_path[path]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyResults:
-    """All that was measured."""
+    """All results of a run."""
 
     dataset: PropertyDataset
     predictions: RunPredictions
     comparer: Comparer
     columns: Mapping[str, ScoredModel]  #: by model, in the run's order
-    frame: PropertyFrame  #: what the metrics are computed from
-    draws: Resamples  #: of the papers that any model is scored on
+    frame: PropertyFrame  #: numbers from which the metrics are computed
+    draws: Resamples  #: of the papers on which any model is scored
 
     @property
     def papers(self) -> Sequence[str]:
-        """The papers that any model is scored on, ascending."""
+        """Papers on which any model is scored, ascending."""
         return self.frame.papers
 
 
 def measure_run(
     dataset: PropertyDataset, predictions: RunPredictions
 ) -> PropertyResults:
-    """Every metric of every model."""
+    """Compute every metric of every model."""
     settings = dataset.settings
     scoring = _Scoring(
         dataset=dataset,
@@ -187,7 +187,7 @@ def _most_frequent(
 def _columns(
     predictions: RunPredictions, model: str, least: int
 ) -> Sequence[ReplicatePredictions]:
-    """A model's replicates, or the one that they agree on."""
+    """Return a model's replicates, or their consensus."""
     replicates = predictions.of(model)
     return (consensus(replicates, least),) if least else replicates
 
@@ -218,7 +218,7 @@ class _Scoring:
         )
 
     def mismatches(self, outcomes: RowOutcomes) -> Mismatches:
-        """The wrong and missed names of a replicate."""
+        """Return the wrong and missed names of a replicate."""
         return find_mismatches(outcomes, self.comparer, self.dataset.canonical)
 
     def _row_outcomes(
@@ -244,7 +244,7 @@ class _Scoring:
     def frame(
         self, replicates: Sequence[ScoredReplicate], mismatches: Mismatches
     ) -> ModelFrame:
-        """What the metrics of a model are computed from."""
+        """Return the numbers from which the metrics of a model are computed."""
         first = replicates[0]
         outcomes = first.row_outcomes
         return ModelFrame(
@@ -279,7 +279,7 @@ class _Scoring:
         mismatches: Mismatches,
         metrics: tuple[Metric, ...],
     ) -> ScoredModel:
-        """One model, with its metrics."""
+        """Return one model, with its metrics."""
         first = replicates[0]
         unrenamed = first.row_outcomes
         if first.aliases.accepted:
@@ -296,10 +296,10 @@ class _Scoring:
         )
 
     def _rules(self, aliases: AliasSet) -> str:
-        """The rules of scoring, as definitions name them.
+        """Return the rules of scoring for definitions.
 
-        Those that most scorings share are named only where they are others: numbers
-        are compared between runs only if their definitions are equal.
+        Rules with a common default are named only if they differ from it: numbers of
+        runs are compared only if their definitions are equal.
         """
         settings = self.dataset.settings
         shared = type(settings).model_fields

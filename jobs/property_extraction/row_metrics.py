@@ -28,7 +28,7 @@ UNITS: Mapping[str, str] = {
     "unknown": "unknown unit",
     "incompatible": "incompatible unit",
 }
-"""What became of a unit, in words."""
+"""Results of comparing units, in words."""
 
 NUMBERS: Mapping[str, str] = {
     "value": "number",
@@ -36,20 +36,20 @@ NUMBERS: Mapping[str, str] = {
     "range": "range",
     "not_a_number": "not a number",
 }
-"""What a value was read as, in words."""
+"""Kinds of values, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowReading:
-    """A predicted row of a scored paper: what it states, and how it reads."""
+    """A predicted row of a scored paper, with the results of reading it."""
 
-    is_abstained: bool  #: it says that there is no value
-    same_as: int  #: the first row that equals it
-    number: str = field(metadata=STAYS)  #: what its value was read as
+    is_abstained: bool  #: whether it states that there is no value
+    same_as: int  #: index of the first row that equals it
+    number: str = field(metadata=STAYS)  #: kind of its value
     is_si: bool  #: whether its property is in SI
     unit: str | None = field(metadata=STAYS)
-    """What became of its unit, against its partner or the first truth row of its name;
-    None: it was not compared."""
+    """Result for its unit, compared with its partner or the first truth row of its
+    name; None: it was not compared."""
     is_matched: bool
 
 
@@ -62,12 +62,12 @@ def row_readings(
     comparer: Comparer,
     comparisons: Mapping[int, ValueComparison],
 ) -> Iterator[RowReading]:
-    """The rows of one replicate.
+    """Yield the rows of one replicate.
 
     Args:
         outcomes: of the replicate.
-        comparer: that reads their numbers.
-        comparisons: what `compared_rows` says of them.
+        comparer: reads their numbers.
+        comparisons: results of `compared_rows`.
     """
     first: dict[tuple[str, ...], int] = {}
     rubric = outcomes.dataset.rubric
@@ -90,19 +90,19 @@ def _abstained(rows: RowReadings) -> int:
 
 
 def _repeats(rows: RowReadings) -> int:
-    """Rows that equal an earlier one."""
+    """Count the rows that equal an earlier one."""
     return len(rows) - len({row.same_as for row in rows})
 
 
 def _units(rows: RowReadings, *, matched: bool) -> dict[str, MeasuredValue]:
-    """Rows by unit."""
+    """Count rows by unit status."""
     statuses = Counter(row.unit for row in rows if row.is_matched or not matched)
     by_status = {status: statuses[status] for status in UNITS}
     return counts(by_status, sum(by_status.values()))
 
 
 def _numbers(rows: RowReadings, *, only_si: bool) -> dict[str, MeasuredValue]:
-    """Rows by how their value reads."""
+    """Count rows by the kind of their value."""
     statuses = Counter(row.number for row in rows if row.is_si or not only_si)
     by_status = {status: statuses[status] for status in NUMBERS}
     return counts(by_status, statuses.total())
@@ -166,10 +166,10 @@ ROWS: Mapping[str, ValueMeasure[RowReadings]] = {
 def compared_rows(
     outcomes: RowOutcomes, comparer: Comparer
 ) -> Iterator[tuple[int, ValueComparison]]:
-    """Each row that counts, by its place, with how it compares.
+    """Yield each row that counts, by index, with a comparison.
 
-    With its partner, or with the first truth row of its name in its paper; a row of a
-    name that the truth lacks is passed over.
+    It is compared with its partner, or else with the first truth row of its name in its
+    paper; a row of a name that the truth lacks is skipped.
     """
     rubric = outcomes.dataset.rubric
     first: dict[tuple[str, str], TruthRow] = {}
@@ -187,13 +187,13 @@ LEAST: dict[Grounding, frozenset[GroundingLevel]] = {
     "near": GROUNDED | {GroundingLevel.NEAR},
     "grounded": GROUNDED,
 }
-"""The levels that a row may have, by what is asked for."""
+"""Levels that a row may have, by the required grounding."""
 
 JUDGED = GROUNDED | {GroundingLevel.NEAR, GroundingLevel.ABSENT}
 """Levels of rows that have both a quote and a text."""
 
 UNSTATED = frozenset({RowOutcome.OUTSIDE, RowOutcome.ABSTAINED})
-"""Rows that state no value of a scored paper, so that no quote is due."""
+"""Rows that state no value of a scored paper, and need no quote."""
 
 LEVELS = tuple(GroundingLevel)
 """The best first."""
@@ -201,19 +201,19 @@ LEVELS = tuple(GroundingLevel)
 
 @dataclass(frozen=True, slots=True)
 class RowGrounding:
-    """How one row stands in its paper."""
+    """The places of one row's quote and number in its paper."""
 
     quote: QuoteMatch
-    is_in_quote: bool | None  #: its number; None: it has none, or no quote
-    is_in_text: bool | None  #: likewise; None: no text either
+    is_in_quote: bool | None  #: whether it has its number; None: no number, or no quote
+    is_in_text: bool | None  #: the same for the text; None: no number, or no text
 
 
 def row_groundings(
     dataset: PropertyDataset, predicted: ReplicatePredictions, comparer: Comparer
 ) -> Sequence[RowGrounding]:
-    """Where the quote and the number of each row stand, by row.
+    """Return the grounding of each row, by row.
 
-    Papers are read one after another, each once.
+    Papers are read one after another, each one once.
     """
     by_paper = grouped(
         (row.refno, index) for index, row in enumerate(predicted.predictions)
@@ -239,7 +239,7 @@ def row_groundings(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroundedRows:
-    """How the rows that are due a quote stand in their papers."""
+    """The groundings of rows that need a quote."""
 
     rows: Sequence[RowGrounding]
 
@@ -247,13 +247,13 @@ class GroundedRows:
     def of(
         cls, outcomes: RowOutcomes, groundings: Sequence[RowGrounding]
     ) -> GroundedRows:
-        """Of one replicate."""
+        """Return the rows of one replicate."""
         pairs = zip(groundings, outcomes.prediction_outcomes, strict=True)
         return cls(rows=[row for row, outcome in pairs if outcome not in UNSTATED])
 
     @property
     def without_places(self) -> GroundedRows:
-        """The same without where quotes stand, which no metric reads."""
+        """The rows without the places of quotes, which metrics do not use."""
         return GroundedRows(
             rows=[
                 replace(row, quote=QuoteMatch(level=row.quote.level))
@@ -268,7 +268,7 @@ class GroundedRows:
         return counts({level: levels[level] for level in LEVELS}, len(self.rows))
 
     def judged(self, levels: Collection[GroundingLevel]) -> MeasuredValue:
-        """Rows with one of these levels, of those with both a quote and a text."""
+        """Return the share with one of these levels, of rows with quote and text."""
         judged = [row.quote.level for row in self.rows if row.quote.level in JUDGED]
         return share(sum(level in levels for level in judged), len(judged))
 

@@ -1,4 +1,4 @@
-"""Decides what each row counts as: renames, leaves out, and pairs paper by paper."""
+"""Assigns an outcome to each row: renames, leaves out, and pairs paper by paper."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from jobs.property_extraction.values.numbers import folded, is_abstention
 
 
 class RowOutcome(StrEnum):
-    """What a row counts as."""
+    """The outcome of a row."""
 
     TP = "TP"
     FP = "FP"
     FN = "FN"
-    ABSTAINED = "abstained"  #: the model says that there is no value
-    LEFT_OUT = "left_out"  #: no rule is at hand for its property
-    REPEATED = "repeated"  #: equal to an earlier one, where those count once
-    UNGROUNDED = "ungrounded"  #: its quote stands less well in the paper than asked
+    ABSTAINED = "abstained"  #: the model states that there is no value
+    LEFT_OUT = "left_out"  #: there is no rule for its property
+    REPEATED = "repeated"  #: equal to an earlier one, if those count once
+    UNGROUNDED = "ungrounded"  #: its quote has less than the required grounding
     OUTSIDE = "outside"  #: its paper is not scored
 
 
@@ -42,14 +42,14 @@ class RowOutcomes:
 
     dataset: PropertyDataset
     predicted: ReplicatePredictions
-    papers: tuple[str, ...]  #: that are scored, ascending
+    papers: tuple[str, ...]  #: scored papers, ascending
     renamed: Sequence[RenamedName]  #: by prediction
     prediction_outcomes: Sequence[RowOutcome]  #: by prediction
-    partners: Sequence[int]  #: by prediction: the place of its truth row, or -1
+    partners: Sequence[int]  #: by prediction: the index of its truth row, or -1
     truth_outcomes: Sequence[RowOutcome]  #: by truth row
-    truth_partners: Sequence[int]  #: by truth row: the place of its prediction, or -1
+    truth_partners: Sequence[int]  #: by truth row: the index of its prediction, or -1
     names: Sequence[str] = field(init=False, repr=False, compare=False)
-    """By prediction: the name that it is booked on, its partner's if it has one."""
+    """By prediction: the name to which it is assigned, its partner's if it has one."""
 
     def __post_init__(self) -> None:
         names = [
@@ -60,7 +60,7 @@ class RowOutcomes:
 
     @property
     def predictions(self) -> Sequence[Prediction]:
-        """All of them, whatever they count as."""
+        """All predictions, with any outcome."""
         return self.predicted.predictions
 
     @property
@@ -78,13 +78,13 @@ class RowOutcomes:
         )
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Places of predictions with those of their truth rows."""
+        """Yield the indices of predictions with those of their truth rows."""
         for index, partner in enumerate(self.partners):
             if partner >= 0:
                 yield index, partner
 
     def group_counts(self) -> Mapping[tuple[str, str], tuple[int, int, int]]:
-        """TP, FP and FN by paper and name, ascending; groups without any left out."""
+        """Return TP, FP and FN by paper and name, ascending; without empty groups."""
         outcomes = grouped(
             (
                 *(
@@ -107,20 +107,20 @@ class RowOutcomes:
         }
 
     def predicted_as(self, *outcomes: RowOutcome) -> Iterator[tuple[int, Prediction]]:
-        """The predictions that count as one of these, with their places."""
+        """Yield the predictions with one of these outcomes, with their indices."""
         for index, outcome in enumerate(self.prediction_outcomes):
             if outcome in outcomes:
                 yield index, self.predictions[index]
 
     def truth_as(self, *outcomes: RowOutcome) -> Iterator[tuple[int, TruthRow]]:
-        """The truth rows that count as one of these, with their places."""
+        """Yield the truth rows with one of these outcomes, with their indices."""
         for index, outcome in enumerate(self.truth_outcomes):
             if outcome in outcomes:
                 yield index, self.truth[index]
 
 
 RowRule: TypeAlias = Callable[[int], bool]
-"""Whether a prediction, by its place, is well enough grounded."""
+"""Returns whether a prediction, by its index, is sufficiently grounded."""
 
 
 def row_outcomes(
@@ -130,14 +130,14 @@ def row_outcomes(
     renaming: Renaming,
     is_grounded: RowRule,
 ) -> RowOutcomes:
-    """What each row of one replicate counts as.
+    """Return the outcome of each row of one replicate.
 
     Args:
-        dataset: whose truth and settings hold.
+        dataset: with truth and settings.
         predicted: the rows.
         comparer: the rules of values.
         renaming: the aliases that act.
-        is_grounded: whether a row's quote stands well enough in its paper.
+        is_grounded: whether a row's quote is sufficiently grounded.
     """
     settings, rubric = dataset.settings, dataset.rubric
     papers = _scored(dataset, predicted)
@@ -199,13 +199,13 @@ def row_outcomes(
 
 
 def identity(row: Prediction) -> tuple[str, ...]:
-    """All that two rows must share to be one said twice."""
+    """Return the fields that equal rows share."""
     stated = (row.name, row.value, row.unit, row.material, row.condition)
     return (row.refno, *stated)
 
 
 def material_key(settings: PropertySettings) -> Callable[[str], str]:
-    """What two materials must share to be compared: their folded text, or nothing."""
+    """Return a function of the key that comparable materials share."""
     if settings.group_by == "property":
         return lambda _: ""
     return lambda text: folded(text).replace(" ", "")
@@ -214,7 +214,7 @@ def material_key(settings: PropertySettings) -> Callable[[str], str]:
 def _scored(
     dataset: PropertyDataset, predicted: ReplicatePredictions
 ) -> frozenset[str]:
-    """Papers that count, by `paper_set`, and not failed."""
+    """Return the papers that count, by `paper_set`, without failed ones."""
     curated = dataset.truth_by_paper.keys()
     stated = {prediction.refno for prediction in predicted.predictions}
     scored = {
@@ -241,7 +241,7 @@ def _pairs(
     truth_outcomes: Sequence[RowOutcome],
     comparer: Comparer,
 ) -> Iterator[tuple[int, int]]:
-    """Places of predictions and truth rows that are paired, paper by paper."""
+    """Yield the indices of paired predictions and truth rows, paper by paper."""
 
     def edges_of(
         name: str, stated: Sequence[Prediction], truths: Sequence[TruthRow]

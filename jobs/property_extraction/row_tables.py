@@ -1,4 +1,4 @@
-"""Declares the tables with a line a row, made while they are written."""
+"""Declares the tables with a line per row, computed while they are written."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class _CountedRow(NamedTuple):
     """A row that counts: a prediction with its truth row, or either alone."""
 
     predicted: ReplicatePredictions
-    name: str  #: that it is matched by
+    name: str  #: under which it is matched
     rubric: str
     status: RowOutcome
-    row: Prediction | TruthRow  #: the prediction where there is one
+    row: Prediction | TruthRow  #: the prediction, if there is one
     prediction: Prediction | None
     truth: TruthRow | None
-    alias: str | None = None  #: the alias set, where it renamed the prediction
+    alias: str | None = None  #: id of the alias set, if it renamed the prediction
     comparison: ValueComparison | None = None
     quote: QuoteMatch | None = None
 
@@ -131,20 +131,20 @@ GROUNDING = TableOf[_GroundedRow](
 
 
 class StatedRow(NamedTuple):
-    """A row as a model stated it, or a paper of which there is none."""
+    """A row as a model stated it, or a paper without rows."""
 
     predicted: ReplicatePredictions
     refno: str
-    at: int | None  #: place of the row
+    at: int | None  #: index of the row
 
     @property
     def row(self) -> Prediction | None:
-        """The row."""
+        """The row; None for a paper without rows."""
         return None if self.at is None else self.predicted.predictions[self.at]
 
     @property
     def paper_status(self) -> str | None:
-        """What became of a paper without rows."""
+        """Outcome of a paper without rows."""
         if self.row is not None:
             return None
         outcome = self.predicted.outcomes[self.refno]
@@ -193,14 +193,14 @@ TRUTH = TableOf[TruthRow](
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowTables:
-    """The long tables of a scoring; the rows are made in one pass over them."""
+    """The long tables of a scoring, with all rows computed in one pass."""
 
     results: PropertyResults
     folders: ModelFolders
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """All of them, without their rows."""
+        """All tables, without their rows."""
         by_model = (
             table.table(name=self.folders.of(model, table.name))
             for model in self.results.columns
@@ -271,14 +271,14 @@ def _grounded(column: ScoredModel) -> Iterator[_GroundedRow]:
 
 
 def all_stated_rows(results: PropertyResults) -> Iterator[StatedRow]:
-    """Yields the stated rows of all replicates of all models."""
+    """Yield the stated rows of all replicates of all models."""
     for column in results.columns.values():
         for replicate in column.replicates:
             yield from stated_rows(replicate.row_outcomes.predicted)
 
 
 def stated_rows(predicted: ReplicatePredictions) -> Iterator[StatedRow]:
-    """Yields the rows of a replicate by paper, and one for each paper without any."""
+    """Yield the rows of a replicate by paper, and one for each paper without rows."""
     indices = grouped((row.refno, at) for at, row in enumerate(predicted.predictions))
     for refno in dict.fromkeys((*indices, *predicted.outcomes)):
         for index in indices.get(refno, (None,)):
@@ -286,7 +286,7 @@ def stated_rows(predicted: ReplicatePredictions) -> Iterator[StatedRow]:
 
 
 def _in_order(outcomes: RowOutcomes) -> list[tuple[RowOutcome, int]]:
-    """Places of the rows that count: by paper, name, status and file row."""
+    """Return indices of the rows that count: by paper, name, status and file row."""
     sort_keys = [
         (
             row.refno,

@@ -1,7 +1,7 @@
 """Rows of truth and predictions, and how a paper's rows follow from its replies.
 
-What a paper's rows are depends on the replies and its text alone: those about its
-pieces, and a second look at quotes. An import keeps rows of files as replies.
+A paper's rows depend only on its text and its replies: those about its chunks, and
+those about missing quotes. An import stores rows of files as replies.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from runner.messages import ParseFailure, Reply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthRow:
-    """One curated value of a property in a paper; texts are as they stand in the file.
+    """One curated value of a property in a paper; texts are unchanged from the file.
 
-    Several rows with one paper and name are normal.
+    Several rows with the same paper and name are normal.
     """
 
     refno: str
@@ -51,25 +51,25 @@ class Prediction:
     material: str = ""
     condition: str = ""
     quote: str = ""
-    mentions: int = 1  #: how often it was stated with all fields equal, in its paper
+    mentions: int = 1  #: number of rows in its paper with all fields equal
     row: int = 0  #: in file order, or order of the reply, over all papers; from 1
-    flag: str = ""  #: `withdrawn` or `absent`, where a second request said so
+    flag: str = ""  #: `withdrawn` or `absent`, after a second request
 
 
 WITHDRAWN: Final = "withdrawn"
 ABSENT: Final = "absent"
-"""Flags of rows that a second request was about."""
+"""Flags of rows after a second request."""
 
 UNGROUNDED: Final = frozenset({GroundingLevel.ABSENT, GroundingLevel.NO_QUOTE})
-"""Levels that a second request asks about."""
+"""Levels that need a second request."""
 
 
 def count_mentions(extractions: Sequence[ParsedExtraction]) -> dict[ReportedValue, int]:
-    """The distinct rows of a paper in the order of its parts, and how often each is.
+    """Count the distinct rows of a paper, in the order of its chunks.
 
-    Parts overlap, and a paper repeats its values, so a row that an earlier part states
-    is no new row, whatever its quote. It counts as often as in the part that has it
-    most. Within a part, rows that differ in any field are different rows.
+    Chunks overlap, and a paper repeats its values, so a row that an earlier chunk
+    states is no new row, even with another quote. Its count is that of the chunk that
+    has it most often. Within a chunk, rows that differ in any field are different rows.
     """
     mentions: dict[ReportedValue, int] = {}
     stated: dict[tuple[str, ...], ReportedValue] = {}
@@ -85,13 +85,13 @@ def count_mentions(extractions: Sequence[ParsedExtraction]) -> dict[ReportedValu
 
 
 def count_repeated(extractions: Sequence[ParsedExtraction]) -> int:
-    """Rows of later parts that an earlier part states too."""
+    """Count the rows of later chunks that an earlier chunk states too."""
     stated = sum(len(set(extraction.rows)) for extraction in extractions)
     return stated - len(count_mentions(extractions))
 
 
 def _content(row: ReportedValue) -> tuple[str, ...]:
-    """What a row says, by which rows of several parts are one: all but its quote."""
+    """Return the fields that identify a row across chunks: all but the quote."""
     texts = (row.name, row.value, row.unit, row.material, row.condition)
     return tuple(fold(text).text for text in texts)
 
@@ -99,7 +99,7 @@ def _content(row: ReportedValue) -> tuple[str, ...]:
 def ungrounded(
     paper: PaperText, rows: Sequence[ReportedValue]
 ) -> tuple[ReportedValue, ...]:
-    """The rows whose quote is missing, or not in the paper."""
+    """Return the rows whose quote is missing, or not in the paper."""
     return tuple(row for row in rows if ground(paper, row.quote).level in UNGROUNDED)
 
 
@@ -112,15 +112,15 @@ def rows_of_paper(
     requoted: ParsedQuotes | None = None,
     paper: PaperText | None = None,
 ) -> tuple[Prediction, ...]:
-    """The rows of one paper, as one model states them in one replicate.
+    """Return the rows of one paper, from one replicate of a model.
 
     Args:
         refno: of the paper.
-        extractions: of its pieces, in their order.
+        extractions: of its chunks, in their order.
         first: number of the first row; the others follow.
         requote_rows: rows of a second request, in the order of their numbers.
-        requoted: what the reply to it says; None: nothing was asked, or it is lacking.
-        paper: in which new quotes are looked up; needed with *requoted*.
+        requoted: the parsed reply to it; None: no request, or no reply.
+        paper: to search for new quotes; needed with *requoted*.
     """
     second = (
         {}
@@ -153,7 +153,7 @@ def rows_of_paper(
 def _quote_and_flag(
     row: ReportedValue, number: int, requoted: ParsedQuotes, paper: PaperText
 ) -> tuple[str, str]:
-    """Quote and flag of a row after the second request."""
+    """Return quote and flag of a row after the second request."""
     if number in requoted.withdrawn:
         return row.quote, WITHDRAWN
     quote = requoted.quotes.get(number, "")
@@ -163,15 +163,15 @@ def _quote_and_flag(
 
 
 ROWS_STAGE = "rows"
-"""Of answers that are rows of a file."""
+"""Stage of answers that are rows of a file."""
 
 
 UNREADABLE = "unreadable_file"
-"""The error of a file that was left out; it says nothing about a paper."""
+"""Error of a file that was left out; it concerns no single paper."""
 
 
 class ImportedRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row as its file has it: a prediction but for its paper."""
+    """One row of a file: a prediction without its paper."""
 
     row: int  #: in its file; the header is row 1
     name: str
@@ -183,7 +183,7 @@ class ImportedRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     mentions: int = 1
     flag: str = ""
     extra: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Further columns, kept for whoever asks for them later."""
+    """Further columns, stored for later use."""
 
 
 class _Rows(msgspec.Struct, frozen=True):
@@ -196,13 +196,13 @@ _DECODER = msgspec.json.Decoder(_Rows)
 
 
 def text_of_rows(rows: list[ImportedRow]) -> str:
-    """The rows as the text of an answer."""
+    """Encode rows as the text of an answer."""
     return _ENCODER.encode(_Rows(rows)).decode()
 
 
 @guarded
 def parse_rows(refno: str, reply: Reply) -> tuple[Prediction, ...] | ParseFailure:
-    """The rows of an answer, as predictions."""
+    """Parse the rows of an answer as predictions."""
     try:
         decoded = _DECODER.decode(reply.text or "")
     except msgspec.DecodeError:

@@ -1,7 +1,8 @@
 """Scores a run: metrics, tables, files, a text, and verdicts for the monitor.
 
-The verdicts are a second pass over the answers, made while they are written, so that
-none is held. A paper is right where nothing of it is missed and nothing is made up.
+The verdicts are computed in a second pass over the answers while they are written, so
+that none is in memory. A paper is right if it has neither false negatives nor false
+positives.
 """
 
 from __future__ import annotations
@@ -78,11 +79,11 @@ PARSERS: Mapping[
     REQUOTE: read_requote,
     ROWS_STAGE: read_rows,
 }
-"""By stage: what speaks of papers."""
+"""Parsers of the stages about papers."""
 
 
 def paper_verdicts(results: PropertyResults, answers: Answers) -> TaskVerdicts:
-    """One verdict for each answered task."""
+    """Return one verdict for each answered task."""
     replicates = {
         (model, replicate.replicate): replicate
         for model, column in results.columns.items()
@@ -101,7 +102,7 @@ def _by_paper(replicate: ScoredReplicate) -> Mapping[str, _PaperCounts]:
 
 
 def _grounded_papers(replicate: ScoredReplicate) -> Mapping[str, bool]:
-    """By paper: whether each quote that can be checked is in its text."""
+    """Return by paper whether each quote that can be checked is in its text."""
     grounded: dict[str, bool] = {}
     rows = replicate.row_outcomes.predicted.predictions
     for row, grounding in zip(rows, replicate.groundings, strict=True):
@@ -117,15 +118,15 @@ def _judged(
     grounded: Mapping[tuple[str, int], Mapping[str, bool]],
     answer: Answer,
 ) -> Judged | None:
-    """None of a task that has no reply."""
+    """Return the verdict on an answer; None for a task without a reply."""
     task = answer.task
     if answer.chat is None:
         return None
-    # a file names whole papers, whatever signs their names hold
+    # a file names whole papers, even if a name looks like a chunk's key
     refno, piece = (task.key, None) if task.stage == ROWS_STAGE else paper_of(task.key)
     value, rule = _read(dataset, task, answer.chat)
     is_unparsed = not value
-    # a consensus is no replicate's own
+    # a consensus belongs to no single replicate
     papers = by_replicate.get((task.model, task.replicate), {})
     is_whole = not piece and task.stage != REQUOTE
     counts = papers.get(refno) if is_whole else None
@@ -150,7 +151,7 @@ def _judged(
 
 
 def _read(dataset: PropertyDataset, task: Task, reply: Reply) -> tuple[str, str]:
-    """What a reply says, and what was left of it or why it says nothing."""
+    """Return the content of a reply in words, with a note on failures or losses."""
     match PARSERS[task.stage](dataset, task, reply):
         case ParsedExtraction() as extraction:
             left = {"dropped": extraction.dropped, "cut": extraction.cut}
@@ -170,13 +171,13 @@ def _papers(column: ScoredModel) -> ItemFrame:
 
 
 def _of_papers(word: str, column: ScoredModel) -> Ratio:
-    """A ratio of sums over papers; of the first replicate."""
+    """Return a ratio of sums over papers, of the first replicate."""
     above, below = RATES[word].terms(column.first.counts.by_paper())
     return Ratio(above.astype(float), below.astype(float))
 
 
 def _truth(column: ScoredModel) -> ItemFrame:
-    """The truth rows, labelled by whether they are matched."""
+    """Return the truth rows, labelled by whether they are matched."""
     outcomes = column.first.row_outcomes
     rows = list(outcomes.truth_as(RowOutcome.TP, RowOutcome.FN))
     is_matched = [outcomes.truth_outcomes[index] is RowOutcome.TP for index, _ in rows]
@@ -197,7 +198,7 @@ COMPARED: tuple[ItemMetric[ScoredModel], ...] = (
 
 
 def compared(column: ScoredModel) -> Comparable:
-    """Makers of the values of a model's headline metrics, by path."""
+    """Return the values of a model's headline metrics, computed lazily, by path."""
     known = {word: column.metric(word) for word in WORDS}
     return comparable(COMPARED, column, known)
 
@@ -206,7 +207,7 @@ HEADLINE = "f1"
 
 
 def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
-    """All metrics, tables and artifacts of a run that has a truth; pure."""
+    """Return all metrics, tables and artifacts of a run that has a truth; pure."""
     predictions = run_predictions(dataset, answers)
     results = measure_run(dataset, predictions)
     folders = ModelFolders(results.columns)
@@ -262,7 +263,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
 
 
 def metrics_of(frame: PropertyFrame) -> Mapping[str, Sequence[Metric]]:
-    """All metrics by model, from numbers alone."""
+    """Return all metrics by model, computed only from the frame."""
     frequent, draws = [*frame.baselines()], frame.draws
     scores = {
         model: ModelScores(
@@ -277,7 +278,7 @@ EVALUATION = Evaluation(PropertyFrame, metrics_of)
 
 
 def _missed_most(results: PropertyResults) -> str:
-    """The paper in which the first model misses most; empty where nothing is lost."""
+    """Return the paper in which the first model misses most, or an empty text."""
     for column in results.columns.values():
         missed = column.first.counts.by_paper().fn
         return column.first.counts.papers[int(missed.argmax())] if missed.any() else ""

@@ -40,14 +40,14 @@ from store.printable import clip
 
 
 class _PairRow(NamedTuple):
-    """What was decided of a pair of names, and by whom."""
+    """The ruling on a pair of names, with its source."""
 
     pair: NamePair
     is_match: bool | None
     reason: str | None
     model: str = HEURISTIC
     votes: int | None = None  #: for a match
-    models: int | None = None  #: that decided
+    models: int | None = None  #: number of models with a ruling
 
 
 RULED: tuple[Columns[_PairRow], ...] = (
@@ -60,7 +60,7 @@ CANDIDATE: tuple[Columns[_PairRow], ...] = (
     count("count", lambda row: row.pair.count or None),
     number("avg_sim", lambda row: row.pair.avg_sim),
 )
-"""What the candidates' file says, and nothing where it says nothing."""
+"""Values from the candidates' file; blank if it lacks them."""
 
 BY_MODEL: tuple[Columns[_PairRow], ...] = (
     *RULED,
@@ -116,7 +116,7 @@ AGREEMENT = TableOf[_AgreementRow](
 
 
 def verification_tables(verification: NameVerification) -> Iterator[Table]:
-    """The verdicts of each model, its matches, and where models differ."""
+    """Yield the verdicts of each model, its matches, and the models' agreement."""
     slugs = model_slugs(column.model for column in verification.columns)
     for column in verification.columns:
         rows, slug = [*_rows(verification, column)], slugs[column.model]
@@ -129,7 +129,7 @@ def verification_tables(verification: NameVerification) -> Iterator[Table]:
 
 
 def _rows(verification: NameVerification, column: ModelRulings) -> Iterator[_PairRow]:
-    """The rulings of one model."""
+    """Yield the rulings of one model."""
     for pair in verification.pairs:
         if pair.names in verification.equal:
             yield _PairRow(pair, is_match=True, reason=EQUAL)
@@ -138,7 +138,7 @@ def _rows(verification: NameVerification, column: ModelRulings) -> Iterator[_Pai
 
 
 def _together(verification: NameVerification) -> Iterator[_PairRow]:
-    """Those of all models."""
+    """Yield the rulings of all models together."""
     for pair in verification.pairs:
         if pair.names in verification.equal:
             yield _PairRow(pair, is_match=True, reason=EQUAL)
@@ -154,11 +154,11 @@ def _together(verification: NameVerification) -> Iterator[_PairRow]:
 
 
 NAME_CELLS = 34
-"""Of a model's name."""
+"""Cells of a model's name."""
 
 
 def verification_text(verification: NameVerification) -> str:
-    """The summary of one scoring."""
+    """Return the summary of one scoring."""
     return summary_text(_summary(verification))
 
 
@@ -183,7 +183,7 @@ def _summary(verification: NameVerification) -> Iterator[Block]:
 
 
 BINS = 10
-"""Of similarity, from 0 to 1."""
+"""Number of bins of similarity, from 0 to 1."""
 
 
 Plot: TypeAlias = charts.Plot[Mapping[tuple[bool | None, int], int], None]
@@ -222,12 +222,12 @@ CHARTS = (
 def figures(
     verification: NameVerification,
 ) -> ChartFigures[Mapping[tuple[bool | None, int], int], None]:
-    """The figures of a verification."""
+    """Return the figures of a verification."""
     return ChartFigures(CHARTS, lambda: Plot.of(Counter(_placed(verification)), {}))
 
 
 def _placed(verification: NameVerification) -> Iterator[tuple[bool | None, int]]:
-    """The verdict and the bin of each pair whose similarity is known."""
+    """Yield the verdict and the bin of each pair with a known similarity."""
     for pair in verification.pairs:
         ruling = verification.rulings.get(pair.names)
         if ruling is not None and pair.avg_sim is not None:
@@ -235,7 +235,7 @@ def _placed(verification: NameVerification) -> Iterator[tuple[bool | None, int]]
 
 
 def score_verification(dataset: PropertyDataset, answers: Answers) -> Scorecard:
-    """All metrics and tables of a run that verifies names; pure."""
+    """Return all metrics and tables of a run that verifies names; pure."""
     verification = verification_of(dataset, answers)
     return Scorecard(
         models={
@@ -266,13 +266,13 @@ def score_verification(dataset: PropertyDataset, answers: Answers) -> Scorecard:
 
 
 ITEM_CHARS = 60
-"""Characters of an unknown item that its error repeats."""
+"""Characters of an unknown item in its error."""
 
 
 def explain_verification(
     dataset: PropertyDataset, answers: Answers | None, items: tuple[str, ...]
 ) -> str:
-    """A page for each name.
+    """Return a page for each name.
 
     Args:
         dataset: the pairs.

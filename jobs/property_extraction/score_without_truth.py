@@ -1,9 +1,9 @@
 """Scores a run without curated values: the extracted rows, their quotes, agreement.
 
-The main result is `extracted.csv`, with a line for each stated row. Of several models,
-the rows of one are matched with those of another by the rules that match predictions
-with curated values, so that agreement is the F1 of either with the other as truth.
-Figures of precision and recall appear when a later scoring has a truth.
+The main result is `extracted.csv`, with a line for each stated row. If there are
+several models, the rows of one are matched with those of another by the rules that
+match predictions with curated values, so that agreement is the F1 of either with the
+other as truth. Figures of precision and recall appear when a later scoring has a truth.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ CONTENT = "curated values"
 
 
 class _ExtractedRow(NamedTuple):
-    """A stated row, or a paper of which there is none."""
+    """A stated row, or a paper without rows."""
 
     replicate: ScoredReplicate
     stated: StatedRow
@@ -79,7 +79,7 @@ class _ExtractedRow(NamedTuple):
 
     @property
     def renamed_to(self) -> str | None:
-        """Return the name of the property under the aliases, if they change it."""
+        """Name of the property under the aliases, if they change it."""
         row, at = self.stated.row, self.stated.at
         if row is None or at is None:
             return None
@@ -88,7 +88,7 @@ class _ExtractedRow(NamedTuple):
 
     @property
     def left_out(self) -> str | None:
-        """Return why the row is in no count; None if it is in them."""
+        """Reason why the row is in no count; None if it counts."""
         at = self.stated.at
         if at is None:
             return None
@@ -242,18 +242,18 @@ def _papers(results: PropertyResults) -> Iterator[_PaperRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAgreement:
-    """The rows of two models in the papers that both have read, matched."""
+    """The matched rows of two models, in the papers that both have read."""
 
     a: ScoredModel
     b: ScoredModel
     papers: int
     matched: int
-    only_a: Sequence[int]  #: places of the rows that have no partner
+    only_a: Sequence[int]  #: indices of the rows without a partner
     only_b: Sequence[int]
 
     @property
     def value(self) -> float | None:
-        """Return the F1 of either model with the other as truth."""
+        """F1 of either model with the other as truth."""
         pairs = 2 * self.matched
         return ratio(pairs, pairs + len(self.only_a) + len(self.only_b))
 
@@ -268,7 +268,7 @@ class ModelAgreement:
             [(at, row) for at, row in _counted(side) if row.refno in common]
             for side in (ours, others)
         )
-        # names are those under the aliases already, so that no alias acts twice
+        # names are renamed already, so that no alias acts twice
         truth = tuple(_as_truth(row, others.names[at], at) for at, row in rows_b)
         stated = tuple(replace(row, name=ours.names[at]) for at, row in rows_a)
         dataset = replace(
@@ -410,7 +410,7 @@ HEADLINE = "grounded_rate"
 WORDS = replace(
     MEASURES, headlines=("rows", "grounded_rate", "fabricated_quote_rate", "abstained")
 )
-"""The measures, with other headlines: those of a truth are absent."""
+"""The measures, with other headlines: those with a truth are absent."""
 
 
 def _compared(column: ScoredModel) -> Comparable:
@@ -420,7 +420,7 @@ def _compared(column: ScoredModel) -> Comparable:
 def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     """Return the tables of a run, its counts, and how well quotes match; pure."""
     predictions = run_predictions(dataset, answers)
-    # no metric that is left has an interval
+    # none of the remaining metrics has an interval
     results = measure_run(dataset.without_intervals, predictions)
     columns = [*results.columns.values()]
     pairs = [ModelAgreement.of(results, a, b) for a, b in combinations(columns, 2)]
@@ -465,7 +465,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
 
 
 def _least_grounded(columns: Iterable[ScoredModel]) -> str:
-    """Return a paper to look at first: one with a quote that it lacks, else any."""
+    """Return a paper to explain first: one with an absent quote, else any."""
     first = ""
     for column in columns:
         for index, row in _counted(column.first.row_outcomes):

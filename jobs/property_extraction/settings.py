@@ -1,6 +1,6 @@
-"""Every setting of the job, and the profiles that bundle them.
+"""Settings of the job, and the profiles that bundle them.
 
-A profile names a set of values; a value given explicitly wins over the profile's.
+A profile is a named set of values; explicit values take precedence over it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ DATA = (
     *("papers", "truth", "rubric", "clusters", "space_groups", "unit_table", "aliases"),
     *("preds", "candidates", "verdicts", "review", "parent"),
 )
-"""The settings that name data; without any of them the sample is used."""
+"""Settings that name data; without any of them the sample is used."""
 
 INPUTS = (*DATA, "prompts")
-"""The settings that name a file or folder."""
+"""Settings that name a file or folder."""
 
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     "siftlog": {},
@@ -61,7 +61,7 @@ EVERYDAY = (
     *("mode", "papers", "truth", "rubric", "clusters", "aliases", "preds"),
     *("candidates", "verdicts", "names", "properties", "limit", "profile", "prompts"),
 )
-"""The settings that a person usually sets."""
+"""Settings that people usually change."""
 
 
 class PropertySettings(ProfiledSettings):
@@ -258,7 +258,7 @@ class PropertySettings(ProfiledSettings):
     @model_validator(mode="before")
     @classmethod
     def _verdicts_alone(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's hook
-        """Verdicts without anything to extract from are what a run verifies."""
+        """Select the mode verify if there are verdicts and nothing to extract from."""
         if not isinstance(values, Mapping) or "mode" in values:
             return values
         others = ("papers", "truth", "preds", "candidates")

@@ -15,12 +15,12 @@ from jobs.property_extraction.values.numbers import (
 )
 
 CLOSE: Final = 1e-9
-"""Numbers are one if they differ by no more than this share of the one looked for."""
+"""Largest relative difference of equal numbers."""
 
 _DECIMAL: Final = r"(?<![0-9])(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _ERROR: Final = r"(?:\([0-9]+\))?(?:[ ]?(?:\u00b1|\+/-)[ ]?[0-9.]+)?"
 
-# what a number begins with, before anything costlier is looked for
+# the first character of a number, to skip costlier matching elsewhere
 _BEGIN: Final = r"(?=[0-9.])"
 
 _PLAIN_NUMBER: Final = re.compile(
@@ -31,12 +31,12 @@ _PARTED: Final = (
     re.compile(r"(?<![0-9.])[0-9]{1,3}(?:[ ,][0-9]{3})+(?:\.[0-9]*)?(?![0-9])"),
     re.compile(r"(?<![0-9.])[0-9]+\.[0-9]{3}(?:[ ][0-9]{3})*[ ][0-9]{1,3}(?![0-9])"),
 )
-"""A number whose digits are parted by threes, before its point, or after it.
+"""Numbers with digits in groups of three, before the point, or after it.
 
-"at 4 300 K" may mean 300, and 4,300 too: a number that may be meant stands there.
+"at 4 300 K" may mean 300, and 4,300 too: both count as stated.
 """
 
-# PDF files lose what is raised: 2.1 x 10-5 is a power where it follows a factor
+# PDF files lose superscripts: 2.1 x 10-5 is a power if it follows a factor
 _POWER: Final = re.compile(
     rf"{_BEGIN}(?:(?P<factor>{_DECIMAL}){_ERROR}[ ]?[x\u00d7*\u00b7\u22c5][ ]?10[ ]?\^?"
     r"|(?<![0-9])10[ ]?\^)[ ]?[{(]?[ ]?(?P<power>[+-]?[ ]?[0-9]{1,3})"
@@ -44,16 +44,16 @@ _POWER: Final = re.compile(
 
 
 def numbers_in(text: str) -> tuple[float, ...]:
-    """Every number that a text may state, ascending.
+    """Return every number that a text may state, ascending.
 
-    One behind a dash counts with and without it: it may be a sign, or a range's.
+    A number after a dash counts with and without it: as a sign, or as part of a range.
     """
     printed = plain_superscripts(plain_dashes(" ".join(text.split())))
     return tuple(sorted(set(_stated(printed))))
 
 
 def is_among(value: float, numbers: Sequence[float]) -> bool:
-    """Whether a number is among those of `numbers_in`."""
+    """Return whether a number is among those of `numbers_in`."""
     slack = CLOSE * abs(value)
     index = bisect_left(numbers, value - slack)
     return index < len(numbers) and numbers[index] <= value + slack
@@ -73,7 +73,7 @@ def _stated(printed: str) -> Iterator[float]:
 
 
 def _signed(value: float, match: re.Match[str]) -> Iterator[float]:
-    """A finite number, and the one below zero where a dash stands before it."""
+    """Yield a finite number, and its negative if a dash precedes it."""
     if math.isfinite(value):
         yield value
         if match.string[match.start() - 1 : match.start()] == "-":

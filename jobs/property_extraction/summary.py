@@ -40,7 +40,7 @@ RATES = {"P": "precision", "R": "recall", "F1": "f1"}
 
 
 def run_text(results: PropertyResults, findings: Sequence[Finding]) -> str:
-    """What a terminal shows of a scoring."""
+    """Return the summary of a scoring for a terminal."""
     blocks = [*_head(results)]
     for column in results.columns.values():
         blocks += _model(results, column)
@@ -96,7 +96,7 @@ def _model(results: PropertyResults, column: ScoredModel) -> Iterator[Block]:
 
 
 def _aliases(column: ScoredModel) -> Iterator[Block]:
-    """What the aliases that act have changed."""
+    """Yield the effect of the aliases that act."""
     replicate = column.first
     if not replicate.aliases.accepted:
         return
@@ -114,10 +114,10 @@ def _aliases(column: ScoredModel) -> Iterator[Block]:
 
 
 def _papers(column: ScoredModel) -> str:
-    """How many papers are scored, and what became of the others."""
+    """Return the number of scored papers, and of the others by state."""
     predicted = column.first.row_outcomes.predicted
     states = Counter(outcome.state for outcome in predicted.outcomes.values())
-    del states[PaperState.SCORED]  # a counter does not mind where there is none
+    del states[PaperState.SCORED]  # a counter ignores a missing key
     rest = "".join(f", {n:,} {state}" for state, n in sorted(states.items()))
     labels = {"parted": "in parts", "partial": "truncated"}
     read = ", ".join(
@@ -131,7 +131,7 @@ def _papers(column: ScoredModel) -> str:
 
 
 def _truth(column: ScoredModel) -> int:
-    """Truth rows that count."""
+    """Count the truth rows that count."""
     rows = column.first.row_outcomes.truth_as(RowOutcome.TP, RowOutcome.FN)
     return len(list(rows))
 
@@ -157,19 +157,19 @@ def _percent(metric: Metric) -> str:
 
 
 MISMATCHES = 10
-"""Pairs of names that are listed."""
+"""Pairs of names in the report."""
 
 NAME_CELLS = 35
-"""Of a property's name in a table."""
+"""Cells of a property's name in a table."""
 PAIR_CELLS = 25
-"""Of each name of a pair."""
+"""Cells of each name of a pair."""
 
 DIGITS = 16
-"""Of an input's SHA-256; `operations.json` and the log have all."""
+"""Digits of an input's SHA-256; `operations.json` and the log have all."""
 
 
 def report(results: PropertyResults) -> Artifact:
-    """The report of all models."""
+    """Return the report of all models."""
     return Artifact(name="report.txt", text=f"{as_text(_report(results))}\n")
 
 
@@ -201,7 +201,7 @@ def _report(results: PropertyResults) -> Iterator[Block]:
 def _inputs(results: PropertyResults) -> Iterator[Block]:
     yield Heading("Inputs")
     dataset = results.dataset
-    # the name alone: where a file lies changes no number
+    # only the name: the location of a file changes no number
     file_rows = [
         (
             input_file.setting,
@@ -307,7 +307,7 @@ def _encompassment(model: ScoredModel) -> Iterator[Block]:
 
 
 def _properties(results: PropertyResults, model: ScoredModel) -> Iterator[Block]:
-    """Every property, those with the most misses first."""
+    """Yield a table of every property, those with the most misses first."""
     counts = model.first.counts
     cells = counts.by_name()
     precision, recall = (rates_of(cells, name) for name in ("precision", "recall"))

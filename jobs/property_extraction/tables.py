@@ -43,10 +43,10 @@ Row = TypeVar("Row")
 
 
 def model_slugs(models: Iterable[str]) -> dict[str, str]:
-    """Models as parts of file names: "/" becomes "--", what is unsafe beside it "_"."""
+    """Return models as parts of file names: "/" becomes "--", unsafe characters "_"."""
     plain = {model: model.replace("/", "--") for model in models}
     uses = Counter(plain.values())
-    # of "a/b" and "a--b" only the second can be called so
+    # of "a/b" and "a--b" only the second gets this name
     names = {model: model if uses[name] > 1 else name for model, name in plain.items()}
     slug_by_name = slugs(names.values())
     return {model: slug_by_name[name] for model, name in names.items()}
@@ -59,11 +59,11 @@ class ModelFolders:
         self._slugs = model_slugs(models)
 
     def of(self, model: str, name: str) -> str:
-        """A file of a model."""
+        """Return the name of a model's file."""
         return name if len(self._slugs) == 1 else f"{self._slugs[model]}/{name}"
 
     def table(self, model: str, declared: TableOf[Row], rows: Iterable[Row]) -> Table:
-        """The table of a model with its rows."""
+        """Return the table of a model with its rows."""
         return declared.table(rows, name=self.of(model, declared.name))
 
 
@@ -188,7 +188,7 @@ COMPARISON = TableOf[ScoredModel](
 
 
 def short_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Table]:
-    """All of them, in the order of a report."""
+    """Yield the short tables, in the order of a report."""
     detailed = _detailed(results.dataset.rubric)
     for model, column in results.columns.items():
         counts, table = column.first.counts, partial(folders.table, model)
@@ -233,7 +233,7 @@ REVIEWED = TableOf[AliasCandidate](
 def candidate_tables(
     results: PropertyResults, folders: ModelFolders
 ) -> Iterator[Table]:
-    """The candidates of each model, and the first of them for review."""
+    """Yield the candidates of each model, and the first of them for review."""
     for model, column in results.columns.items():
         reviewed = _reviewed(column.mismatches, results.dataset.settings)
         yield folders.table(model, CANDIDATES, column.mismatches.candidates)
@@ -243,7 +243,7 @@ def candidate_tables(
 def _reviewed(
     mismatches: Mismatches, settings: PropertySettings
 ) -> Sequence[AliasCandidate]:
-    """The first pairs by count; or all by name, and those of a name by count."""
+    """Return the first pairs by count, or all pairs by name and count."""
     if settings.review_rows == "top":
         return mismatches.review
     return sorted(
@@ -253,7 +253,7 @@ def _reviewed(
 
 
 def draft_maps(results: PropertyResults, folders: ModelFolders) -> Iterator[Artifact]:
-    """The first target of each name; it acts only where it is named and accepted."""
+    """Yield the first target of each name, as drafts that act only if accepted."""
     for model, column in results.columns.items():
         text = json.dumps(dict(column.mismatches.draft), ensure_ascii=False, indent=2)
         yield Artifact(
@@ -264,7 +264,7 @@ def draft_maps(results: PropertyResults, folders: ModelFolders) -> Iterator[Arti
 def _examples_json(examples: Sequence[PredictionExample]) -> str | None:
     if not examples:
         return None
-    # dataclasses.asdict copies every text, which takes longer than all else here
+    # dataclasses.asdict copies every text, which takes longer than the rest
     records = [
         {name: getattr(example, name) for name in EXAMPLE_FIELDS}
         for example in examples
@@ -273,7 +273,7 @@ def _examples_json(examples: Sequence[PredictionExample]) -> str | None:
 
 
 def alias_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Table]:
-    """A table of each model whose names aliases changed; of the first replicate."""
+    """Yield a table for each model whose names aliases changed; first replicate."""
     for model, column in results.columns.items():
         outcomes = column.first.row_outcomes
         if column.unrenamed is not outcomes:
@@ -288,7 +288,7 @@ def alias_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Ta
 
 
 def lint_table(results: PropertyResults) -> Table:
-    """Every odd row of truth, rubric and table of units."""
+    """Return a table of every problem in truth, rubric and unit table."""
     dataset = results.dataset
     row_findings = lint_rows(
         dataset.truth, dataset.rubric, dataset.unit_table, results.comparer

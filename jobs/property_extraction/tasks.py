@@ -1,6 +1,6 @@
-"""Keys of tasks, and the questions that a verification asks about names.
+"""Keys of tasks, and the questions of a verification about names.
 
-A question with other targets is another question, so their hash is part of its key.
+Other targets make another question, so a hash of them is part of its key.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _PIECE: Final = re.compile(r"(?P<refno>.*)#(?P<number>[1-9][0-9]*)", re.DOTALL)
 
 
 def piece_key(refno: str, number: int | None) -> str:
-    """The key of a piece of a paper, from 1; None: of the whole paper."""
+    """Return the key of a chunk of a paper, from 1; None: of the whole paper."""
     return refno if number is None else f"{refno}#{number}"
 
 
 def paper_of(key: str) -> tuple[str, int | None]:
-    """Refno and piece of a key; the piece is None where the paper is whole."""
+    """Return refno and chunk of a key; the chunk is None for a whole paper."""
     match = _PIECE.fullmatch(key)
     return (key, None) if match is None else (match["refno"], int(match["number"]))
 
 
 def pair_key(pred_name: str, gt_name: str) -> str:
-    """The key of a pair of names; with a hash where the first one holds an arrow."""
+    """Return the key of a pair of names, with a hash if the first one has an arrow."""
     key = f"{pred_name}{ARROW}{gt_name}"
     return f"{key} #{_digest(pred_name)}" if ARROW in pred_name else key
 
 
 def choice_key(pred_name: str, targets: Sequence[str]) -> str:
-    """The key of a name that is offered these targets."""
+    """Return the key of a choice among targets."""
     return f"{pred_name}{ARROW}#{_digest(*targets)}"
 
 
@@ -49,10 +49,10 @@ def _digest(*names: str) -> str:
 
 
 AUTO: Final = "auto_verified"
-"""Nobody is asked: the names are one but for case."""
+"""Skip reason: the names are equal except for case."""
 
 DONE: Final = "already_verified"
-"""A verdict was given with the inputs."""
+"""Skip reason: the inputs contain a verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +68,12 @@ class NameQuestion:
 
     @property
     def pred_name(self) -> str:
-        """The name that is asked about."""
+        """The predicted name."""
         return self.pairs[0].pred_name
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names that it may mean, in the order of their letters."""
+        """Possible targets, in the order of their letters."""
         return tuple(pair.gt_name for pair in self.pairs)
 
 
@@ -82,11 +82,11 @@ def name_questions(
     form: Literal["pair", "choice"],
     verified: Container[tuple[str, str]] = frozenset(),
 ) -> Iterator[NameQuestion]:
-    """The questions about pairs, with those that need not be asked.
+    """Yield the questions about pairs, also those that need no request.
 
     Args:
         pairs: distinct candidates.
-        form: whether a name's targets are asked about one by one, or together.
+        form: whether a question has one target of a name, or all.
         verified: pairs of names that have a verdict already.
     """
     together: dict[str, list[NamePair]] = {}
@@ -109,6 +109,6 @@ def name_questions(
 def _done(
     pairs: Iterable[NamePair], verified: Container[tuple[str, str]]
 ) -> str | None:
-    """A choice is left out only where no target of it is new."""
+    """Return the skip reason if every pair has a verdict, else None."""
     is_done = all(pair.names in verified for pair in pairs)
     return DONE if is_done else None

@@ -1,1 +1,1 @@
-"""Can an agent rebuild a Cochrane review's list of included studies?"""
+"""Tests whether an agent can rebuild a Cochrane review's list of included studies."""

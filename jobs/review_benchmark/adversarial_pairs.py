@@ -2,8 +2,8 @@
 
 Sixty invented pairs of an authors' and an agent's conclusion: 20 state the opposite,
 20 the same direction or none with another certainty, 20 the same in other words. A
-sound verdict passes the last kind alone. The figures of the two verdicts without calls
-are printed; the folder holds everything to try one with calls, such as a judge.
+sound verdict passes only the last kind. The figures of the two verdicts without calls
+are printed; the folder holds the inputs for a verdict with calls, such as a judge.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ KINDS: Final = ("opposite", "hedged", "paraphrase")
 """The kinds of pairs, in the file's order."""
 
 PAPER: Final = 1
-"""The id of the only paper of the database, from which every conclusion is drawn."""
+"""Id of the only paper in the database; every conclusion is drawn from it."""
 
 _MODEL: Final = "pairs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdversarialPair:
-    """Two conclusions on one question."""
+    """An authors' and an agent's conclusion on one question."""
 
     id: str
     kind: str  #: of `KINDS`
@@ -54,19 +54,19 @@ class AdversarialPair:
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialReport:
-    """The pairs with the verdicts that need no call."""
+    """The pairs with their verdicts that need no call."""
 
     pairs: tuple[AdversarialPair, ...]
     within: int  #: levels by which certainty may differ
 
     @classmethod
     def of(cls, settings: ReviewBenchmarkSettings) -> AdversarialReport:
-        """The shipped pairs."""
+        """Return a report on the shipped pairs."""
         return cls(pairs=tuple(shipped_pairs()), within=settings.certainty_within)
 
     @cached_property
     def compared(self) -> Sequence[EffectComparison]:
-        """The verdict by direction of each pair."""
+        """Verdict by direction of each pair."""
         return [
             compare_effects(
                 read_effect(pair.agent), read_effect(pair.authors), self.within
@@ -82,19 +82,19 @@ class AdversarialReport:
 
     @cached_property
     def similarity(self) -> Sequence[float]:
-        """That of the words of each pair."""
+        """Similarity of the words of each pair."""
         diagonal: list[float] = self._matrix.diagonal().tolist()
         return diagonal
 
     @cached_property
     def threshold(self) -> SimilarityThreshold | None:
-        """Of similarity, from all mismatched pairs."""
+        """Threshold of similarity, from all mismatched pairs."""
         others = ~np.eye(len(self.pairs), dtype=bool)
         return threshold_from_mismatched(self._matrix[others].tolist())
 
     @property
     def json(self) -> dict[str, object]:
-        """The figures by kind, and every pair."""
+        """Figures by kind, and every pair."""
         return {
             "threshold": None if self.threshold is None else self.threshold.value,
             "kinds": self.figures(),
@@ -115,7 +115,7 @@ class AdversarialReport:
         }
 
     def figures(self) -> dict[str, dict[str, Any]]:
-        """How many pairs of each kind are alike by words, and pass by direction."""
+        """Count pairs of each kind that are alike by words, or pass by direction."""
         rows = zip(self.pairs, self.similarity, self.compared, strict=True)
         by_kind = {}
         for kind, group in groupby(rows, key=lambda row: row[0].kind):
@@ -138,7 +138,7 @@ class AdversarialReport:
 
     @property
     def text(self) -> str:
-        """A table of the kinds."""
+        """Table of the kinds."""
         rows = [
             (
                 kind,
@@ -185,14 +185,14 @@ class AdversarialReport:
 
 
 def shipped_pairs() -> Iterator[AdversarialPair]:
-    """The pairs of the sample."""
+    """Yield the pairs of the sample."""
     path = SAMPLE / "conclusions" / "pairs.jsonl"
     for line in path.read_text("utf-8").splitlines():
         yield AdversarialPair(**json.loads(line))
 
 
 def _review(pair: AdversarialPair) -> dict[str, Any]:
-    """A truth file whose only study is the only paper there is."""
+    """Return a truth file whose only study is the only paper in the database."""
     return {
         "cochrane_id": pair.id,
         "title": f"Pair {pair.id}",
@@ -212,7 +212,7 @@ def _result(pair: AdversarialPair) -> dict[str, Any]:
 
 
 def _replies(pair: AdversarialPair) -> Iterator[dict[str, str]]:
-    """What a recorded model answers until it has concluded as the pair does."""
+    """Yield the replies of a recorded model, up to the conclusion of the pair."""
     query = {"label": "trial", "all_of": [["trial"]], "none_of": []}
     replies: dict[tuple[str, str], Mapping[str, Any]] = {
         ("plan", pair.id): {"queries": [query], "rationale": ""},

@@ -53,11 +53,11 @@ from runner.evaluation import KEYS_STAY, STAYS
 from runner.scorecard import Metric, Target
 
 MATCHED = (*METHODS.values(), NONE)
-"""How a truth paper was matched, or that it was not."""
+"""Values of a truth paper's match method, including "not matched"."""
 
 
 Benchmarks: TypeAlias = Sequence[ReviewBenchmarkCounts]
-"""Of an agent, one a review."""
+"""Counts of an agent, one per review."""
 
 
 RATES: Mapping[str, RateMeasure[Benchmarks]] = {
@@ -188,7 +188,7 @@ _LOST: Mapping[LostAt, tuple[str, str]] = {
     "below_threshold": ("below the threshold", "whose score is below the threshold"),
     "excluded": ("excluded", "which were excluded"),
 }
-"""By the step that lost a study: its name, and the studies that it lost."""
+"""Name of the step that lost a study, and a clause for the studies lost there."""
 
 LOST: Mapping[LostAt, ComputedMeasure] = {
     step: ComputedMeasure(
@@ -203,7 +203,7 @@ LOST: Mapping[LostAt, ComputedMeasure] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCounts:
-    """What an agent's metrics are computed from. Mappings are by review, ascending."""
+    """The counts from which an agent's metrics are computed, by review, ascending."""
 
     benchmarks: Mapping[str, ReviewBenchmarkCounts] = field(metadata=KEYS_STAY)
     lost_at: Mapping[str, Sequence[LostAt | None]] = field(metadata=STAYS)
@@ -211,8 +211,7 @@ class AgentCounts:
     offered: Mapping[str, int] = field(metadata=KEYS_STAY)  #: candidates
     included: Mapping[str, int] = field(metadata=KEYS_STAY)  #: of these
     served: Mapping[str, Sequence[int]] = field(metadata=KEYS_STAY)
-    """Truth papers that each replicate by itself would include; empty without
-    replicates."""
+    """Truth papers that each replicate would include; empty without replicates."""
 
     @classmethod
     def of(
@@ -221,7 +220,7 @@ class AgentCounts:
         benchmarks: Mapping[str, ReviewBenchmarkCounts],
         matches: Mapping[str, Sequence[PaperMatch]],
     ) -> AgentCounts:
-        """The counts of an agent's reviews."""
+        """Count the results of an agent's reviews."""
         replicates = max(
             (
                 len(candidate.votes)
@@ -260,7 +259,7 @@ def agent_metrics(
     settings: ReviewBenchmarkSettings,
     draws: Callable[[tuple[str, ...]], Resamples],
 ) -> Iterator[Metric]:
-    """All metrics of an agent."""
+    """Return all metrics of an agent, with intervals."""
     every = list(counted.benchmarks.values())
     return with_intervals(
         (
@@ -319,7 +318,7 @@ def _lost(counted: AgentCounts, truth: int) -> Iterator[Measurement]:
 
 
 def _replicates(counted: AgentCounts) -> Iterator[Measurement]:
-    """Each replicate alone, where there are several."""
+    """Yield the recall of each single replicate, if there are several."""
     columns = zip(*counted.served.values(), strict=True)
     for replicate, served in enumerate(columns, start=1):
         recall = aggregate(
@@ -347,7 +346,7 @@ def _by_review(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalPoint:
-    """What the first candidates hold of a review's truth papers."""
+    """Number of a review's truth papers among the first candidates."""
 
     n_candidates: int  #: candidates, in the fused order
     retrieved: int
@@ -355,12 +354,12 @@ class RetrievalPoint:
 
     @property
     def recall(self) -> float:
-        """Truth papers among them, of all."""
+        """Share of the truth papers that are among them."""
         return self.retrieved / self.truth
 
 
 def retrieval_curve(rebuilt_review: RebuiltReview) -> tuple[RetrievalPoint, ...]:
-    """The points at which recall rises, and the end of the list."""
+    """Return the points at which recall rises, and the end of the list."""
     rank = {
         candidate.document: candidate.rank
         for candidate in reversed(rebuilt_review.candidates)
@@ -392,7 +391,10 @@ def retrieval_curve(rebuilt_review: RebuiltReview) -> tuple[RetrievalPoint, ...]
 def mean_curve(
     every: Mapping[str, Sequence[RetrievalPoint]],
 ) -> Iterator[tuple[int, float | None]]:
-    """Candidates kept, and the mean recall over reviews; a list that ends stays."""
+    """Yield the number of candidates and the mean recall over reviews.
+
+    A review whose list has ended keeps its last recall.
+    """
     now = dict.fromkeys(every, 0.0)
     moves = sorted(
         (point.n_candidates, review, point.recall)
@@ -406,31 +408,31 @@ def mean_curve(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResults:
-    """One agent, measured. Mappings are by review, ascending."""
+    """Metrics and details of one agent; mappings are by review, ascending."""
 
     model: str
     counts: AgentCounts
     rebuilt: Mapping[str, RebuiltReview]
     benchmarks: Mapping[str, ReviewBenchmarkCounts]
     otherwise: Mapping[str, ReviewBenchmarkCounts]
-    """Under the other value of `autojunk`; reviews in which it makes a difference."""
+    """Counts under the other value of `autojunk`, of reviews in which it differs."""
     matches: Mapping[str, tuple[PaperMatch, ...]]  #: in the order of the truth
     suspicious: Mapping[str, tuple[SuspiciousMatch, ...]]
-    steps: Mapping[str, tuple[ThresholdStep, ...]]  #: a threshold each, falling
-    overall: tuple[OverallStep, ...]  #: a threshold each, falling; over reviews
+    steps: Mapping[str, tuple[ThresholdStep, ...]]  #: one per threshold, falling
+    overall: tuple[OverallStep, ...]  #: one per threshold, falling; over reviews
     curves: Mapping[
         str, tuple[RetrievalPoint, ...]
-    ]  #: none of an import, which has no ranks
+    ]  #: empty for an import, which has no ranks
     metrics: tuple[Metric, ...]
 
     def lost(self, review: str) -> tuple[PaperMatch, ...]:
-        """The truth papers of a review that were not included."""
+        """Return the truth papers of a review that were not included."""
         return tuple(
             match for match in self.matches[review] if match.lost_at is not None
         )
 
     def by_path(self) -> Mapping[str, Metric]:
-        """The metrics by path."""
+        """Return the metrics by path."""
         return {metric.path: metric for metric in self.metrics}
 
 
@@ -441,7 +443,7 @@ def measure_agent(
     settings: ReviewBenchmarkSettings,
     draws: Callable[[tuple[str, ...]], Resamples],
 ) -> AgentResults:
-    """Measure an agent."""
+    """Compute the results of an agent."""
     rebuilt = {rebuilt_review.review: rebuilt_review for rebuilt_review in every}
     benchmarks = {
         review: benchmark_review(

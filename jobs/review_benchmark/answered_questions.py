@@ -1,4 +1,4 @@
-"""Defines what agents made of questions without a truth: studies, decisions, pages."""
+"""Defines the results of questions without a truth: studies, decisions, pages."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ DECISIONS = ("exclude", "include")
 
 
 class CandidateDecision(NamedTuple):
-    """A paper that an agent found for a question, and what it decided."""
+    """A paper that an agent found for a question, and its decision."""
 
     rebuilt: RebuiltReview
     candidate: CandidatePaper
 
     @property
     def paper(self) -> AgentRecord:
-        """Return the record of the paper."""
+        """Record of the paper."""
         return self.rebuilt.papers[self.candidate.document]
 
     @property
     def key(self) -> str:
-        """Return the question and the paper, as `siftlog explain` names them."""
+        """Question and paper, as `siftlog explain` names them."""
         return f"{self.rebuilt.review}:{self.candidate.document}"
 
 
@@ -67,24 +67,24 @@ def reference(paper: AgentRecord) -> str:
 
 
 class AnsweredQuestion(NamedTuple):
-    """What a model made of a question."""
+    """A model's answer to a question."""
 
     dataset: ReviewDataset
     rebuilt: RebuiltReview
 
     @property
     def review(self) -> Review:
-        """Return the question."""
+        """The question."""
         return self.dataset.review(self.rebuilt.review)
 
     @property
     def concluded(self) -> AgentConclusion:
-        """Return the conclusion of the first replicate that has one."""
+        """Conclusion of the first replicate that has one."""
         return self.rebuilt.concluded
 
     @property
     def failure(self) -> str | None:
-        """Return why there is no conclusion; None if there is one."""
+        """Reason why there is no conclusion; None if there is one."""
         if self.concluded.text:
             return None
         failures = (conclusion.failure for conclusion in self.rebuilt.conclusions)
@@ -94,7 +94,7 @@ class AnsweredQuestion(NamedTuple):
 def included_as_ris(rebuilt: RebuiltReview) -> str:
     """Return the included studies as RIS, for reference managers.
 
-    The note says the score and the rationale; `AN` has the PMID, as in PubMed's RIS.
+    The note holds the score and the rationale; `AN` has the PMID, as in PubMed's RIS.
     """
     entries = []
     for study in included_studies(rebuilt):
@@ -114,7 +114,7 @@ def included_as_ris(rebuilt: RebuiltReview) -> str:
 
 
 def question_page(dataset: ReviewDataset, rebuilt: RebuiltReview) -> Iterator[Block]:
-    """Show the search, the included studies and the conclusion of one question."""
+    """Yield the search, the included studies and the conclusion of one question."""
     review = dataset.review(rebuilt.review)
     yield Fact("question", one_line(review.question))
     for criterion in review.inclusion:
@@ -152,7 +152,7 @@ def question_page(dataset: ReviewDataset, rebuilt: RebuiltReview) -> Iterator[Bl
 
 
 def flow(rebuilt: RebuiltReview) -> str:
-    """Return how many papers were found, scored and included."""
+    """Return a line with the numbers of papers found, scored and included."""
     outcomes = Counter(candidate.outcome for candidate in rebuilt.candidates)
     parts = [f"{len(rebuilt.candidates):,} found"]
     parts += [f"{n:,} {name.replace('_', ' ')}" for name, n in outcomes.items()]
@@ -163,14 +163,14 @@ def flow(rebuilt: RebuiltReview) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentWork:
-    """What one model made of all questions."""
+    """The answers of one model to all questions."""
 
     model: str
     reviews: Sequence[RebuiltReview]
 
     @property
     def decisions(self) -> Sequence[CandidateDecision]:
-        """Return the decisions about all candidates."""
+        """Decisions about all candidates."""
         return [
             CandidateDecision(rebuilt, candidate)
             for rebuilt in self.reviews
@@ -179,7 +179,7 @@ class AgentWork:
 
     @property
     def decided(self) -> Mapping[str, bool]:
-        """Return the decisions by paper, of the candidates that have a score."""
+        """Decisions by paper, of the candidates that have a score."""
         return {
             decision.key: decision.candidate.included
             for decision in self.decisions
@@ -188,7 +188,7 @@ class AgentWork:
 
     @property
     def frame(self) -> ItemFrame:
-        """Return the decisions as labels of papers."""
+        """Decisions as labels of papers."""
         decisions = self.decisions
         labels = [
             NO_LABEL
@@ -210,7 +210,7 @@ class AgentWork:
 
     @property
     def fallbacks(self) -> list[str]:
-        """Return the questions whose search plan was of no use."""
+        """Questions whose search plan was unusable."""
         return [
             rebuilt.review
             for rebuilt in self.reviews
@@ -226,7 +226,7 @@ class WorkAgreement(NamedTuple):
 
     @property
     def common(self) -> Sequence[tuple[bool, bool]]:
-        """Return both decisions about each common paper."""
+        """Both decisions about each common paper."""
         others = self.b.decided
         return [
             (decision, others[key])

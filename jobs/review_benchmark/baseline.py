@@ -1,9 +1,9 @@
-"""Answers offline as `baseline/lexical`, from the words of the request alone.
+"""Answers offline as `baseline/lexical`, from only the words of the request.
 
 It is the floor of every experiment and the first run without key or network. It sees
-the prompt only, costs nothing, and always gives the same answer.
+only the prompt, costs nothing, and always gives the same answer.
 
-From a review's own text it reads by patterns, and does well on the layout of a Cochrane
+It reads a review's text with patterns, and does well on the layout of a Cochrane
 review: study headings, then `Authors. Title. Journal Year;...` with identifiers in
 brackets.
 """
@@ -29,10 +29,10 @@ from jobs.review_benchmark.search import deterministic_plan
 from runner.messages import ChatRequest, Content, EmbedRequest, Request, Vectors
 
 TEXT, TITLE = 0.6, 0.4
-"""What the two parts of a score weigh."""
+"""Weights of the two parts of a score."""
 
 SENTENCES_FROM = 3
-"""Papers of which a conclusion is made, best first."""
+"""Number of papers from which a conclusion is drawn, best first."""
 
 _LINE = re.compile(r"([A-Z][^:\n]*): (.*)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -44,10 +44,10 @@ _SHARE = re.compile(r'"maximum":1\b|\b0(?: to |[-\u2013])1\b')
 
 
 def baseline(request: Request) -> Content:
-    """The reply to a request; nothing here asks for an order of documents.
+    """Return the reply to a request; the job never requests a reranking.
 
     Raises:
-        TypeError: it does.
+        TypeError: the request is for a reranking.
     """
     match request:
         case ChatRequest():
@@ -81,17 +81,17 @@ def _chat(request: ChatRequest) -> str:
 
 
 def _wants(request: ChatRequest, key: str) -> bool:
-    """Whether the reply is to have a key, by its schema or by the prompt's words."""
+    """Return whether the reply needs a key, by its schema or by the prompt's words."""
     return f'"{key}"' in _form(request)
 
 
 def _is_share(request: ChatRequest) -> bool:
-    """Whether a score is to be from 0 to 1 and not from 1 to 5."""
+    """Return whether a score ranges from 0 to 1 and not from 1 to 5."""
     return bool(_SHARE.search(_form(request)))
 
 
 def _form(request: ChatRequest) -> str:
-    """What is said of the reply's form."""
+    """Return the part of the request that describes the reply's form."""
     if request.schema is not None:
         return request.schema.json
     return "\n".join(text_outside_blocks(message.text) for message in request.messages)
@@ -113,7 +113,7 @@ def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any
 def _scored(
     review: Mapping[str, str], paper: Mapping[str, str], *, is_share: bool
 ) -> dict[str, Any]:
-    """Shares of the question's words; a first estimate on either scale."""
+    """Estimate a score on either scale from the share of the question's words."""
     parts = (review.get(name.capitalize(), "") for name in ("question", *PICO))
     question_words = set(content_words(" ".join(parts)))
     title = set(content_words(paper.get("Title", "")))
@@ -142,7 +142,7 @@ def _concluded(papers: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def _finding(abstract: str) -> str:
-    """The first sentence that states one."""
+    """Return the first sentence that states a finding."""
     sentences = _SENTENCE.split(abstract)
     return next((sentence for sentence in sentences if _FINDING.search(sentence)), "")
 
@@ -163,7 +163,7 @@ def _share(question_words: set[str], words: set[str]) -> float:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """The fields of a block; of several with one label the last."""
+    """Return the fields of a block; of several with one label, the last."""
     matches = (_LINE.fullmatch(line) for line in text.split("\n"))
     return {match[1]: match[2] for match in matches if match}
 
@@ -173,7 +173,7 @@ _CITATION: Final = re.compile(
     r"(?P<journal>[^.]*?)[.,;]?\s+(?P<year>(?:18|19|20)\d\d)\b"
 )
 _CITED: Final = 1_500
-"""Characters of a reference that its pattern is tried on; it takes their square."""
+"""Characters of a reference to match; the pattern takes quadratic time."""
 
 _DOI: Final = re.compile(r"\b10\.\d{4,9}/[^\s\];,]+")
 _PMID: Final = re.compile(r"(?:PMID|PubMed|MEDLINE)\s*:?\s*(\d{1,8})", re.IGNORECASE)
@@ -198,11 +198,11 @@ _SECTION_PATTERNS: Final = {
 }
 
 _EXTRACTION_BLOCKS: Final = frozenset({"wanted", "head", "references"})
-"""Blocks of which every prompt of an extraction shows one, and no other prompt."""
+"""Blocks that occur in extraction prompts only; each such prompt has one of them."""
 
 
 def _extracted(blocks: Mapping[str, str]) -> dict[str, Any]:
-    """The reply to a prompt of an extraction, by what it shows."""
+    """Return the reply to an extraction prompt, by the blocks in it."""
     if "wanted" in blocks:
         lines = blocks.get("lines", "")
         return {"places": list(_section_lines(blocks["wanted"], lines))}
@@ -213,7 +213,7 @@ def _extracted(blocks: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _section_lines(section_names: str, numbered_lines: str) -> Iterator[dict[str, Any]]:
-    """The last line that sounds like each section, up to the next one that is said."""
+    """Yield the last line that fits each section, and the start of the next section."""
     lines = [(int(m[1]), m[2]) for m in _NUMBERED.finditer(numbered_lines)]
     begins = {}
     for name in section_names.split(", "):
@@ -245,7 +245,7 @@ def _meta(blocks: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _title(head: str) -> str | None:
-    """The first line of several words, with the next where it goes on there."""
+    """Return the first line of several words, and the next line if it continues it."""
     lines = [line.strip() for line in head.split("\n") if line.strip()]
     for line, after in pairwise((*lines, "")):
         if len(line.split()) >= _TITLE_WORDS and not line.startswith(_SERIES):
@@ -254,7 +254,7 @@ def _title(head: str) -> str | None:
 
 
 def _part(criteria: str, title: str) -> str | None:
-    """The paragraph under a heading."""
+    """Return the paragraph under a heading."""
     _, heading, rest = criteria.partition(_line_of(criteria, title))
     if not heading:
         return None
@@ -277,7 +277,7 @@ def _references(text: str, reasons: str | None) -> Iterator[dict[str, Any]]:
     for span in entries(document, document.whole):
         entry = document.piece(span)
         name = study_name(entry) or None
-        # a study's name has the first line to itself
+        # the first line holds only the study's name
         body = entry.partition("\n")[2] if name else entry
         for quote in _publications(body):
             reference = _reference(name, quote)
@@ -286,7 +286,7 @@ def _references(text: str, reasons: str | None) -> Iterator[dict[str, Any]]:
 
 
 def _publications(entry: str) -> Iterator[str]:
-    """The references of a study, each in one line."""
+    """Yield the references of a study, each in one line."""
     starts = [match.start() for match in PUBLICATION.finditer(entry)]
     bounds = [0, *(start for start in starts if start), len(entry)]
     for start, end in pairwise(bounds):
@@ -312,7 +312,7 @@ def _reference(name: str | None, quote: str) -> dict[str, Any]:
 
 
 def _reason(name: str | None, reasons: str) -> str | None:
-    """What stands after a study's name in the table, up to the end of the line."""
+    """Return the text after a study's name in the table, to the end of the line."""
     for line in reasons.split("\n"):
         if name and line.strip().startswith(name):
             return line.strip()[len(name) :].strip() or None

@@ -2,7 +2,7 @@
 
 As the threshold falls, papers are included one by one: one sort of the scores, and no
 new call. A truth paper has a record as soon as one that serves it is included; of
-several it is the one that ranks first, as it would be if the run were scored again.
+several, the record is the one that ranks first, as in a new scoring of the run.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ from jobs.review_benchmark.settings import Precision, ReviewBenchmarkSettings
 from runner.evaluation import STAYS
 
 NONE = "null"
-"""How a truth paper without a record is called among the methods."""
+"""Method of a truth paper without a record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewBenchmarkCounts:
-    """What matching and decisions come to; counts are of truth papers or of rows."""
+    """Counts of matches and decisions; they count truth papers or rows."""
 
     truth: int
-    included_rows: int  #: rows of the list of included papers, duplicates counted
+    included_rows: int  #: rows of the list of included papers, with duplicates
     found: int  #: truth papers with a record
     found_and_included: int
     right_rows: int  #: included rows that are the record of a truth paper
-    credited: int  #: numerator of precision: right rows, unless settings say otherwise
+    credited: int  #: numerator of precision: right rows, unless set otherwise
     documents: int  #: distinct records that are matched
-    distinct: int  #: truth papers included, if a record may serve one of them only
+    distinct: int  #: truth papers included, if a record may serve only one
     retrieved: int  #: truth papers whose record is a candidate
     methods: Mapping[str, int] = field(metadata=STAYS)
-    """Truth papers by how they were matched; `null`: not."""
+    """Truth papers by method of matching; `null`: not matched."""
 
     @property
     def not_found(self) -> int:
-        """Truth papers without a record."""
+        """Number of truth papers without a record."""
         return self.truth - self.found
 
     @property
     def found_but_excluded(self) -> int:
-        """Truth papers whose record is not included."""
+        """Number of truth papers whose record is not included."""
         return self.found - self.found_and_included
 
     @property
     def recall(self) -> float:
-        """Truth papers that were included, of all."""
+        """Share of truth papers that were included."""
         return self.found_and_included / self.truth
 
     @property
     def recall_distinct(self) -> float:
-        """Recall, if a record may serve one truth paper only."""
+        """Recall, if a record may serve only one truth paper."""
         return self.distinct / self.truth
 
     @property
     def precision(self) -> float | None:
-        """Included rows that are truth papers, of all; None without any."""
+        """Share of included rows that are truth papers; None if no row is included."""
         return ratio(self.credited, self.included_rows)
 
     @property
@@ -70,26 +70,26 @@ class ReviewBenchmarkCounts:
 
     @property
     def ceiling(self) -> float:
-        """The recall that a perfect judge of the records would reach."""
+        """Recall of a perfect screening of the records."""
         return self.found / self.truth
 
     @property
     def retrieval_recall(self) -> float:
-        """Truth papers that became candidates, of all."""
+        """Share of truth papers that became candidates."""
         return self.retrieved / self.truth
 
     @property
     def screening_recall(self) -> float | None:
-        """Truth papers that were included, of those that became candidates."""
+        """Share of the truth papers among the candidates that were included."""
         return ratio(self.found_and_included, self.retrieved)
 
     def passes(self, target: float) -> bool:
-        """Whether recall reaches *target*; whole numbers are compared where it is 1."""
+        """Return whether recall reaches *target*; one of 1 compares whole numbers."""
         return passes(self.found_and_included, self.truth, target)
 
 
 def passes(included: int, truth: int, target: float) -> bool:
-    """Whether so many of the truth papers are enough."""
+    """Return whether *included* of the truth papers are enough."""
     return included == truth if target == 1.0 else included / truth >= target
 
 
@@ -97,18 +97,18 @@ CREDITED: Mapping[Precision, Callable[[int, int], int]] = {
     "rows": lambda right_rows, _: right_rows,
     "gt_over_included": lambda _, papers: papers,
 }
-"""The numerator of precision, from right rows and truth papers included."""
+"""Numerator of precision, from right rows and truth papers included."""
 
 
 def benchmark_review(
     rebuilt_review: RebuiltReview, matched: MatchedPapers, precision: Precision
 ) -> ReviewBenchmarkCounts:
-    """What an agent's matches and decisions come to for a review.
+    """Count an agent's matches and decisions for a review.
 
     Args:
         rebuilt_review: with its decisions.
         matched: its matches, or those under the other value of `autojunk`.
-        precision: what its numerator is.
+        precision: selects the numerator of precision.
     """
     hits = matched.hits
     included = frozenset(rebuilt_review.included)
@@ -134,7 +134,10 @@ def benchmark_review(
 
 
 def served_by_replicate(rebuilt_review: RebuiltReview, replicate: int) -> int:
-    """The truth papers that one replicate by itself would include; it counts from 0."""
+    """Count the truth papers that a single replicate would include.
+
+    Replicates are numbered from 0.
+    """
     included = {
         candidate.document
         for candidate in rebuilt_review.candidates
@@ -157,9 +160,9 @@ def _distinct(rebuilt_review: RebuiltReview) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdStep:
-    """What one threshold would give for a review."""
+    """Results of a review at one threshold."""
 
-    threshold: float  #: a score that occurs; papers from it on are included
+    threshold: float  #: an occurring score; papers with at least this are included
     truth: int
     included_rows: int
     found_and_included: int
@@ -168,18 +171,18 @@ class ThresholdStep:
 
     @property
     def recall(self) -> float:
-        """Truth papers that would be included, of all."""
+        """Share of truth papers that would be included."""
         return self.found_and_included / self.truth
 
     @property
     def precision(self) -> float | None:
-        """Included rows that would be truth papers, of all."""
+        """Share of included rows that would be truth papers."""
         return ratio(self.credited, self.included_rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverallStep:
-    """What one threshold would give over reviews."""
+    """Results over reviews at one threshold."""
 
     threshold: float
     reviews: int
@@ -194,10 +197,10 @@ class OverallStep:
 def sweep_review(
     rebuilt_review: RebuiltReview, settings: ReviewBenchmarkSettings
 ) -> tuple[ThresholdStep, ...]:
-    """A step a distinct score, falling.
+    """Return a step for each distinct score, falling.
 
-    Papers without a score stay what they are: included or not by the settings, or as
-    their file has it.
+    Papers without a score are unaffected: included or not by the settings, or as in
+    their file.
     """
     served = (_Claimed if settings.unique_claims else _Shared)(rebuilt_review)
     rows: Counter[str] = Counter()
@@ -235,20 +238,20 @@ def sweep_review(
 
 
 def passing_step(steps: Sequence[ThresholdStep]) -> ThresholdStep | None:
-    """How far the threshold would have to fall for the review to pass; None: never."""
+    """Return the step of the highest threshold at which the review passes, if any."""
     return next((step for step in steps if step.passed), None)
 
 
 def sweep_overall(
     every: Mapping[str, Sequence[ThresholdStep]], truth: Mapping[str, int]
 ) -> Iterator[OverallStep]:
-    """A step a distinct score of any review, falling.
+    """Yield a step for each distinct score of any review, falling.
 
-    A review counts from its highest score on: before it nothing is included.
+    A review counts from its highest score on: above it, nothing is included.
 
     Args:
         every: the steps of each review.
-        truth: how many truth papers each review has.
+        truth: number of truth papers of each review.
     """
     now: dict[str, ThresholdStep | None] = dict.fromkeys(every)
     moves = sorted(
@@ -285,7 +288,7 @@ def _overall(
 
 
 class _Shared:
-    """Truth papers that included records serve, where a record may serve several."""
+    """Truth papers with an included record, if a record may serve several of them."""
 
     def __init__(self, rebuilt_review: RebuiltReview) -> None:
         self._rank: dict[str, int] = {}
@@ -301,16 +304,16 @@ class _Shared:
 
     @property
     def documents(self) -> Collection[str]:
-        """The records that serve a truth paper."""
+        """Records that serve a truth paper."""
         return set(self._chosen.values())
 
     @property
     def papers(self) -> int:
-        """Truth papers that have one."""
+        """Number of truth papers with a record."""
         return len(self._chosen)
 
     def add(self, document: str) -> None:
-        """Include one more; a document may come again."""
+        """Include a document; it may be added again."""
         for paper in self._serves.get(document, ()):
             best = self._chosen.get(paper)
             if best is None or self._rank[document] < self._rank[best]:
@@ -318,7 +321,7 @@ class _Shared:
 
 
 class _Claimed:
-    """The same where a record serves one truth paper only."""
+    """Truth papers with an included record, if a record may serve only one of them."""
 
     def __init__(self, rebuilt_review: RebuiltReview) -> None:
         self._documents = rebuilt_review.documents
@@ -341,14 +344,14 @@ class _Claimed:
 
 
 def percent(target: float) -> str:
-    """A target with as many digits as it has: 99.5% is not 100%."""
+    """Format a target with all its digits: 99.5% is not 100%."""
     return f"{100 * target:g}%"
 
 
 def failure_reasons(
     benchmark: ReviewBenchmarkCounts, settings: ReviewBenchmarkSettings
 ) -> Iterator[str]:
-    """The reasons, in a fixed order; none where nothing was lost."""
+    """Yield the reasons in a fixed order; none if nothing was lost."""
     target = settings.target_recall
     if settings.recall_line and not benchmark.passes(target):
         yield f"Recall {benchmark.recall:.1%} below target {percent(target)}"

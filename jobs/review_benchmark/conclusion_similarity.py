@@ -1,10 +1,11 @@
 """Computes how similar conclusions are, and the threshold at which two count as alike.
 
-A verdict by `direction` is not decided by similarity; that of words is shown beside it.
+A verdict by `direction` does not use similarity; the similarity of words is shown too.
 
-Labels draw the threshold best. Without labels it is a quantile of mismatched pairs. A
-judge or an embedding may have too few of those: pairs are then borrowed, and where even
-these are too few, a fixed value of ours applies, which says that it is fixed.
+Labels give the best threshold. Without labels it is a quantile of mismatched pairs. A
+judge or an embedding may have too few of those: pairs of other agents and of authors
+are added, and if there are still too few, a fixed value applies, which is reported as
+fixed.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ TFIDF_DEFINITION = (
     "scikit-learn, 1-2 grams, sublinear tf, smoothed idf, L2)"
 )
 DIGITS = 12
-"""To which similarities are rounded: logarithms differ in their last digits."""
+"""Digits to which similarities are rounded; logarithms differ in their last digits."""
 
 
 def tfidf_similarity(agent: Sequence[str], truth: Sequence[str]) -> SimilarityMatrix:
-    """Cosines of conclusions, (len(agent), len(truth)), 0 to 1.
+    """Return cosines of conclusions, (len(agent), len(truth)), 0 to 1.
 
     Args:
         agent: conclusions of an agent.
@@ -50,9 +51,9 @@ def tfidf_similarity(agent: Sequence[str], truth: Sequence[str]) -> SimilarityMa
     )
     try:
         fitted = vectorizer.fit_transform(truth)
-    except ValueError:  # nothing but stop words: nothing is alike
+    except ValueError:  # only stop words: nothing is alike
         return zeros
-    # the whole product at once: rows are sparse, and there are as many as reviews
+    # the whole product in one step: rows are sparse, one for each review
     similarities: SimilarityMatrix = (vectorizer.transform(agent) @ fitted.T).toarray()
     return similarities.round(DIGITS)
 
@@ -63,7 +64,7 @@ DEFINITIONS: Final[dict[VerdictKind, str]] = {
     "judge": "judged@1(similarity from 0 to 100, divided by 100)",
     "embedding": "embedding_cosine@1(vectors of whole conclusions)",
 }
-"""What the similarity of two conclusions is, by the way in which they are compared."""
+"""Definition of the similarity of two conclusions, by kind of verdict."""
 
 
 def conclusion_similarity(
@@ -72,7 +73,7 @@ def conclusion_similarity(
     truths: Sequence[Review],
     predictions: ReviewPredictions,
 ) -> SimilarityMatrix:
-    """Similarities, (len(said), len(truths)); NaN where nothing compares the two."""
+    """Return similarities, (len(conclusions), len(truths)); NaN if not compared."""
     match kind:
         case "direction" | "tfidf":
             return tfidf_similarity(
@@ -91,7 +92,7 @@ def conclusion_similarity(
 def truth_similarity(
     kind: VerdictKind, truths: Sequence[Review], predictions: ReviewPredictions
 ) -> SimilarityMatrix:
-    """How alike the authors' own conclusions are, by words or vectors."""
+    """Return the similarity of the authors' conclusions, by words or vectors."""
     if kind in {"direction", "tfidf"}:
         texts = [truth.conclusion for truth in truths]
         return tfidf_similarity(texts, texts)
@@ -100,7 +101,7 @@ def truth_similarity(
 
 
 def _cosines(first: Sequence[Vector], second: Sequence[Vector]) -> SimilarityMatrix:
-    """Cosines; NaN where a vector is missing, or not as long as most of them are."""
+    """Return cosines; NaN for a missing vector or one of an uncommon length."""
     similarities = np.full((len(first), len(second)), np.nan)
     lengths = Counter(len(vector) for vector in (*first, *second) if vector)
     if not lengths:
@@ -134,10 +135,10 @@ ThresholdSource: TypeAlias = Literal[
 
 NULL_QUANTILE = 0.95
 LEAST_PAIRS = 20
-"""With fewer mismatched pairs a quantile says nothing."""
+"""Least number of mismatched pairs for a meaningful quantile."""
 
 FIXED: Final[dict[VerdictKind, float]] = {"judge": 0.7, "embedding": 0.8}
-"""Thresholds where too few pairs draw one: ours, and not calibrated on any data.
+"""Thresholds if too few pairs draw one, not calibrated on any data.
 
 A judge's scale ends at "the same finding", so that 0.7 leaves out pairs which it calls
 half alike. Vectors of medical conclusions on one topic rarely have a cosine below 0.6.
@@ -147,18 +148,18 @@ Words have none: their cosine depends on the vocabulary of the reviews.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityThreshold:
-    """Where the line is drawn, and by what."""
+    """A threshold of similarity and its source."""
 
     value: float
     source: ThresholdSource = field(metadata=STAYS)
     n: int  #: labels or pairs that draw it; 0: none do
-    accuracy: float | None = None  #: leave-one-out, where labels drew it
+    accuracy: float | None = None  #: leave-one-out, if labels drew it
 
     def admits(self, similarity: float) -> bool:
-        """Whether two conclusions count as alike.
+        """Return whether two conclusions count as alike.
 
-        Thresholds of labels and fixed ones are inclusive. Mismatched pairs must be
-        surpassed: where most have nothing in common, their quantile is 0.
+        Thresholds from labels and fixed ones are inclusive. One from mismatched pairs
+        must be exceeded: if most have nothing in common, their quantile is 0.
         """
         if self.source in {"mismatched pairs", "borrowed pairs"}:
             return similarity > self.value
@@ -168,9 +169,9 @@ class SimilarityThreshold:
 def threshold_from_labels(
     similarity: Sequence[float], similar: Sequence[bool]
 ) -> SimilarityThreshold | None:
-    """The threshold of the highest Youden index, and of equals the highest one.
+    """Return the threshold with the highest Youden index; of equals the highest one.
 
-    None where only one of the two answers occurs.
+    None if only one of the two answers occurs.
     """
     value = _youden(similarity, similar)
     if value is None:
@@ -183,7 +184,7 @@ def threshold_from_labels(
         labels = [other_label for at, other_label in enumerate(similar) if at != index]
         left_out = _youden(others, labels)
         if left_out is None:
-            # the only one of its kind: the others know of one answer alone
+            # the only one of its kind: the others have only one answer
             right += labels[0] == label
         else:
             right += (pair_similarity >= left_out) == label
@@ -200,12 +201,12 @@ def threshold_from_mismatched(
     kind: VerdictKind = "tfidf",
     borrowed: Sequence[float] = (),
 ) -> SimilarityThreshold | None:
-    """The 95th percentile of pairs that do not belong together.
+    """Return the 95th percentile of pairs that do not belong together.
 
     Args:
         similarity: of an agent's conclusions with those of other reviews.
         kind: how conclusions are compared; judges and vectors never lack a threshold.
-        borrowed: further mismatched pairs, used only where the agent's own are too few.
+        borrowed: further mismatched pairs, used only if the agent has too few.
     """
     threshold = _quantile(similarity, "mismatched pairs")
     if threshold is not None or kind not in FIXED:
@@ -227,7 +228,7 @@ def _youden(similarity: Sequence[float], similar: Sequence[bool]) -> float | Non
     points = curve(similar, similarity)
     if not points.positives or not points.negatives:
         return None
-    # in whole numbers, so that equals are equal; thresholds fall, so that the first of
+    # in whole numbers, so that ties are exact; thresholds fall, so that the first of
     # equals is the highest
     index = points.tp * points.negatives - points.fp * points.positives
     return float(points.threshold[1:][np.argmax(index[1:])])

@@ -1,8 +1,8 @@
-"""Measures which truth papers a database has, whichever model searches it.
+"""Measures which truth papers a database has, independently of models.
 
-No agent can find what is not there. `siftlog prepare review-benchmark coverage` prints
-the result. Each truth paper is looked up by PMID, then DOI, then title, by the rule
-`whole-list` on the papers in the order of their ids.
+No agent can find a paper that is missing. `siftlog prepare review-benchmark coverage`
+prints the result. Each truth paper is looked up by PMID, then DOI, then title, with the
+rule `whole-list` on the papers in the order of their ids.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class PaperInDatabase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperCoverage:
-    """A truth paper, and what the database has of it."""
+    """A truth paper and its match in the database."""
 
     review: str
     truth: TruthPaper
@@ -68,7 +68,7 @@ class PaperCoverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageCounts:
-    """How many truth papers a database has."""
+    """Numbers of truth papers that a database has."""
 
     truth: int
     pmid: int
@@ -77,17 +77,17 @@ class CoverageCounts:
 
     @property
     def found(self) -> int:
-        """Those that are present, by whatever key."""
+        """Number of truth papers present, by any key."""
         return self.pmid + self.doi + self.title
 
     @property
     def share(self) -> float | None:
-        """Those that are present, of all; None where there are none."""
+        """Share of truth papers present; None if there are none."""
         return ratio(self.found, self.truth)
 
 
 def count_coverage(papers: Sequence[PaperCoverage]) -> CoverageCounts:
-    """Count papers by what they were found by."""
+    """Count papers by the key that found them."""
     methods = [paper.present.method for paper in papers if paper.present is not None]
     by = {key: methods.count(method) for key, method in METHODS.items()}
     return CoverageCounts(truth=len(papers), **by)
@@ -101,11 +101,11 @@ def measure_coverage(
     cutoff: float,
     autojunk: bool,
 ) -> tuple[PaperCoverage, ...]:
-    """Look the truth papers of reviews up, in the order of reviews and of their files.
+    """Look up the truth papers of reviews, in the order of reviews and of their files.
 
     Args:
-        reviews: whose papers.
-        database: where they should be.
+        reviews: with the papers.
+        database: the papers to search.
         keys: those of `METHODS` that count.
         cutoff: least ratio of titles, inclusive.
         autojunk: as for `matching.ratio.ratio`.
@@ -119,7 +119,7 @@ def measure_coverage(
     ):
         records = find_records(paper_keys, DatabasePool(order={}, lookup=lookup))
         hit = next(iter(whole_list(records)), None)
-        # without an agent, a paper's place is its id
+        # without an agent, a paper's index is its id
         paper = None if hit is None else database.paper(hit.index)
         present = (
             None
@@ -131,7 +131,7 @@ def measure_coverage(
 
 
 def _only(paper_keys: LookupKeys, keys: Collection[str]) -> LookupKeys:
-    """What is looked up by some keys alone."""
+    """Clear all keys but some."""
     return replace(paper_keys, **{key: "" for key in METHODS if key not in keys})
 
 
@@ -155,12 +155,12 @@ COVERAGE = TableOf[PaperCoverage](
 """A paper without a method is absent."""
 
 MOST_ABSENT = 10
-"""Absent papers that the text names; JSON and CSV have all of them."""
+"""Number of absent papers named in the text; JSON and CSV have all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageReport:
-    """The result, for people and for programs."""
+    """Coverage as text, JSON and CSV."""
 
     content_hash: str
     n_papers: int  #: in the database
@@ -169,23 +169,23 @@ class CoverageReport:
 
     @property
     def total(self) -> CoverageCounts:
-        """Over all reviews."""
+        """Counts over all reviews."""
         return count_coverage(self.papers)
 
     @property
     def reviews(self) -> dict[str, CoverageCounts]:
-        """By review."""
+        """Counts by review."""
         by_review = groupby(self.papers, key=lambda paper: paper.review)
         return {review: count_coverage(tuple(papers)) for review, papers in by_review}
 
     @property
     def share(self) -> float | None:
-        """Truth papers that are present, of all."""
+        """Share of truth papers that are present."""
         return self.total.share
 
     @property
     def lines(self) -> Sequence[str]:
-        """A CSV of the truth papers."""
+        """CSV of the truth papers."""
         return csv_lines(COVERAGE.lines(self.papers)).removesuffix("\n").split("\n")
 
     @property
@@ -200,7 +200,7 @@ class CoverageReport:
 
     @property
     def text(self) -> str:
-        """A table of reviews, and the papers that are absent."""
+        """Table of reviews, and the papers that are absent."""
         return as_text(_blocks(self))
 
 
@@ -208,8 +208,8 @@ def coverage(settings: ReviewBenchmarkSettings) -> CoverageReport:
     """Look up the truth papers that the settings name.
 
     Raises:
-        UsageError: they name no truth or no database.
-        DatasetError: one of them is not to be read, or has no review that is named.
+        UsageError: the settings name no truth or no database.
+        DatasetError: one of them cannot be read, or lacks a named review.
     """
     if settings.truth is None or settings.database is None:
         database_option = (
@@ -258,26 +258,26 @@ def _blocks(report: CoverageReport) -> Iterator[Block]:
 
 
 LONGEST = 1 << 31
-"""No title has so many characters."""
+"""Larger than the number of characters in any title."""
 
 AT_ONCE = 8192
-"""Titles that are held against all missing studies at once."""
+"""Number of titles compared with all missing studies together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewStock:
-    """A review's studies in the database; one entry for each of them."""
+    """A review's studies in the database, with one entry for each of them."""
 
     truth_keys: tuple[LookupKeys, ...]
     lookups: tuple[DatabaseLookup, ...]
     otherwise: tuple[DatabaseLookup, ...] | None
-    """Under the other value of `autojunk`; None: it makes no difference."""
-    nearest: Mapping[int, NearestTitle]  #: by study; of those that are not there
+    """Lookups under the other value of `autojunk`; None: it makes no difference."""
+    nearest: Mapping[int, NearestTitle]  #: by index of the study, for missing ones
     _database: PaperDatabase
     _records: dict[int, AgentRecord] = field(default_factory=dict, repr=False)
 
     def record(self, number: int) -> AgentRecord:
-        """A paper of the database, read once."""
+        """Return the record of a paper; it is read only once."""
         record = self._records.get(number)
         if record is None:
             record = self._records[number] = self._read(number)
@@ -304,7 +304,7 @@ class ReviewStock:
 def review_stocks(
     dataset: ReviewDataset, reviews: Sequence[Review]
 ) -> Mapping[str, ReviewStock]:
-    """Look the studies of some reviews up, all of them in one go, by review."""
+    """Look up the studies of several reviews together; return them by review."""
     rules, database = dataset.settings.rules, dataset.papers
     truth_keys = [
         lookup_keys(paper, rules.normal)
@@ -343,12 +343,12 @@ def _otherwise(
     database: PaperDatabase,
     rules: MatchingRules,
 ) -> list[DatabaseLookup]:
-    """The same under the other value of `autojunk`, of titles that it may concern."""
+    """Look up again with the other value of `autojunk` titles that it may affect."""
     longest = (2.0 - rules.title_cutoff) / rules.title_cutoff
     concerned = [
         at
         for at, keys in enumerate(truth_keys)
-        # a title so much longer than this one is the longest that can be alike
+        # the longest title that can be alike is this much longer
         if len(keys.title) * longest + MARGIN >= JUNK_FROM
     ]
     again = look_up(
@@ -382,6 +382,6 @@ def _nearest(
 
 
 def _titles(database: PaperDatabase) -> Iterator[TitleBlock]:
-    """All titles of the database, with their papers, in blocks."""
+    """Yield all titles of the database, with their papers, in blocks."""
     for rows in database.titles_within(0, LONGEST, AT_ONCE):
         yield [(str(number), title) for number, title in rows]

@@ -1,11 +1,11 @@
-"""Defines reviews, search queries, records of agents, and what replies parse to.
+"""Defines reviews, search queries, records of agents, and parsed replies.
 
 Reviews, studies and records are read from JSON by the annotations of their fields: the
-type of a cell, and the name in files where it is another one. Values are kept as the
-file has them, since they are written back; matching normalises on its own.
+type of a cell, and its name in files if it differs. Values are stored as they are in
+the file, since they are written back; matching normalises them separately.
 
-A query becomes FTS5 syntax here, and text of a model never does: it is cut into words,
-and each is quoted.
+Only this module builds FTS5 syntax, and it never passes a model's text on as syntax:
+the text is split into words, and each one is quoted.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from jobs.kit.inputs.cells import InputCell, Number, Trimmed, quote, trimmed
 GROUPS = 8
 TERMS = 12
 WORDS = 8
-"""At most so many groups a query, synonyms a group and words a term."""
+"""Most groups of a query, synonyms of a group and words of a term."""
 
 _WORD = re.compile(r"[^\W_]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """What is searched: every group by one of its synonyms, and none of the others."""
+    """A search query: a record matches every group by a synonym, and no exclusion."""
 
     label: str
     all_of: tuple[tuple[str, ...], ...]  #: groups of synonyms; at least one
@@ -48,9 +48,9 @@ class SearchQuery:
 
 
 def expression(query: SearchQuery) -> str:
-    """A query in the syntax of FTS5; empty where no term can be searched.
+    """Return a query in the syntax of FTS5; empty if no term can be searched.
 
-    Synonyms by OR, groups by AND, exclusions by NOT.
+    Synonyms are joined by OR, groups by AND, exclusions by NOT.
     """
     groups = [
         "(" + " OR ".join(terms) + ")"
@@ -65,13 +65,13 @@ def expression(query: SearchQuery) -> str:
 
 
 def _terms(terms: Iterable[str]) -> list[str]:
-    """Terms that hold a letter or a digit, quoted, each once."""
+    """Return the terms that have a letter or a digit, quoted and without duplicates."""
     quoted_terms = dict.fromkeys(quoted for term in terms if (quoted := _quoted(term)))
     return list(quoted_terms)[:TERMS]
 
 
 def _quoted(term: str) -> str:
-    """A term as a phrase; a star at its end asks for words that begin so."""
+    """Quote a term as a phrase; a star at its end searches for a prefix."""
     words = term.split()[:WORDS]
     is_prefix = bool(words) and words[-1].endswith("*")
     phrase = " ".join(words).rstrip("*").replace('"', '""').replace("\0", " ").strip()
@@ -88,30 +88,30 @@ _Word = TypeVar("_Word", bound=str)
 _SYNONYMS: Final = {"uncertain": "unclear"}
 
 RATIONALE = 400
-"""Characters of a score's rationale that are asked for, and kept."""
+"""Most characters of a score's rationale, requested and stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlan:
-    """Stage `plan`: what is searched."""
+    """Parsed reply of stage `plan`: the queries to search."""
 
     queries: tuple[SearchQuery, ...]  #: at least one
     rationale: str = ""
-    dropped: int = 0  #: entries without usable terms, or beyond the number asked for
+    dropped: int = 0  #: entries without usable terms, or beyond the requested number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relevance:
-    """Stage `score`: how relevant a paper is."""
+    """Parsed reply of stage `score`: the relevance of a paper."""
 
     score: float  #: on the scale of the settings
     rationale: str = ""  #: at most `RATIONALE` characters
-    rule: str = "json"  #: the parsing rule that fired
+    rule: str = "json"  #: the parsing rule that matched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """Stage `conclude`: what the included papers come to."""
+    """Parsed reply of stage `conclude`: the conclusion from the included papers."""
 
     text: str
     direction: Direction | None = None  #: None: the reply does not state one
@@ -120,7 +120,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSimilarity:
-    """Stage `judge`: how alike two conclusions are."""
+    """Parsed reply of stage `judge`: the similarity of two conclusions."""
 
     similarity: float  #: 0 to 1
     direction: Agreement = "unclear"
@@ -128,11 +128,11 @@ class JudgedSimilarity:
 
 
 Vector: TypeAlias = tuple[float, ...]
-"""Stage `embed`: where a conclusion lies; of a length above zero."""
+"""Parsed reply of stage `embed`: the vector of a conclusion; its length is not zero."""
 
 
 def word_of(value: object, allowed: tuple[_Word, ...]) -> _Word | None:
-    """The allowed word that *value* spells, in any case and with any separator."""
+    """Return the allowed word that *value* spells, in any case, with any separator."""
     if not isinstance(value, str):
         return None
     plain = value.strip().lower().replace(" ", "_").replace("-", "_")
@@ -143,16 +143,16 @@ def word_of(value: object, allowed: tuple[_Word, ...]) -> _Word | None:
 _NO_WORD = re.compile(r"\W+")
 
 PICO = ("population", "intervention", "comparison", "outcome")
-"""The parts of a question."""
+"""Parts of a question."""
 
 
 def identifier_of(cell: InputCell) -> str:
-    """A text without outer blanks, or any number, as tables with gaps write ids."""
+    """Return a stripped text, or any number: ids in tables with gaps are floats."""
     return str(cell) if isinstance(cell, float) else trimmed(cell)
 
 
 def _year(cell: InputCell) -> int | None:
-    """A whole number, also as `1999.0` or "1999"; None where it is not given."""
+    """Return a whole number, also from `1999.0` or "1999"; None if it is not given."""
     if cell is None or cell == "":
         return None
     try:
@@ -186,13 +186,13 @@ def _one_of(allowed: tuple[_Word, ...]) -> PlainValidator:
 
 
 def keeping_unknown(kind: type) -> BeforeValidator:
-    """Collects the fields of a JSON object that its type does not have as `further`."""
+    """Return a validator that collects a JSON object's unknown fields as `further`."""
     names = set()
     for name, hint in get_type_hints(kind, include_extras=True).items():
         marks = getattr(hint, "__metadata__", ())
         aliases = (it.validation_alias for it in marks if isinstance(it, FieldInfo))
         names.add(next(aliases, name))
-    names -= {"@included", "@further"}  # which no file says
+    names -= {"@included", "@further"}  # never in a file
 
     def collected(value: object) -> object:
         if not isinstance(value, dict):
@@ -216,7 +216,7 @@ Texts = Annotated[
 ]
 """A list of texts without the blank ones."""
 Further = Annotated[Mapping[str, Any], Field(validation_alias="@further")]
-"""Fields that siftlog does not know; written back as they came."""
+"""Fields that siftlog does not know; written back unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,19 +229,19 @@ class TruthPaper:
     authors: Texts = ()
     year: Year = None
     ref_id: Annotated[Trimmed, Field(validation_alias="cochrane_ref_id")] = ""
-    """What the review calls it, such as "Ahn 2008"."""
+    """Name of the study in the review, such as "Ahn 2008"."""
     notes: Trimmed = ""
     further: Further = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """What it is called in a sentence: the first that is given."""
+        """The first given name, to be used in a sentence."""
         return self.ref_id or self.title or self.pmid or self.doi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionParts:
-    """A review's question in parts; empty: not said."""
+    """A review's question in parts; empty: not stated."""
 
     population: Trimmed = ""
     intervention: Trimmed = ""
@@ -266,10 +266,10 @@ class Review:
     inclusion: Annotated[Texts, Field(validation_alias="inclusion_criteria")] = ()
     exclusion: Annotated[Texts, Field(validation_alias="exclusion_criteria")] = ()
     conclusion: Annotated[Trimmed, Field(validation_alias="authors_conclusion")] = ""
-    """What its authors concluded; empty: not given."""
+    """The authors' conclusion; empty: not given."""
     direction: Annotated[
         StatedDirection, Field(validation_alias="conclusion_direction")
-    ] = None  #: of the effect they conclude; None: not given
+    ] = None  #: of the effect in the conclusion; None: not given
     certainty: Annotated[
         StatedCertainty, Field(validation_alias="conclusion_certainty")
     ] = None  #: the same
@@ -280,7 +280,7 @@ class Review:
 
     @property
     def is_title_alone(self) -> bool:
-        """Whether nothing beside the title says what the review asks for.
+        """Whether only the title says what the review asks.
 
         Published lists of studies often repeat the title in place of the question.
         """
@@ -296,7 +296,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRecord:
-    """One row, as its file has it; matching normalises on its own."""
+    """A row of an agent's file, not normalised."""
 
     document: Annotated[Identifier, Field(validation_alias="document_id")] = ""
     """Unique among the papers of a library."""
@@ -305,9 +305,9 @@ class AgentRecord:
     title: Trimmed = ""
     year: Year = None
     score: Annotated[Number | None, Field(validation_alias="relevance_score")] = None
-    """Relevance, on the agent's own scale."""
+    """Relevance, on the agent's scale."""
     rationale: Trimmed = ""
     other_titles: Texts = ()  #: by which it is found as well
     included: Annotated[bool, Field(validation_alias="@included")] = False
-    """It stands in the list of included papers."""
+    """Whether it is in the list of included papers."""
     further: Further = field(default_factory=dict)

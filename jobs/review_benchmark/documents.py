@@ -1,6 +1,7 @@
 """Builds the documents of a scoring: `benchmark_{id}.json`, a summary, the failures.
 
-Numbers have all their digits but in `summary`, which other programs compare by eye.
+Numbers have all their digits except in `summary`, which people compare with other
+programs.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from store.printable import printable
 
 
 class ResultPaths:
-    """The result files of a scoring: in folders by model where there are several."""
+    """Paths of a scoring's result files: in folders by model if there are several."""
 
     def __init__(self, models: Iterable[str], reviews: Iterable[str]) -> None:
         self._models = slugs(models)
         self._reviews = slugs(reviews)
 
     def result(self, model: str, review: str) -> str:
-        """The file of what a model made of a review."""
+        """Return the path of a model's result for a review."""
         name = f"benchmark_{self._reviews[review]}.json"
         if len(self._models) == 1:
             return f"results/{name}"
@@ -40,23 +41,23 @@ class ResultPaths:
 
 
 FORMAT = 1
-"""Of the files; another one where a field changes its meaning."""
+"""Version of the files; it changes when a field changes its meaning."""
 
 DIGITS = 4
-"""Of recall and precision in the summary."""
+"""Digits of recall and precision in the summary."""
 
 
 def result_files(
     results: BenchmarkResults, concluded: Sequence[ConclusionVerdicts]
 ) -> Iterator[Artifact]:
-    """A file for each model and review that it has done."""
+    """Yield a file for each review that each model has completed."""
     verdicts = {model_verdicts.model: model_verdicts for model_verdicts in concluded}
     shared = {
         "settings": results.dataset.settings.model_dump(
             mode="json", exclude={*INPUTS, *QUESTION}
         ),
-        # in the settings it is null where the scale decides; agents of an import
-        # decided by a threshold of their own, which nobody here knows
+        # in the settings, null means that the scale decides; agents of an import used
+        # other thresholds, which are unknown here
         "threshold": None
         if results.predictions.imported
         else results.dataset.settings.least_score,
@@ -122,7 +123,7 @@ def _document(
 
 
 def _papers(rebuilt_review: RebuiltReview) -> dict[str, Any]:
-    """The agent's result in the form that can be imported."""
+    """Return the agent's result in the form that can be imported."""
     seen = {candidate.document for candidate in rebuilt_review.candidates}
     unseen = {
         document: record
@@ -166,7 +167,7 @@ def _record(record: AgentRecord) -> dict[str, Any]:
 def _numbers(
     column: AgentResults, review: str, results: BenchmarkResults
 ) -> dict[str, Any]:
-    """The fields that results of other programs have too."""
+    """Return the fields that results of other programs have too."""
     benchmark = column.benchmarks[review]
     precision = benchmark.precision
     return {
@@ -177,7 +178,7 @@ def _numbers(
         "papers_not_found": benchmark.not_found,
         "papers_found_but_excluded": benchmark.found_but_excluded,
         "recall": benchmark.recall,
-        # there a result without included rows has precision 0; the means leave it out
+        # there, precision is 0 without included rows; the means leave out such results
         "precision": 0.0 if precision is None else precision,
         "passed": benchmark.passes(results.dataset.settings.target_recall),
         "match_methods": dict(sorted(benchmark.methods.items())),
@@ -186,7 +187,7 @@ def _numbers(
 
 
 def _verdict(verdicts: ConclusionVerdicts, review: str) -> Mapping[str, Any] | None:
-    """None where the authors' conclusion is not known."""
+    """Return a review's verdict; None if the authors' conclusion is unknown."""
     match = verdicts.matches.get(review)
     if match is None:
         return None
@@ -239,13 +240,13 @@ def _match(match: PaperMatch) -> Mapping[str, Any]:
 
 
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in r"\`*_[]<>#|~&"})
-"""What Markdown and the HTML in it act on."""
+"""Escapes of the characters that Markdown and its HTML interpret."""
 
 
 def documents(
     results: BenchmarkResults, models: Mapping[str, Sequence[Metric]], summary: str
 ) -> Iterator[Artifact]:
-    """`summary.json`, `summary.txt` and `failure_report.md`."""
+    """Yield `summary.json`, `summary.txt` and `failure_report.md`."""
     yield json_file("summary.json", _summary(results, models))
     yield Artifact(name="summary.txt", text=summary)
     lines = (line for paragraph in _failures(results) for line in (paragraph, ""))
@@ -296,7 +297,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
 
 
 def _failures(results: BenchmarkResults) -> Iterator[str]:
-    """A paragraph, heading or list each; every text from outside is made plain."""
+    """Yield paragraphs, headings and lists; text from outside is escaped."""
     target = results.dataset.settings.target_recall
     yield "# Reviews that failed"
     yield (
@@ -346,5 +347,5 @@ def _paper_lines(match: PaperMatch) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text from outside that neither a terminal nor Markdown acts on, on one line."""
+    """Return a text from outside on one line, without terminal or Markdown syntax."""
     return printable(" ".join(text.split())).translate(_MARKDOWN)

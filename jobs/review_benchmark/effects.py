@@ -2,11 +2,11 @@
 
 A reply or a truth file may state both in fields. Otherwise a rule reads them from
 English text: it splits the text into clauses and looks in each for a statement of
-effect. The first statement leads; statements of other directions are kept beside it,
-since a conclusion about several outcomes often states several directions.
+effect. The first statement leads; other directions are recorded as well, since a
+conclusion about several outcomes often states several directions.
 
-The rule knows words, not medicine. Where it cannot tell whether a change is good or
-bad, it reads nothing, and the conclusion is not judged.
+The rule knows words, not medicine. If it cannot tell whether a change is good or bad,
+it reads no direction, and the conclusion is not judged.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ LEVELS: Final[tuple[Certainty, ...]] = ("very_low", "low", "moderate", "high")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedEffect:
-    """What a conclusion states about the effect of an intervention."""
+    """The direction of an effect and its certainty, as a conclusion states them."""
 
     direction: Direction | None = None  #: of the leading statement; None: none stated
     others: frozenset[Direction] = frozenset()
     """Further directions that the conclusion states or allows."""
     certainty: Certainty | None = None  #: None: not stated
     outcomes: Mapping[str, Direction] = field(default_factory=dict)
-    """The direction that the text states for each outcome it names."""
-    words: frozenset[str] = frozenset()  #: its content words; empty: not known
+    """Direction that the text states for each outcome it names."""
+    words: frozenset[str] = frozenset()  #: its content words; empty: unknown
 
 
 NO_EFFECT: Final = StatedEffect()
-"""The effect of a conclusion that states none, or is not there."""
+"""Effect of a missing conclusion, or one that states none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectComparison:
-    """Whether two conclusions state the same effect, and why or why not.
+    """Whether two conclusions state the same effect, and the reason.
 
-    `unrelated`: not a word in common, so that equal directions say nothing.
+    `unrelated`: no words in common, so that equal directions mean nothing.
     """
 
     outcome: EffectOutcome = field(metadata=STAYS)
@@ -61,7 +61,7 @@ class EffectComparison:
 def stated_effect(
     text: str, direction: Direction | None, certainty: Certainty | None
 ) -> StatedEffect:
-    """The effect of a conclusion: fields first, and the text for a field left out.
+    """Return the effect of a conclusion: from fields, else from the text.
 
     Args:
         text: the conclusion.
@@ -80,7 +80,7 @@ def stated_effect(
 
 
 def read_effect(text: str) -> StatedEffect:
-    """The effect that an English text states, by rule."""
+    """Return the effect that an English text states, by rule."""
     plain = _plain(text)
     certainty, rest = _explicit(plain)
     statements = list(_statements(rest))
@@ -95,7 +95,7 @@ def read_effect(text: str) -> StatedEffect:
         certainty = _hedged(clause, is_doubted=is_doubted)
     directions = {direction for direction, _ in statements}
     if len(directions) > 1 or certainty == "very_low":
-        # several directions, or hardly any evidence: one word may well be `unclear`
+        # several directions, or hardly any evidence: a label may well be `unclear`
         directions.add("unclear")
     return StatedEffect(
         direction=lead,
@@ -108,7 +108,7 @@ def read_effect(text: str) -> StatedEffect:
 def compare_effects(
     agent: StatedEffect, truth: StatedEffect, within: int
 ) -> EffectComparison:
-    """Compare the leading directions, and of equal ones the certainty.
+    """Compare the leading directions; if they are equal, compare the certainty.
 
     Args:
         agent: of an agent's conclusion.
@@ -140,9 +140,9 @@ def compare_effects(
 
 
 def combine_comparisons(every: Sequence[EffectComparison]) -> EffectComparison:
-    """One comparison of several replicates, of which there is at least one.
+    """Combine the comparisons of one or more replicates.
 
-    It passes if more than half of those judged do.
+    The result passes if more than half of the judged ones do.
     """
     judged = [comparison for comparison in every if comparison.outcome != "not judged"]
     if not judged:
@@ -154,7 +154,7 @@ def combine_comparisons(every: Sequence[EffectComparison]) -> EffectComparison:
 
 
 def _outcomes(statements: Sequence[tuple[Direction, str]]) -> dict[str, Direction]:
-    """The direction stated for each outcome that a clause names; the first counts."""
+    """Return the direction stated for each outcome in a clause; the first counts."""
     directions: dict[str, Direction] = {}
     for direction, clause in statements:
         if direction != "unclear":
@@ -178,7 +178,7 @@ _EXPLICIT = re.compile(
     rf"|\b(?:certainty|quality)\b[^.;]{{0,30}}?\b(?:is|was|are)\s+(?:of\s+)?({_LEVEL})\b"
 )
 
-# Sentences about research say nothing about the effect.
+# Sentences about research state nothing about the effect.
 _RESEARCH = _any(
     r"\bresearch\b",
     r"\b(?:further|future|more|larger) (?:trials?|studies|evidence|ones)\b",
@@ -274,7 +274,7 @@ def _plain(text: str) -> str:
 
 
 def _explicit(text: str) -> tuple[Certainty | None, str]:
-    """The certainty that a text names, the lowest of the first; and the other words."""
+    """Return the lowest certainty in the first mention, and the other words."""
     match = _EXPLICIT.search(text)
     if match is None:
         return None, text
@@ -286,7 +286,7 @@ def _explicit(text: str) -> tuple[Certainty | None, str]:
 
 
 def _statements(text: str) -> Iterator[tuple[Direction, str]]:
-    """Each clause that states an effect, with its direction."""
+    """Yield each clause that states an effect, with its direction."""
     for clause in _CLAUSE.split(text):
         direction = _direction(clause)
         if direction is not None:
@@ -316,11 +316,11 @@ _FLIPPED: Final[dict[Direction | None, Direction]] = {
     "improves": "worsens",
     "worsens": "improves",
 }
-"""What holds for the intervention where the clause is about its comparator."""
+"""Direction for the intervention if the clause is about its comparator."""
 
 
 def _moved(clause: str) -> Direction | None:
-    """The direction of a rise or fall, by whether its outcome is good or bad."""
+    """Return the direction of a rise or fall, by whether its outcome is good or bad."""
     for match in _MOVED.finditer(clause):
         head, tail = clause[: match.start()], clause[match.end() :]
         tail = _TAIL.split(_OF.sub("", tail, count=1), maxsplit=1)[0]
@@ -334,7 +334,7 @@ def _moved(clause: str) -> Direction | None:
 
 
 def _hedged(clause: str, *, is_doubted: bool) -> Certainty:
-    """The certainty that the verbs of a clause express, as GRADE words it."""
+    """Return the certainty that the verbs of a clause express, by GRADE's wording."""
     if is_doubted or _DOUBT.search(clause):
         return "very_low"
     if _LOW.search(clause):

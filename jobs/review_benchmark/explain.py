@@ -1,6 +1,6 @@
 """Explains reviews and papers of them, a page per model: `siftlog explain`.
 
-Before any run, it shows what the database has of a review and what the fixed plan
+Before any run, it shows which studies the database has and which ones the fixed plan
 finds.
 """
 
@@ -48,19 +48,19 @@ from store.printable import one_line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedPaper:
-    """One item."""
+    """A review, or a paper of it, that a user selected."""
 
     review: Review
     paper: str = ""  #: id in the database, or `document_id` of an import; empty: none
 
     @property
     def name(self) -> str:
-        """The item as a person names it."""
+        """Name of the item as users write it."""
         return f"{self.review.id}:{self.paper}" if self.paper else self.review.id
 
 
 def selections(items: Iterable[str], reviews: Sequence[Review]) -> list[SelectedPaper]:
-    """Returns what each item names: `CD1` a review, `CD1:17` a paper of it.
+    """Return the review (`CD1`) or the paper (`CD1:17`) that each item names.
 
     Raises:
         UsageError: an item names no review; gives the nearest ones.
@@ -76,7 +76,7 @@ def selections(items: Iterable[str], reviews: Sequence[Review]) -> list[Selected
 
 
 def _named(item: str, reviews: Sequence[Review]) -> list[SelectedPaper]:
-    # ids may hold anything, colons too: a whole name goes before a part of one
+    # ids may contain anything, colons too: a full match takes precedence
     if whole := [review for review in reviews if item == review.id]:
         return [SelectedPaper(review=whole[0])]
     for review in reviews:
@@ -87,10 +87,10 @@ def _named(item: str, reviews: Sequence[Review]) -> list[SelectedPaper]:
 
 
 def paper_blocks(explained: ExplainedReview, document: str) -> Iterator[Block]:
-    """All of the page but its head.
+    """Yield the page of a paper without its head.
 
     Raises:
-        UsageError: the run knows no such paper.
+        UsageError: the run has no such paper.
     """
     candidates = (
         candidate
@@ -122,10 +122,10 @@ def paper_blocks(explained: ExplainedReview, document: str) -> Iterator[Block]:
 
 
 def stock_facts(dataset: ReviewDataset, review: Review, document: str) -> DatabasePaper:
-    """A paper of the database.
+    """Return a paper of the database.
 
     Raises:
-        UsageError: it has none of this id.
+        UsageError: the database has no paper with this id.
     """
     database = dataset.database
     paper = None
@@ -137,7 +137,7 @@ def stock_facts(dataset: ReviewDataset, review: Review, document: str) -> Databa
 
 
 def unknown(review: Review, document: str) -> UsageError:
-    """The complaint about a paper that is not there."""
+    """Return the error for an unknown paper."""
     return UsageError(
         f"{one_line(review.id)} has no paper {one_line(document)[:60]!r}"
         " here; the ids are in matches.csv, and explain with the "
@@ -146,7 +146,7 @@ def unknown(review: Review, document: str) -> UsageError:
 
 
 def paper_facts(paper: DatabasePaper) -> Iterator[Block]:
-    """What the database has of a paper."""
+    """Yield the facts about a paper in the database."""
     yield Fact("title", paper.title or NONE)
     ids = [f"PMID {paper.pmid}"] if paper.pmid else []
     ids += [f"DOI {paper.doi}"] if paper.doi else []
@@ -158,7 +158,7 @@ def paper_facts(paper: DatabasePaper) -> Iterator[Block]:
 def ranked_blocks(
     search: ExplainedSearch | str, paper: DatabasePaper
 ) -> Iterator[Block]:
-    """Where a search has a paper."""
+    """Yield the rank of a paper in a search."""
     if isinstance(search, str):
         yield f"  none: {search}"
         return
@@ -202,7 +202,7 @@ def _replies(explained: ExplainedReview, paper: DatabasePaper) -> Iterator[Block
 
 
 def _read(dataset: ReviewDataset, answer: Answer) -> str:
-    """What was made of a reply, or why there is none."""
+    """Return how a reply was parsed, or why there is none."""
     if answer.skip is not None:
         return f"skipped: {answer.skip}"
     if answer.error is not None:
@@ -238,7 +238,7 @@ def _decision(
 
 
 def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Block]:
-    """What the database has of a review's studies, and how many would be scored."""
+    """Yield which studies of a review the database has, and which are candidates."""
     review = chosen.review
     yield from review_facts(review, dataset.settings)
     search = planned_search(dataset, review)
@@ -276,7 +276,7 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Blo
 
 
 def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Block]:
-    """Where the fixed plan has a paper."""
+    """Yield the rank of a paper in the fixed plan."""
     review = chosen.review
     paper = stock_facts(dataset, review, chosen.paper)
     yield from paper_facts(paper)
@@ -296,7 +296,7 @@ def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Bloc
 
 
 def _records(dataset: ReviewDataset, stock: ReviewStock) -> list[int | None]:
-    """The paper of each study, where no agent has put papers into an order."""
+    """Return the paper of each study before any agent has ranked papers."""
     pools = [DatabasePool(order={}, lookup=lookup) for lookup in stock.lookups]
     hits = match_papers(stock.truth_keys, pools, dataset.settings.rules, ()).hits
     return [None if hit is None else hit.index for hit in hits]
@@ -338,7 +338,7 @@ def _after(
     dataset: ReviewDataset, answers: Answers, chosen: SelectedPaper
 ) -> Iterator[Iterable[Block]]:
     review = chosen.review
-    # nothing is fitted over reviews, so that the others play no part
+    # nothing is fitted over reviews, so the others do not matter
     alone = replace(dataset, reviews=(review,))
     about = AnswerSubset.matching(answers, lambda task: task.key == review.id)
     predictions = collect_predictions(alone, about)
@@ -372,7 +372,7 @@ def _after(
 
 
 def _summary(explained: ExplainedReview, document: str) -> Fact:
-    """Shows the truth about a review or a paper of it, and the model's answer."""
+    """Return the truth about a review or a paper of it, and the model's answer."""
     model, has_truth = explained.rebuilt.model, explained.column is not None
     if not document:
         benchmark = explained.benchmark
@@ -395,7 +395,7 @@ def _head(chosen: SelectedPaper, title: str) -> Heading:
 
 
 def describe(dataset: ReviewDataset, /) -> Iterator[str]:
-    """Yields the questions of the reviews."""
+    """Yield the questions of the reviews."""
     questions = (review.question or review.title for review in dataset.reviews)
     reviews = plural(len(dataset.reviews), "review")
     yield f"{reviews}: {listed(questions, most=4)}"

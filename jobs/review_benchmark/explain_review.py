@@ -1,4 +1,4 @@
-"""Explains a review under one model: searched, scored, included, lost, concluded."""
+"""Explains a review under one model: search, scores, inclusion, losses, conclusion."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from store.document import (
 )
 
 LABEL = 40
-"""Characters of a query's name."""
+"""Most characters of a query's label in a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedSearch:
-    """One plan, carried out."""
+    """An executed search plan and its origin."""
 
-    origin: str  #: where the plan comes from, in words
+    origin: str  #: origin of the plan, in words
     search: ExecutedSearch
 
 
 def planned_search(dataset: ReviewDataset, review: Review) -> ExplainedSearch:
-    """What the plan that needs no model finds."""
+    """Return the search of the fixed plan, which needs no model."""
     search = executed_search(dataset, review, None)
     return ExplainedSearch("the fixed plan, which needs no model", search)
 
@@ -63,7 +63,7 @@ def planned_search(dataset: ReviewDataset, review: Review) -> ExplainedSearch:
 def answered_search(
     dataset: ReviewDataset, review: Review, answer: Answer
 ) -> ExplainedSearch | str:
-    """What a reply's plan finds, or why there is no search."""
+    """Return the search of a reply's plan, or why there is none."""
     if answer.chat is None:
         return answer.error or answer.skip or "not answered yet"
     parsed = parsing.read_plan(dataset, answer.task, answer.chat)
@@ -80,11 +80,11 @@ def _origin(parsed: SearchPlan | ParseFailure) -> str:
 def search_blocks(
     explained: ExplainedSearch, paper: int | None = None
 ) -> Iterator[Block]:
-    """Shows the queries of a search.
+    """Yield the queries of a search.
 
     Args:
-        explained: the plan, and what it found.
-        paper: whose places are shown; None: of no paper.
+        explained: the plan and its search.
+        paper: whose ranks are shown; None: no paper.
     """
     search, search_hits = explained.search, explained.search.search_hits
     yield f"  {explained.origin}"
@@ -102,7 +102,7 @@ def search_blocks(
             row.insert(1, None if rank is None else str(rank))
     yield TableBlock(columns, rows)
     for n, query in enumerate(search.queries, 1):
-        # what can be searched of a model's words stands between quotation marks
+        # the searchable words of a model are between quotation marks
         fts_query = expression(query) or "nothing to search for"
         yield Fact(f"{n}  ", fts_query, indent=4, width=0)
     cut = f", {search_hits.cut:,} more cut" if search_hits.cut else ""
@@ -111,36 +111,36 @@ def search_blocks(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedReview:
-    """A review that a model has done, in part at least."""
+    """A review that a model has completed, at least in part."""
 
     dataset: ReviewDataset
     review: Review
-    rebuilt: RebuiltReview  #: what the model made of it
+    rebuilt: RebuiltReview  #: the model's result
     column: AgentResults | None  #: None: there is no truth
     families: tuple[tuple[Answer, ...], ...]  #: by replicate
-    has_search: bool  #: of a run of our own, which searches a database
+    has_search: bool  #: whether the run searched a database; an import did not
 
     @property
     def agent(self) -> AgentResults:
-        """Return the results of the model; raise `TypeError` without a truth."""
+        """Results of the model; raises `TypeError` without a truth."""
         if self.column is None:
             raise TypeError("The review has no truth.")
         return self.column
 
     @property
     def benchmark(self) -> ReviewBenchmarkCounts:
-        """What it comes to."""
+        """The model's counts for the review."""
         return self.agent.benchmarks[self.review.id]
 
     @property
     def matches(self) -> tuple[PaperMatch, ...]:
-        """What became of each of its studies; none without a truth."""
+        """Outcome of each study of the review; empty without a truth."""
         if self.column is None:
             return ()
         return self.column.matches[self.review.id]
 
     def searches(self) -> Iterator[tuple[int, ExplainedSearch | str]]:
-        """Each replicate with its search, or why there is none."""
+        """Yield each replicate with its search, or the reason why there is none."""
         for family in self.families:
             first = family[0]
             yield (
@@ -150,7 +150,7 @@ class ExplainedReview:
 
 
 def review_facts(review: Review, settings: ReviewBenchmarkSettings) -> Iterator[Block]:
-    """Title, question and years."""
+    """Yield title, question and years."""
     yield Fact("title", review.title)
     yield Fact("question", review.question)
     years = NONE if review.date_range is None else "{} to {}".format(*review.date_range)
@@ -159,14 +159,14 @@ def review_facts(review: Review, settings: ReviewBenchmarkSettings) -> Iterator[
 
 
 def study_fact(index: int, paper: TruthPaper) -> Fact:
-    """Shows a study of a review on a line, with its place from 0 as in matches.csv."""
+    """Return a line with a study and its index from 0, as in matches.csv."""
     name = f"{paper.ref_id}: " if paper.ref_id else ""
     text = f"{index}  {name}{paper.title or paper.name}"
     return Fact("", text, indent=2, width=0, is_cut=True)
 
 
 def conclusion_blocks(explained: ExplainedReview) -> Iterator[Block]:
-    """Both conclusions, replicate by replicate; nothing where none was asked for."""
+    """Yield both conclusions, by replicate; nothing if none was requested."""
     if explained.dataset.verdict == "off" or not explained.rebuilt.conclusions:
         return
     review = explained.review
@@ -215,11 +215,11 @@ def _effect_words(effect: StatedEffect) -> str:
 
 
 MOST_LISTED = 10
-"""Candidates that are listed; explain REVIEW:PAPER tells of any."""
+"""Number of candidates in the list; explain REVIEW:PAPER shows any."""
 
 
 def review_blocks(explained: ExplainedReview) -> Iterator[Block]:
-    """All of the page but its head."""
+    """Yield the page of a review without its head."""
     yield from review_facts(explained.review, explained.dataset.settings)
     yield from _outcome(explained)
     if explained.has_search:
@@ -246,7 +246,7 @@ def review_blocks(explained: ExplainedReview) -> Iterator[Block]:
 
 
 def _lost(lost: Sequence[PaperMatch]) -> Iterator[Block]:
-    """Studies that were lost, by the step at which they were."""
+    """Yield the lost studies, by the step that lost them."""
     yield f"lost       {plural(len(lost), 'study', 'studies') if lost else 'none'}"
     for step, papers in by_step(lost):
         yield f"{step} ({len(papers)})"

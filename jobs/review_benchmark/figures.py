@@ -37,14 +37,14 @@ from runner.scorecard import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllResults:
-    """What figures plot of all agents."""
+    """Results that figures plot for all agents."""
 
     benchmark: BenchmarkResults
     concluded: Mapping[str, ConclusionVerdicts]  #: by model; with a similarity
 
     @property
     def threshold(self) -> tuple[ReferenceLine, ...]:
-        """The threshold of a run; agents of an import used one of their own."""
+        """Threshold of a run; empty for an import, whose agents used their own."""
         if self.benchmark.predictions.imported:
             return ()
         least_score = self.benchmark.dataset.settings.least_score
@@ -60,20 +60,20 @@ SEARCHED: Mapping[str, Sequence[LostAt]] = {
     "scored": ("unscored",),
     "included": ("below_threshold", "excluded"),
 }
-"""The steps of an agent's work, and what is lost at each."""
+"""Steps of an agent's work, and the losses at each."""
 
 IMPORTED: Mapping[str, Sequence[LostAt]] = {
     "truth": (),
     "records": SEARCHED["database"],
     "included": ("below_threshold", "excluded"),
 }
-"""The steps that imported results record."""
+"""Steps that imported results record."""
 
 MOST_REVIEWS = 40
-"""Of rows; beyond, single reviews drown."""
+"""Most rows; with more, single reviews are unreadable."""
 
 BREADTH = 0.5
-"""Of the room of a row, what its models take."""
+"""Share of a row's height that its models take."""
 
 SIMILARITIES: Mapping[VerdictKind, str] = {
     "direction": "tfidf",
@@ -81,17 +81,17 @@ SIMILARITIES: Mapping[VerdictKind, str] = {
     "judge": "judge",
     "embedding": "embedding",
 }
-"""What gives the similarity, by the kind of verdict."""
+"""Source of the similarity, by kind of verdict."""
 
 
 def _recall(plot: Plot) -> Drawing:
-    """A row a review: the recall of each model, and from it a bar up to its ceiling."""
+    """Draw a row for each review: each model's recall, with a bar up to its ceiling."""
     settings = plot.results.benchmark.dataset.settings
     lowest: dict[str, float] = {}
     for model in plot.models:
         for review, counts in model.data.benchmarks.items():
             lowest[review] = min(counts.recall, lowest.get(review, 1.0))
-    # the first row is the one on top
+    # the first row is at the top
     worst = sorted(lowest, key=lambda review: (lowest[review], review))
     reviews, selected = first_rows(
         worst,
@@ -129,7 +129,7 @@ def _recall(plot: Plot) -> Drawing:
 
 
 def _losses(plot: Plot) -> Iterator[Panel]:
-    """A bar a step: the studies that are left, and on them those lost there."""
+    """Yield a bar for each step: the remaining studies, and those lost there."""
     steps = IMPORTED if plot.results.benchmark.predictions.imported else SEARCHED
     for model in plot.models:
         by_path = model.data.by_path()
@@ -142,7 +142,7 @@ def _losses(plot: Plot) -> Iterator[Panel]:
 
 
 def _by_threshold(plot: Plot) -> Drawing:
-    """Mean recall and precision at each score that occurs."""
+    """Draw mean recall and precision at each score that occurs."""
     threshold = plot.results.threshold
     return Drawing(
         panels=[
@@ -150,7 +150,7 @@ def _by_threshold(plot: Plot) -> Drawing:
                 title=model.name,
                 x=Axis(label="score threshold"),
                 y=Axis(label="mean over reviews", lo=0, hi=1),
-                # thresholds fall: each value holds down to the next score, exclusive
+                # thresholds fall: each value applies down to the next score, exclusive
                 marks=(
                     *threshold,
                     _step_line(
@@ -174,7 +174,7 @@ def _by_threshold(plot: Plot) -> Drawing:
 
 
 def _by_rank(plot: Plot) -> Iterator[Panel]:
-    """How much of the truth the first candidates hold."""
+    """Yield the share of the truth among the first candidates."""
     if models := plot.select(lambda data: data.curves):
         yield Panel(
             x=Axis(label="candidates kept", lo=0),
@@ -191,7 +191,7 @@ def _by_rank(plot: Plot) -> Iterator[Panel]:
 
 
 def _verdicts(plot: Plot) -> Iterator[Panel]:
-    """The share of matched and of mismatched pairs above each similarity."""
+    """Yield the share of matched and of mismatched pairs above each similarity."""
     for model in plot.models:
         verdicts = plot.results.concluded.get(model.name)
         if verdicts is None:
@@ -225,7 +225,7 @@ def _verdicts(plot: Plot) -> Iterator[Panel]:
 
 
 def _shares_above(similarities: Collection[float]) -> list[tuple[float, float]]:
-    """Returns a step down at each similarity that occurs."""
+    """Return a step down at each similarity that occurs."""
     ordered = sorted(similarities)
     steps = {
         similarity: 1 - rank / len(ordered)
@@ -283,13 +283,13 @@ CHARTS = (
         panels=_verdicts,
     ),
 )
-"""In the order of the report."""
+"""Charts in the order of the report."""
 
 
 def figures(
     results: BenchmarkResults, concluded: Sequence[ConclusionVerdicts]
 ) -> ChartFigures[AllResults, AgentResults]:
-    """The figures that the input has data for, of models that did a review."""
+    """Return the figures that the input has data for, of models with a review."""
     return ChartFigures(
         CHARTS,
         lambda: Plot.of(

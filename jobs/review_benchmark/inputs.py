@@ -1,7 +1,7 @@
-"""Loads a run's inputs: published reviews, and the papers that may be found.
+"""Loads a run's inputs: published reviews, and the papers of a database.
 
-It also says what makes two results comparable: the same truth, the same way of
-matching, the same database.
+It also defines what two comparable results must share: the truth, the matching
+settings, and the database.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from runner.scorecard import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConclusionLabel:
-    """What a person says of an agent's conclusion about a review."""
+    """A person's verdict on an agent's conclusion about a review."""
 
     review: str
     model: str
-    similar: bool  #: to what its authors concluded
+    similar: bool  #: to the conclusion of the review's authors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewDataset:
-    """All inputs of a run; an imported one has no database."""
+    """All inputs of a run; an import has no database."""
 
     settings: ReviewBenchmarkSettings
     reviews: tuple[Review, ...]  #: ascending by id as text
     prompts: PromptBook = field(default_factory=WORDING.shipped)
     database: PaperDatabase | None = None
-    labels: tuple[ConclusionLabel, ...] = ()  #: of the reviews that there are
+    labels: tuple[ConclusionLabel, ...] = ()  #: of the loaded reviews
     findings: tuple[Finding, ...] = ()
     _by_id: Mapping[str, Review] = field(init=False, repr=False, compare=False)
 
@@ -63,43 +63,43 @@ class ReviewDataset:
         object.__setattr__(self, "_by_id", by_id)
 
     def review(self, review: str) -> Review:
-        """A review by its id; raise `KeyError` where there is none."""
+        """Return a review by its id; raise `KeyError` if there is none."""
         return self._by_id[review]
 
     def find(self, review: str) -> Review | None:
-        """A review by its id, if there is one."""
+        """Return a review by its id, if there is one."""
         return self._by_id.get(review)
 
     @property
     def papers(self) -> PaperDatabase:
-        """The database that is searched; raise `DatasetError` where there is none."""
+        """Database that is searched; raises `DatasetError` if there is none."""
         if self.database is None:
             raise DatasetError("There is no paper database (name one with --database).")
         return self.database
 
     @property
     def has_truth(self) -> bool:
-        """Return whether published reviews say what is to be found."""
+        """Whether published reviews list the studies to find."""
         return self.settings.truth is not None or not self.settings.asks_question
 
     @property
     def concludes(self) -> bool:
-        """Return whether agents write conclusions."""
+        """Whether agents write conclusions."""
         return self.settings.asks_question or self.verdict != "off"
 
     @property
     def source(self) -> str:
-        """Return the setting that names the reviews, for messages."""
+        """Setting that names the reviews, for messages."""
         return str(self.settings.truth or self.settings.questions or "question")
 
     @property
     def concluded(self) -> tuple[Review, ...]:
-        """The reviews whose authors' conclusion is known."""
+        """Reviews with a known authors' conclusion."""
         return tuple(review for review in self.reviews if review.conclusion)
 
     @property
     def verdict(self) -> VerdictKind:
-        """How conclusions are compared, by the settings or by what there is."""
+        """Kind of comparison of conclusions, by the settings or the available data."""
         if not self.has_truth:
             return "off"
         if self.settings.verdict is None:
@@ -116,17 +116,17 @@ class _LabelRow(RowModel):
 def read_labels(
     path: Path, reviews: AbstractSet[str], findings: InputFindings
 ) -> tuple[ConclusionLabel, ...]:
-    """The labels in a CSV file; a row without one is passed over.
+    """Return the labels in a CSV file; a row without one is ignored.
 
-    So `verdicts.csv` of a scoring is such a file once its column `similar` is filled.
+    `verdicts.csv` of a scoring is such a file once its column `similar` is filled.
 
     Args:
         path: the file.
-        reviews: ids of those that there are.
-        findings: learns of columns that are not read.
+        reviews: ids of the available reviews.
+        findings: collects a finding for columns that are not read.
 
     Raises:
-        DatasetError: the file or a row is off, or a conclusion has two labels.
+        DatasetError: the file or a row is invalid, or a conclusion has two labels.
     """
     labels: dict[tuple[str, str], ConclusionLabel] = {}
     for row in read_table(path, _LabelRow, findings=findings):
@@ -134,7 +134,7 @@ def read_labels(
             continue
         review, model = row.cochrane_id, row.model
         for name, text in (("cochrane_id", review), ("model", model)):
-            if not text:  # which a row without a label may lack
+            if not text:  # a row without a label may lack these
                 raise row.error(f"{name} {BLANK}")
         if review not in reviews:
             raise row.error(
@@ -153,7 +153,7 @@ SAMPLE = Path(str(files("jobs.review_benchmark"))) / "sample"
 
 
 def with_sample(settings: ReviewBenchmarkSettings) -> ReviewBenchmarkSettings:
-    """The shipped sample where no input is named; the given object otherwise."""
+    """Return settings for the shipped sample if no input is named, else *settings*."""
     if settings.asks_question or any(getattr(settings, name) for name in DATA):
         return settings
     return settings.model_copy(
@@ -162,7 +162,7 @@ def with_sample(settings: ReviewBenchmarkSettings) -> ReviewBenchmarkSettings:
 
 
 def require(settings: ReviewBenchmarkSettings) -> None:
-    """Refuse settings that a run cannot start from.
+    """Raise for settings that a run cannot start from.
 
     Raises:
         UsageError: the reviews or the papers are not named.
@@ -181,7 +181,7 @@ def require(settings: ReviewBenchmarkSettings) -> None:
 
 
 def inputs(settings: ReviewBenchmarkSettings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings."""
+    """Return the files and folders that `load` reads under these settings."""
     input_files = []
     if settings.truth is not None:
         input_files.append(InputFile(setting="truth", path=settings.truth))
@@ -195,20 +195,20 @@ def inputs(settings: ReviewBenchmarkSettings) -> tuple[InputFile, ...]:
 
 
 def papers(path: Path) -> InputFile:
-    """A database as an input, which counts by its papers.
+    """Return a database as an input, identified by its papers.
 
-    To import a file once more changes its bytes and none of them.
+    Importing a file again changes the bytes of the database but not its papers.
     """
     with closing(PaperDatabase(path)) as database:
         return InputFile(setting="database", path=path, sha256=database.content_hash)
 
 
 def load(settings: ReviewBenchmarkSettings) -> ReviewDataset:
-    """Read and validate the inputs that are named; an imported run has no database.
+    """Read and validate the named inputs; an imported run has no database.
 
     Raises:
-        DatasetError: an input is off, there is no paper, or a review that is named is
-            not there.
+        DatasetError: an input is invalid, or there is no paper, or no review with a
+            given name.
         UsageError: no reviews are named.
     """
     findings = InputFindings()
@@ -234,7 +234,7 @@ def load(settings: ReviewBenchmarkSettings) -> ReviewDataset:
 def _reviews(
     settings: ReviewBenchmarkSettings, findings: InputFindings
 ) -> tuple[Review, ...]:
-    """The published reviews, or the questions with the answers that are known."""
+    """Return the published reviews, or the questions with the known answers."""
     published = () if settings.truth is None else read_truth(settings.truth, findings)
     if not settings.asks_question:
         if settings.truth is None:
@@ -262,10 +262,10 @@ def _reviews(
 
 
 def admit(dataset: ReviewDataset) -> None:
-    """Refuse reviews of which only the title is known, unless they are asked for.
+    """Refuse reviews of which only the title is known, unless the settings accept them.
 
     Raises:
-        DatasetError: there are some.
+        DatasetError: there are such reviews.
     """
     title_only = [review.id for review in dataset.reviews if review.is_title_alone]
     if title_only and not dataset.settings.title_criteria:
@@ -279,7 +279,7 @@ def admit(dataset: ReviewDataset) -> None:
 
 
 def _stocked(path: Path) -> PaperDatabase:
-    """A database that holds papers at all."""
+    """Return a database; raise if it has no papers."""
     database = PaperDatabase(path)
     if not len(database):
         with closing(database):
@@ -293,10 +293,10 @@ def _stocked(path: Path) -> PaperDatabase:
 def chosen(
     reviews: Sequence[Review], settings: ReviewBenchmarkSettings
 ) -> tuple[Review, ...]:
-    """The reviews of a run: those that are named, or a sample of them.
+    """Return the reviews of a run: the named ones, or a sample of them.
 
     Raises:
-        DatasetError: one that is named is not there.
+        DatasetError: a named review does not exist.
     """
     requested = named_reviews(reviews, settings)
     return draw_sample(requested, settings.limit, key=lambda review: review.id)
@@ -305,10 +305,10 @@ def chosen(
 def named_reviews(
     reviews: Sequence[Review], settings: ReviewBenchmarkSettings
 ) -> tuple[Review, ...]:
-    """The reviews that `--review` names; all where it names none.
+    """Return the reviews that `--review` names, or all if it names none.
 
     Raises:
-        DatasetError: one that is named is not there.
+        DatasetError: a named review does not exist.
     """
     if not settings.review:
         return tuple(reviews)
@@ -332,13 +332,13 @@ MATCHING = (
     "unique_claims",
     "precision",
 )
-"""The settings that say how papers are matched and counted."""
+"""Settings that define how papers are matched and counted."""
 
 
 def truth_hash(review: Review) -> str:
-    """SHA-256 over what is looked for: the identifiers and titles of its studies.
+    """Return the SHA-256 of the identifiers and titles of a review's studies.
 
-    What else a file says, such as notes, may be corrected without another truth.
+    Corrections of other fields, such as notes, do not make another truth.
     """
     studies = [
         (study.pmid, study.doi, study.title, study.year) for study in review.studies
@@ -347,13 +347,13 @@ def truth_hash(review: Review) -> str:
 
 
 def matching_options(settings: ReviewBenchmarkSettings) -> str:
-    """How papers are matched, in one line: `matching=whole-list, ...`."""
+    """Return the matching settings in one line: `matching=whole-list, ...`."""
     values = settings.model_dump(mode="json", include={*MATCHING})
     return ", ".join(f"{name}={_format_value(values[name])}" for name in MATCHING)
 
 
 def _format_value(value: object) -> str:
-    """A value as `--set` takes it."""
+    """Format a value as `--set` accepts it."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value)

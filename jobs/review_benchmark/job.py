@@ -1,4 +1,4 @@
-"""Declares the job review-benchmark: which module has each part of its two modes."""
+"""Declares the job review-benchmark: the modules of each part of its two modes."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from runner.job import Answers, Job
 
 
 def _names_review(settings: ReviewBenchmarkSettings) -> bool:
-    """Whether settings name a review to extract from."""
+    """Return whether settings name a review to extract from."""
     return settings.extract is not None
 
 
 def _is_extraction(dataset: object) -> bool:
-    """Whether data are a review's own text."""
+    """Return whether the data are a review's text."""
     return isinstance(dataset, ExtractionInputs)
 
 
 def _has_truth(dataset: ReviewDataset) -> bool:
-    """Return whether published reviews say what is to be found."""
+    """Return whether published reviews list the studies to find."""
     return dataset.has_truth
 
 
 def _accept(first: object) -> None:
-    """Refuses nothing."""
+    """Accept anything."""
     del first
 
 
 def _no_titles(dataset: ExtractionInputs) -> Iterator[tuple[str, str]]:
-    """Yields nothing: a review's own text is one item."""
+    """Return no titles: a review's text is one item."""
     del dataset
     return iter(())
 
@@ -59,7 +59,7 @@ def _refuse_explain(
 
 
 def _describe_extraction(dataset: ExtractionInputs) -> tuple[str, ...]:
-    """What is read from a review's text."""
+    """Describe the data of an extraction."""
     del dataset
     return ("Included studies, as the text of one review lists them.",)
 

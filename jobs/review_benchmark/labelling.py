@@ -1,9 +1,9 @@
 """Declares what people label in a review benchmark: which papers a review includes.
 
-An item is a candidate: a paper that a search of the run found for a review. What no
-search found is not labelled, so that recall against labels is recall of what is known
-to be relevant, as in pooled evaluations of retrieval (Sparck Jones and van Rijsbergen,
-1975); `retrieval_recall` is 1 then.
+An item is a candidate: a paper that a search of the run found for a review. Papers that
+no search found are not labelled, so that recall against labels is recall of the papers
+known to be relevant, as in pooled evaluations of retrieval (Sparck Jones and van
+Rijsbergen, 1975); `retrieval_recall` is 1 then.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CandidateLabelling(Labelling):
     def of_run(self, dataset: object, answers: Answers) -> CandidateLabelling | None:
         """Return the labelling of the candidates of a run's searches.
 
-        None where no paper database is searched: of a review's own text, and imports.
+        None if no paper database is searched: for extractions and imports.
         """
         if not isinstance(dataset, ReviewDataset) or dataset.database is None:
             return None
@@ -67,7 +67,7 @@ class CandidateLabelling(Labelling):
             for answer in family:
                 key = answer.task.key
                 if answer.task.stage != "score" or dataset.find(key) is not None:
-                    continue  # the key of a review stands for a search without a hit
+                    continue  # a review's key represents a search without a hit
                 review, number = requests.paper_of_key(key)
                 if dataset.find(review) and dataset.database.paper(number):
                     candidates.setdefault(review, {})[key] = None
@@ -76,28 +76,28 @@ class CandidateLabelling(Labelling):
         )
 
     def fields(self, dataset: ReviewDataset) -> tuple[LabelField, ...]:
-        """The decision."""
+        """Return the decision field."""
         del dataset
         return (INCLUSION,)
 
     def items(self, dataset: ReviewDataset) -> Iterator[str]:
-        """The candidates of each review, as the searches ranked them."""
+        """Yield the candidates of each review, as the searches ranked them."""
         for review in dataset.reviews:
             yield from self._candidates.get(review.id, ())
 
     def item(self, dataset: ReviewDataset, key: str) -> LabelItem:
-        """Title and abstract of a paper, below the question of the review."""
+        """Return title and abstract of a paper, below the question of the review."""
         review, paper = _candidate(dataset, key)
         text = "\n".join((*_criteria(review), "", paper.abstract))
         return LabelItem(key=key, title=paper.title, text=text)
 
     def items_of_task(self, dataset: ReviewDataset, key: str) -> Sequence[str]:
-        """The candidates of a review that is searched or concluded about."""
+        """Return the candidates of the review of a search or conclusion."""
         review = key if dataset.find(key) else requests.review_of_key(key)
         return self._candidates.get(review) or (key,)
 
     def replies(self, dataset: ReviewDataset, answers: Answers) -> Iterator[ModelLabel]:
-        """Whether each score includes the paper."""
+        """Yield for each score whether it includes the paper."""
         for family in answers.families():
             for answer in family:
                 task = answer.task
@@ -117,14 +117,14 @@ class CandidateLabelling(Labelling):
                     )
 
     def gold_changes(self, dataset: ReviewDataset) -> Mapping[str, object]:
-        """All reviews of the file are meant: a named one may lack labels."""
+        """Return changes that select all reviews: a named one may lack labels."""
         del dataset
         return {"review": ()}
 
     def gold_files(
         self, dataset: ReviewDataset, gold: Mapping[str, Mapping[str, str]]
     ) -> Mapping[str, str]:
-        """Published reviews with the papers that people include as their studies.
+        """Return published reviews whose studies are the papers that people include.
 
         A review counts once all its candidates have a value, and one is included:
         those without a value would count as wrong.
@@ -148,7 +148,7 @@ class CandidateLabelling(Labelling):
 
 
 def _candidate(dataset: ReviewDataset, key: str) -> tuple[Review, DatabasePaper]:
-    """Return review and paper of a key; raise `KeyError` where the data lost them."""
+    """Return the review and paper of a key; raise `KeyError` if the data lack them."""
     try:
         review, number = requests.paper_of_key(key)
     except ValueError:
@@ -157,7 +157,7 @@ def _candidate(dataset: ReviewDataset, key: str) -> tuple[Review, DatabasePaper]
 
 
 def _criteria(review: Review) -> Iterator[str]:
-    """Yield the question of a review and its criteria, a line each."""
+    """Yield the question of a review and its criteria, one per line."""
     yield f"Review: {review.question}"
     yield from (f"Include: {criterion}" for criterion in review.inclusion)
     yield from (f"Exclude: {criterion}" for criterion in review.exclusion)

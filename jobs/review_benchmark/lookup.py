@@ -1,21 +1,21 @@
 """Looks truth papers up in a database or a result, by identifiers and similar titles.
 
-A lookup lists all papers that a truth paper could be; which of them it is depends on
-the order of the records, and so on what an agent included. The order is part of
-`DatabasePool`, so a million titles are gone through once, not once per model.
+A lookup lists all papers that a truth paper could be; the choice among them depends on
+the order of the records, and so on the papers that an agent included. The order is part
+of `DatabasePool`, so a million titles are searched once, not once per model.
 
 The ratio of `difflib.SequenceMatcher` counts characters in common blocks, twice, over
 the characters of both; the blocks are one common subsequence, and rapidfuzz's Indel
 similarity counts the longest. So a pair whose Indel similarity is too small cannot
-reach the cutoff, and only the others are given to difflib.
+reach the cutoff, and only the others are compared by difflib.
 
-Whatever the order of its characters, a title has no more in common with another than
-the sum over all characters of the smaller count. Counted in unary (three e are "one e",
-"a second e", "a third e") the sum is the number of equal features, and so all pairs are
-one product of matrices: a tenth of the time that comparing the titles takes.
+Regardless of the order of its characters, a title has no more in common with another
+than the sum over all characters of the smaller count. Counted in unary (three e are
+"one e", "a second e", "a third e") the sum is the number of equal features, and so all
+pairs are one product of matrices: a tenth of the time that comparing the titles takes.
 
 The nearest title of a paper without a record is a hint for a person: pairs are compared
-from the most similar on until none can come first.
+from the most similar on until none of the rest can be the nearest.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from jobs.review_benchmark.database.reader import PaperDatabase
 from jobs.review_benchmark.matching import LookupKeys, Normaliser, pmid_of
 
 JUNK_FROM = 200
-"""Characters of a record's title from which on `autojunk` makes a difference."""
+"""Shortest record title, in characters, for which `autojunk` makes a difference."""
 
 MARGIN = 1e-5
-"""How far below the cutoff rapidfuzz is asked: it keeps about eight digits of it."""
+"""Margin below the cutoff for rapidfuzz, which keeps about eight digits."""
 
 
 def ratio(truth: str, record: str, *, autojunk: bool = True) -> float:
-    """The ratio of two normalised titles, 0 to 1, as difflib has it.
+    """Return the ratio of two normalised titles, 0 to 1, as difflib computes it.
 
     It is not symmetric: the truth paper's title comes first.
 
     Args:
         truth: title of the truth paper.
         record: title of the record.
-        autojunk: leave out characters that make up more than 1 % of a record's title
-            of 200 characters or more, as difflib does by default.
+        autojunk: leave out characters that make up more than 1 % of a record's title of
+            200 characters or more, as difflib does by default.
     """
     return SequenceMatcher(None, truth, record, autojunk=autojunk).ratio()
 
@@ -59,9 +59,9 @@ def ratio(truth: str, record: str, *, autojunk: bool = True) -> float:
 def similar_titles(
     truth: str, records: Sequence[str], cutoff: float, *, autojunk: bool = True
 ) -> Iterator[tuple[int, float]]:
-    """The titles at or above a cutoff, in their order, each as place and ratio.
+    """Yield the titles at or above a cutoff, in their order, as index and ratio.
 
-    An empty title is alike to none.
+    An empty title matches none.
 
     Args:
         truth: normalised title of the truth paper.
@@ -71,7 +71,7 @@ def similar_titles(
     """
     if not truth:
         return
-    # the cutoff of rapidfuzz must be at least 0; what is empty is left out by hand
+    # the cutoff of rapidfuzz must be at least 0; empty titles are excluded below
     least = max(cutoff - MARGIN, 0.0)
     survivors = extract_iter(
         truth,
@@ -91,9 +91,9 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 Counts: TypeAlias = npt.NDArray[np.intp]
 
 COLUMNS = 97
-"""Characters are told apart by their code modulo this: a to z, digits and the blank.
+"""Number of character columns: codes modulo this separate a to z, digits and the blank.
 
-Others share a column with some of them, which can only raise a bound.
+Other characters share a column with some of them, which can only raise a bound.
 """
 
 
@@ -102,14 +102,14 @@ class CharacterBags:
 
     def __init__(self, titles: Sequence[str]) -> None:
         counts = _character_counts(titles)
-        # further ones of another title can be common to none of these
+        # further occurrences in another title cannot be common to any of these
         most = counts.max(axis=0)
         self._columns = np.repeat(np.arange(COLUMNS), most)
         self._ordinals = np.concatenate([np.arange(1, n + 1) for n in most])
         self._features = self._unary(counts)
 
     def common(self, titles: Sequence[str]) -> Floats:
-        """Characters in common at most: a row a title of the bags, a column a title."""
+        """Return upper bounds of the characters in common with *titles*, by column."""
         shared: Floats = self._features @ self._unary(_character_counts(titles)).T
         return shared
 
@@ -118,7 +118,7 @@ class CharacterBags:
 
 
 def _character_counts(titles: Sequence[str]) -> Counts:
-    """How often each character occurs: a row a title."""
+    """Count the occurrences of each character: one row per title."""
     codes = np.frombuffer("".join(titles).encode("utf-32-le"), dtype=np.uint32)
     rows = np.repeat(np.arange(len(titles)), [len(title) for title in titles])
     cells = rows * COLUMNS + codes % COLUMNS
@@ -127,19 +127,20 @@ def _character_counts(titles: Sequence[str]) -> Counts:
 
 
 PAIRS = 1 << 17
-"""Pairs of titles compared at once: what fits the cache of a processor."""
+"""Pairs of titles compared in one step; they fit the cache of a processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseLookup:
-    """The papers of a database that a truth paper could be."""
+    """Papers of a database that a truth paper could be."""
 
     by_pmid: int | None = None
     by_doi: int | None = None
     by_title: Mapping[int, float] = field(default_factory=dict)
-    """Ratio of the likest title of each paper at or above the cutoff.
+    """Ratio of the most similar title of each paper at or above the cutoff.
 
-    Empty where a paper has the PMID or the DOI: no rule asks for titles then."""
+    Empty if a paper has the PMID or the DOI: no rule uses titles then.
+    """
 
 
 def look_up(
@@ -149,7 +150,7 @@ def look_up(
     cutoff: float,
     autojunk: bool,
 ) -> tuple[DatabaseLookup, ...]:
-    """Look truth papers up by all that is known of them; exact, titles too.
+    """Look truth papers up by all their keys; exact, also for titles.
 
     Args:
         truth_keys: the truth papers.
@@ -178,11 +179,11 @@ def look_up(
 def _similar_papers(
     titles: Sequence[str], database: PaperDatabase, cutoff: float, *, autojunk: bool
 ) -> list[dict[int, float]]:
-    """For each title the papers with one at or above the cutoff, and the best ratio.
+    """Return for each title the papers at or above the cutoff, with the best ratio.
 
     A ratio is twice the characters in common over those of both titles. So it cannot
-    be reached where the lengths differ too much, nor where the bags have too little in
-    common, nor where rapidfuzz finds too little; only the others are given to difflib.
+    be reached if the lengths differ too much, or the bags have too little in common,
+    or rapidfuzz finds too little; only the other titles are compared by difflib.
     """
     similar_papers: list[dict[int, float]] = [{} for _ in titles]
     indices = [index for index, title in enumerate(titles) if title]
@@ -218,27 +219,27 @@ def _similar_papers(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabasePool:
-    """A database in the order that one agent gives it: a pool for one truth paper.
+    """A database in the order of one agent: a pool for one truth paper.
 
     First the included papers, then the other candidates by rank, then the rest by id.
-    Places are those of this order where a paper stands in it, and beyond it by id.
+    Indices are those of this order for a paper in it, and follow the ids beyond it.
     """
 
-    order: Mapping[int, int]  #: places of the included papers and candidates, by id
-    lookup: DatabaseLookup  #: of the truth paper that is matched
+    order: Mapping[int, int]  #: indices of the included papers and candidates, by id
+    lookup: DatabaseLookup  #: of the truth paper to match
 
     def by_pmid(self, pmid: str) -> Sequence[int]:
-        """Place of the paper with its PMID."""
-        del pmid  # it was looked up by it
+        """Return the index of the paper with its PMID."""
+        del pmid  # the lookup already used it
         return self._indices(self.lookup.by_pmid)
 
     def by_doi(self, doi: str) -> Sequence[int]:
-        """Place of the paper with its DOI."""
+        """Return the index of the paper with its DOI."""
         del doi
         return self._indices(self.lookup.by_doi)
 
     def by_title(self, title: str) -> Iterator[tuple[int, float]]:
-        """Places and ratios of the papers with a title at the cutoff, in order."""
+        """Yield indices and ratios of papers with a title at the cutoff, in order."""
         del title
         matches = (
             (self.index(paper), ratio) for paper, ratio in self.lookup.by_title.items()
@@ -246,7 +247,7 @@ class DatabasePool:
         yield from sorted(matches)
 
     def index(self, paper: int) -> int:
-        """The place of a paper."""
+        """Return the index of a paper."""
         return self.order.get(paper, len(self.order) + paper)
 
     def _indices(self, paper: int | None) -> Sequence[int]:
@@ -257,7 +258,7 @@ class DatabasePool:
 class RecordListPool:
     """Records in their order, looked up by dictionaries: a pool for matching."""
 
-    titles: tuple[str, ...]  #: normalised, one a record
+    titles: tuple[str, ...]  #: normalised, one per record
     cutoff: float
     autojunk: bool
     _pmids: Mapping[str, Sequence[int]] = field(repr=False)
@@ -272,7 +273,7 @@ class RecordListPool:
         cutoff: float,
         autojunk: bool,
     ) -> RecordListPool:
-        """The pool of *records*, which come in the order that counts."""
+        """Return the pool of *records*, in their order."""
         titles: list[str] = []
         pmids: dict[str, list[int]] = {}
         dois: dict[str, list[int]] = {}
@@ -291,39 +292,39 @@ class RecordListPool:
         )
 
     def by_pmid(self, pmid: str) -> Sequence[int]:
-        """Places of the records with a PMID, in order."""
+        """Return the indices of the records with a PMID, in order."""
         return self._pmids.get(pmid, ())
 
     def by_doi(self, doi: str) -> Sequence[int]:
-        """Places of the records with a DOI, in order."""
+        """Return the indices of the records with a DOI, in order."""
         return self._dois.get(doi, ())
 
     def by_title(self, title: str) -> Iterator[tuple[int, float]]:
-        """Places and ratios of the titles at or above the cutoff, in order."""
+        """Yield indices and ratios of the titles at or above the cutoff, in order."""
         return similar_titles(title, self.titles, self.cutoff, autojunk=self.autojunk)
 
 
 FLOOR = 0.60
-"""Below this ratio two titles have nothing to do with each other."""
+"""Least ratio of related titles."""
 
 BAND = 0.05
-"""So far below the cutoff a title is one that somebody should look at."""
+"""Width of the band below the cutoff in which a person should check a title."""
 
 MOST = 200
-"""Pairs of one truth paper that difflib is given, the likest by rapidfuzz."""
+"""Most pairs of one truth paper that difflib compares, most similar by rapidfuzz."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearestTitle:
-    """A title that is not alike enough."""
+    """The most similar title below the cutoff."""
 
     document: str  #: id of its record
     title: str  #: normalised
     ratio: float
 
     def is_near_miss(self, cutoff: float) -> bool:
-        """Whether it lies so close below the cutoff that it may be the paper."""
-        # a little room for 0.85 - 0.05, which is no number of binary floats
+        """Return whether it is so close below the cutoff that it may be the paper."""
+        # tolerance for 0.85 - 0.05, which is inexact in binary floats
         return self.ratio >= cutoff - BAND - MARGIN
 
 
@@ -334,11 +335,13 @@ TitleBlock = Sequence[tuple[str, str]]
 def nearest_titles(
     titles: Sequence[str], blocks: Iterable[TitleBlock], *, autojunk: bool
 ) -> list[NearestTitle | None]:
-    """For each title the likest one, from `FLOOR` on; of equals the first.
+    """Return for each title the most similar one, if any reaches `FLOOR`.
+
+    Of equals, the first one counts.
 
     Args:
         titles: normalised titles of truth papers; an empty one is near to none.
-        blocks: all records, in an order of their own.
+        blocks: all records, in their order.
         autojunk: as for `ratio`.
     """
     pairs: list[list[tuple[float, int, str, str]]] = [[] for _ in titles]

@@ -1,7 +1,7 @@
 """Finds the step at which each missed truth paper was lost, and suspicious matches.
 
-The steps are those of an agent's work, and the deepest one that a paper reached is
-where it was lost. A sentence says what can be done about it.
+The steps are those of an agent's work; a paper was lost at the last step that it
+reached. A sentence states the remedy.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LostAt: TypeAlias = Literal[
     "below_threshold",
     "excluded",
 ]
-"""Where a truth paper was lost, from the first step to the last.
+"""Step at which a truth paper was lost, from the first to the last.
 
 `claimed`: under `unique_claims` its record serves another truth paper. `excluded`: an
-imported result leaves it out; by which threshold is its agent's business.
+imported result leaves it out, by a threshold of its agent.
 """
 
 LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
@@ -46,7 +46,7 @@ LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperMatch:
-    """What became of a truth paper."""
+    """Outcome of a truth paper."""
 
     index: int  #: in the review's list, from 0
     paper: TruthPaper
@@ -57,8 +57,8 @@ class PaperMatch:
     score: float | None
     rationale: str
     lost_at: LostAt | None  #: None: it was included
-    resolution: str  #: what can be done about it; empty: it was included
-    near: NearestTitle | None  #: the likest title, where there is no record
+    resolution: str  #: the remedy; empty: it was included
+    near: NearestTitle | None  #: the most similar title, if there is no record
 
     @property
     def has_record(self) -> bool:
@@ -69,7 +69,7 @@ class PaperMatch:
 def by_step(
     lost: Sequence[PaperMatch],
 ) -> Iterator[tuple[LostAt, Sequence[PaperMatch]]]:
-    """The steps that lost any of some papers, from the first on, with these papers."""
+    """Yield the steps that lost papers, from the first on, with their papers."""
     for step in LOST_AT:
         if papers := [match for match in lost if match.lost_at == step]:
             yield step, papers
@@ -81,7 +81,7 @@ def paper_matches(
     steps: Sequence[ThresholdStep],
     settings: ReviewBenchmarkSettings,
 ) -> tuple[PaperMatch, ...]:
-    """The truth papers of a review in its order."""
+    """Return the matches of a review's truth papers, in the order of the review."""
     candidates: dict[str, CandidatePaper] = {}
     for candidate in rebuilt_review.candidates:
         candidates.setdefault(candidate.document, candidate)
@@ -123,7 +123,7 @@ def paper_matches(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PaperCase:
-    """A truth paper, and all that is known of what became of it."""
+    """A truth paper with everything that determines its outcome."""
 
     index: int
     paper: TruthPaper
@@ -144,13 +144,13 @@ class _PaperCase:
         return self.rebuilt_review.missed.get(self.index, MissedPaper())
 
     def lost_at(self) -> LostAt:
-        """The deepest step that a paper reached that was not included."""
+        """Return the last step that a paper reached that was not included."""
         if self.hit is None:
             return self._unmatched()
         if self.candidate is None:
             return "not_retrieved" if self.missed.year is None else "date_filtered"
         if not self.rebuilt_review.searches:
-            # an import: its agent decided by rules of its own, whatever its scores
+            # an import: its agent decided by its rules, regardless of the scores
             return "excluded"
         score = self.candidate.score
         if score is not None and not self.settings.includes(score):
@@ -181,7 +181,7 @@ def _not_in_database(case: _PaperCase) -> str:
 
 def _near_miss_match(case: _PaperCase) -> str:
     near = case.near
-    assert near is not None  # noqa: S101 - the step says so
+    assert near is not None  # noqa: S101 - guaranteed by the step
     return (
         f"check the title of {near.document}: its ratio is {near.ratio:.4f}, and "
         f"{case.settings.title_cutoff:g} would match"
@@ -214,7 +214,7 @@ def _not_retrieved(case: _PaperCase) -> str:
 
 
 def _query_reason(missed: MissedByQuery, settings: ReviewBenchmarkSettings) -> str:
-    """Why a query did not offer it."""
+    """Return why a query did not find the paper."""
     if missed.rank is not None:
         reason = f"it ranks {missed.rank}: raise --top-k ({settings.top_k})"
     elif missed.unmet:
@@ -238,7 +238,7 @@ def _date_filtered(case: _PaperCase) -> str:
 
 def _unscored(case: _PaperCase) -> str:
     candidate = case.candidate
-    assert candidate is not None  # noqa: S101 - the step says so
+    assert candidate is not None  # noqa: S101 - guaranteed by the step
     if candidate.outcome == "failed":
         return f"its call failed: {_retry_hint(candidate.failure)}"
     if candidate.outcome == "unparsed":
@@ -247,7 +247,7 @@ def _unscored(case: _PaperCase) -> str:
 
 
 def _retry_hint(reason: str) -> str:
-    """How calls that ended for a reason are made again."""
+    """Return the commands that repeat calls that failed for a reason."""
     return f"siftlog retry RUN --reason {reason}, then siftlog resume RUN"
 
 
@@ -260,7 +260,7 @@ _UNASKED: Mapping[str, str] = {
 
 def _below_threshold(case: _PaperCase) -> str:
     candidate, settings = case.candidate, case.settings
-    assert candidate is not None  # noqa: S101 - the step says so
+    assert candidate is not None  # noqa: S101 - guaranteed by the step
     assert candidate.score is not None  # noqa: S101 - the same
     short = settings.least_score - candidate.score
     reason = f"its score {candidate.score:g} is {short:.3g} too low"
@@ -285,7 +285,7 @@ def _excluded(case: _PaperCase) -> str:
 
 
 def _passing(case: _PaperCase, never: str, passes: str) -> str:
-    """What another threshold would do: the sentence for none, or for the first."""
+    """Return the effect of another threshold, by one of two sentences."""
     step = passing_step(case.steps)
     if step is None:
         return f"; {never}"
@@ -307,23 +307,23 @@ _RESOLUTIONS: Mapping[LostAt, Callable[[_PaperCase], str]] = {
 SuspicionReason: TypeAlias = Literal["other_pmid", "other_year", "shared"]
 
 YEARS = 1
-"""So far apart two years may be: printed, and online before."""
+"""Years by which a match may differ: in print, and online before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspiciousMatch:
-    """A match, and why it may be wrong."""
+    """A match that may be wrong, with the reason."""
 
     index: int  #: of the truth paper
     document: str
     reason: SuspicionReason
-    message: str  #: without an end
+    message: str  #: without a full stop
 
 
 def suspicious_matches(
     matches: Sequence[PaperMatch], rebuilt_review: RebuiltReview
 ) -> tuple[SuspiciousMatch, ...]:
-    """Titles of other PMIDs or years, and records of several truth papers."""
+    """Return title matches with other PMIDs or years, and records that are shared."""
     uses = Counter(match.document for match in matches if match.has_record)
     return tuple(
         SuspiciousMatch(

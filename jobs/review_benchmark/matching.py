@@ -1,17 +1,16 @@
-"""Decides which record is a truth paper. Pure, and documented to the character.
+"""Decides which record is a truth paper. Pure; every rule is documented exactly.
 
-Records are seen as a `RecordPool`: an order, and three ways to look one up. That is all
-that matching needs, so a handful of records and a database of a million are matched by
-the same lines.
+Records form a `RecordPool`: an order, and three ways to look one up. Matching needs no
+more, so a few records and a database of a million are matched by the same code.
 
-A rule says which of the records that could be a paper's own serve it equally well, in
-their order, of which the first one counts: so the same answer holds under any order,
-and every threshold, which puts other records first, is matched without matching again.
+A rule selects, among the records that could be a paper, those that serve it equally
+well, in their order; the first one counts. So the same result holds under any order,
+and every threshold, which puts other records first, needs no new matching.
 
-Where one record may serve only one truth paper, a maximum bipartite matching is grown
+If one record may serve only one truth paper, a maximum bipartite matching is grown
 record by record along augmenting paths (Kuhn 1955). A record that has claimed a truth
-paper never goes without one again, so those that claim first are served as well as if
-there were no others.
+paper always retains one, so those that claim first are served as well as if there were
+no others.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ Method: TypeAlias = Literal["pmid", "doi", "title_fuzzy"]
 Matching: TypeAlias = Literal["whole-list", "single-pass"]
 
 METHODS: Mapping[str, Method] = {"pmid": "pmid", "doi": "doi", "title": "title_fuzzy"}
-"""How papers are matched, by what they are looked up by: a field of the keys."""
+"""Method of matching by the key that is looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupKeys:
-    """What a truth paper is looked up by, in normal form; empty: not given."""
+    """Keys by which a truth paper is looked up, in normal form; empty: not given."""
 
     pmid: str
     doi: str
@@ -57,22 +56,22 @@ class RecordPool(Protocol):
     """Records in an order, included ones first."""
 
     def by_pmid(self, pmid: str) -> Sequence[int]:
-        """Places of the records with a PMID, in order; none for an empty one."""
+        """Return indices of records with a PMID, in order; none for an empty one."""
         ...
 
     def by_doi(self, doi: str) -> Sequence[int]:
-        """Places of the records with a DOI, in order; none for an empty one."""
+        """Return indices of records with a DOI, in order; none for an empty one."""
         ...
 
     def by_title(self, title: str) -> Iterator[tuple[int, float]]:
-        """Places and ratios of the titles at or above the cutoff, in order."""
+        """Yield indices and ratios of the titles at or above the cutoff, in order."""
         ...
 
 
 def find_records(paper_keys: LookupKeys, pool: RecordPool) -> RecordHits:
-    """The records with the PMID or the DOI; else all whose title is alike enough.
+    """Return the records with the PMID or the DOI; else all with a similar title.
 
-    Of one record the PMID counts.
+    If a record has both, the PMID counts.
     """
     by_id: Sequence[tuple[Method, Sequence[int]]] = (
         ("doi", pool.by_doi(paper_keys.doi)),
@@ -92,7 +91,7 @@ def find_records(paper_keys: LookupKeys, pool: RecordPool) -> RecordHits:
 
 
 def whole_list(records: RecordHits) -> RecordHits:
-    """Those with the PMID; else with the DOI; else with the likest title."""
+    """Return records with the PMID, else the DOI, else the most similar title."""
     for method in ("pmid", "doi"):
         exact = tuple(hit for hit in records if hit.method == method)
         if exact:
@@ -102,9 +101,9 @@ def whole_list(records: RecordHits) -> RecordHits:
 
 
 def single_pass(records: RecordHits) -> RecordHits:
-    """All of them, as one pass over the records takes the first that it meets.
+    """Return all records: one pass over them takes the first.
 
-    Older benchmarks matched so: a later title is not looked at, however alike.
+    Older benchmarks matched this way: later titles are ignored, however similar.
     """
     return records
 
@@ -113,7 +112,7 @@ RULES: Mapping[Matching, Callable[[RecordHits], RecordHits]] = {
     "whole-list": whole_list,
     "single-pass": single_pass,
 }
-"""Which of the records that could be a paper's own serve it; in their order."""
+"""Rule that selects the records that serve a paper, in their order."""
 
 
 LEVELS: Sequence[frozenset[Method]] = (
@@ -121,11 +120,11 @@ LEVELS: Sequence[frozenset[Method]] = (
     frozenset({"pmid", "doi"}),
     frozenset({"pmid", "doi", "title_fuzzy"}),
 )
-"""What counts, from the surest on: a title never takes what a PMID could have."""
+"""Methods in the order of certainty: a title never takes a record from a PMID."""
 
 
 class ClaimMatching:
-    """Truth papers and the records that claim them, one by one."""
+    """A one-to-one matching of truth papers and records, which claim them in turn."""
 
     def __init__(self, claimable: Sequence[RecordHits]) -> None:
         claims: dict[int, list[tuple[int, RecordHit]]] = {}
@@ -143,15 +142,15 @@ class ClaimMatching:
 
     @property
     def matched_indices(self) -> Collection[int]:
-        """The records that have a truth paper."""
+        """Records that have a truth paper."""
         return self._paper_of.keys()
 
     def add(self, index: int, methods: frozenset[Method] = LEVELS[-1]) -> bool:
         """Let one more record claim a truth paper.
 
         Args:
-            index: of the record; one that has a truth paper already keeps it.
-            methods: by which it and those that make room for it may be matched.
+            index: of the record; one that already has a truth paper retains it.
+            methods: allowed for it and for the records that make room for it.
 
         Returns:
             Whether one more truth paper is served.
@@ -174,7 +173,7 @@ class ClaimMatching:
         return False
 
     def hits(self) -> Mapping[int, RecordHit]:
-        """The record of each truth paper that has one."""
+        """Return the record of each truth paper that has one."""
         return {
             paper: hit
             for paper, index in self._holder.items()
@@ -183,7 +182,7 @@ class ClaimMatching:
         }
 
     def _hand_over(self, paper: int, reached_by: Mapping[int, int]) -> None:
-        """Give a free paper to the record that reached it, and its own one on."""
+        """Give a free paper to the record that reached it; pass on its old one."""
         at: int | None = paper
         while at is not None:
             record = reached_by[at]
@@ -196,11 +195,11 @@ class ClaimMatching:
 def one_to_one_hits(
     claimable: Sequence[RecordHits], included: Collection[int]
 ) -> tuple[RecordHit | None, ...]:
-    """The record of each truth paper, where one record may serve one of them only.
+    """Return the record of each truth paper; a record may serve only one of them.
 
     Args:
-        claimable: of each truth paper, the records that `find_records` finds.
-        included: places of the included records; as many of them as can be are used.
+        claimable: of each truth paper, the records that `find_records` returns.
+        included: indices of the included records; as many as possible are used.
     """
     claims = ClaimMatching(claimable)
     indices = sorted({hit.index for hits in claimable for hit in hits})
@@ -223,14 +222,14 @@ _MARKS = re.compile(r"[^\w\s]")
 
 _DX = ("https://dx.doi.org/", "http://dx.doi.org/", "dx.doi.org/")
 _DOI = ("https://doi.org/", "http://doi.org/", "doi.org/", "doi:")
-"""What may stand before a DOI; no prefix is the beginning of another."""
+"""Prefixes of a DOI; none is the beginning of another."""
 
 
 def pmid_of(text: str) -> str:
-    """A PubMed id: the first run of ASCII digits, as a number without leading zeros.
+    """Return a PubMed id: the first ASCII digits, without leading zeros.
 
-    Empty where there is none: no digits, zero, or an id of PubMed Central (`PMC...`),
-    which counts otherwise.
+    Empty if there is none: no digits, zero, or an id of PubMed Central (`PMC...`),
+    which has a different numbering.
     """
     if text.strip().lower().startswith("pmc"):
         return ""
@@ -240,15 +239,15 @@ def pmid_of(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Normaliser:
-    """How DOIs and titles are normalised."""
+    """Rules for normalising DOIs and titles."""
 
-    punctuation: Punctuation = "blank"  #: what a mark in a title becomes
+    punctuation: Punctuation = "blank"  #: replacement of a mark in a title
     strip_dx: bool = True  #: whether `dx.doi.org/` before a DOI is removed
 
     def doi(self, text: str) -> str:
-        """A DOI in lower case without resolver or `doi:`; empty where there is none.
+        """Return a DOI in lower case without resolver or `doi:`, or an empty text.
 
-        What stands after it, such as a full stop, belongs to it.
+        Characters after it, such as a full stop, are part of it.
         """
         lowered = text.strip().lower()
         for prefix in (*_DX, *_DOI) if self.strip_dx else _DOI:
@@ -257,10 +256,9 @@ class Normaliser:
         return lowered
 
     def title(self, text: str) -> str:
-        """A title in lower case, with neither marks nor runs of blanks.
+        """Return a title in lower case, without marks and runs of blanks.
 
-        Accents stay: they are word characters. Empty where nothing is left, and such a
-        title is alike to none.
+        Accents remain: they are word characters. An empty result matches no title.
         """
         mark = " " if self.punctuation == "blank" else ""
         return " ".join(_MARKS.sub(mark, text.lower()).split())
@@ -268,26 +266,26 @@ class Normaliser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingRules:
-    """How truth papers are matched with records; part of what makes runs comparable."""
+    """Rules for matching truth papers with records; comparable runs share them."""
 
     matching: Matching = "whole-list"
     title_cutoff: float = 0.85  #: least ratio of titles, inclusive
-    autojunk: bool = True  #: as difflib has it by default
-    unique_claims: bool = False  #: one record serves one truth paper only
+    autojunk: bool = True  #: as in difflib by default
+    unique_claims: bool = False  #: one record serves only one truth paper
     normal: Normaliser = field(default_factory=Normaliser)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchedPapers:
-    """The truth papers of a review and their records; one entry for each paper."""
+    """Truth papers of a review and their records, with one entry for each paper."""
 
     hits: tuple[RecordHit | None, ...]  #: its record
-    serving: tuple[RecordHits, ...]  #: all records that the rule calls equally good
-    claimable: tuple[RecordHits, ...]  #: all records that could be its own
+    serving: tuple[RecordHits, ...]  #: all records that serve it equally well
+    claimable: tuple[RecordHits, ...]  #: all records that could be it
 
 
 def lookup_keys(paper: TruthPaper, normal: Normaliser) -> LookupKeys:
-    """What a truth paper is looked up by."""
+    """Return the keys of a truth paper."""
     return LookupKeys(
         pmid=pmid_of(paper.pmid),
         doi=normal.doi(paper.doi),
@@ -303,14 +301,14 @@ def match_papers(
 ) -> MatchedPapers:
     """Match truth papers with records.
 
-    Each is matched on its own, so that two may have one record, unless the rules have
-    it that a record serves one paper only.
+    Papers are matched independently, so that two may have one record, unless the rules
+    allow a record to serve only one paper.
 
     Args:
-        truth_keys: what the papers are looked up by.
-        pools: where; one for each of them.
-        rules: how.
-        included: places of the included records.
+        truth_keys: keys of the papers.
+        pools: the pool of each paper.
+        rules: of matching.
+        included: indices of the included records.
     """
     claimable = tuple(map(find_records, truth_keys, pools))
     serving = tuple(map(RULES[rules.matching], claimable))

@@ -1,7 +1,7 @@
 """Parses the replies of each stage; never raises on the text of a model.
 
-What cannot be read is a `ParseFailure`, counted by its reason. A score is never
-rescaled and never clipped: what lies outside the scale is a failure.
+An unreadable reply is a `ParseFailure`, counted by its reason. A score is never
+rescaled and never clipped: one outside the scale is a failure.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ _PHRASE = re.compile(r'"([^"]+)"|(\S+)')
 
 @guarded
 def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
-    """The search plan in a reply.
+    """Parse the search plan in a reply.
 
-    Either the object that was asked for, or a bare list of texts, each a query of its
+    It is either the requested object, or a bare list of texts, each a query of its
     quoted phrases and words. Failures: `empty`, `refusal`, `truncated`, `no_queries`,
     `no_terms`.
 
     Args:
         reply: of the model.
-        most: how many queries are kept.
+        most: largest number of queries.
     """
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
@@ -84,7 +84,7 @@ def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
 
 
 def _text_list(text: str) -> list[str]:
-    """The first list of nothing but texts."""
+    """Return the first list that contains only texts."""
     for array in arrays(text):
         if array and all(isinstance(entry, str) for entry in array):
             return array
@@ -107,13 +107,13 @@ def _query(value: object) -> SearchQuery | None:
 
 
 def _worded(text: str) -> SearchQuery:
-    """A query in one text: every quoted phrase and every word must occur."""
+    """Return a query from a text: every quoted phrase and every word must occur."""
     phrases = (wellformed(quoted or other) for quoted, other in _PHRASE.findall(text))
     return SearchQuery(label="", all_of=tuple((phrase,) for phrase in phrases))
 
 
 def _terms(value: object) -> tuple[str, ...]:
-    """The texts of a group; a text alone is a group of one."""
+    """Return the texts of a group; a single text is a group of one."""
     terms = value if isinstance(value, list) else [value]
     return tuple(wellformed(term) for term in terms if isinstance(term, str))
 
@@ -134,7 +134,7 @@ _VALUE = re.compile(rf"\s*{_SCORE}\s*", re.IGNORECASE)
 
 @guarded
 def parse_score(reply: Reply, ends: tuple[float, float]) -> Relevance | ParseFailure:
-    """The score in a reply.
+    """Parse the score in a reply.
 
     Failures: `empty`, `refusal`, `truncated`, `no_score`, `bad_score`, `ambiguous`.
 
@@ -152,7 +152,7 @@ def parse_score(reply: Reply, ends: tuple[float, float]) -> Relevance | ParseFai
             "json",
             _text(scored_objects[-1].get("rationale"))[:RATIONALE],
         )
-    # what stands before a cut may be the beginning of another number
+    # the text before a cut may be the beginning of another number
     whole = text.splitlines()[:-1] if reply.is_truncated else text.splitlines()
     lines = [match for line in whole if (match := _LINE.fullmatch(line))]
     if lines:
@@ -175,13 +175,13 @@ def _agreed(
 
 
 def _stated(value: object, ends: tuple[float, float]) -> float | None:
-    """A score as JSON has it: numbers come as the texts they were written with."""
+    """Read a score from JSON, whose numbers are passed as the texts of the reply."""
     match = _VALUE.fullmatch(value) if isinstance(value, str) else None
     return None if match is None else _read(match, ends)
 
 
 def _read(match: re.Match[str], ends: tuple[float, float]) -> float | None:
-    """A score on the scale; None where it, or what it is out of, is not."""
+    """Return a score; None if it, or its stated maximum, does not fit the scale."""
     number, top = match[1], match[2]
     if top is not None and float(top) != ends[1]:
         return None
@@ -190,7 +190,7 @@ def _read(match: re.Match[str], ends: tuple[float, float]) -> float | None:
 
 
 MOST = 100.0
-"""Similarity is asked for from 0 to 100."""
+"""Largest similarity in a reply; the least is 0."""
 
 _SIMILARITY = re.compile(
     r"\s*\+?([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?)\s*(?:%|/\s*100)?\s*"
@@ -199,7 +199,7 @@ _SIMILARITY = re.compile(
 
 @guarded
 def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
-    """The conclusion in a reply; prose without any object is one by itself.
+    """Parse the conclusion in a reply; prose without any object is one too.
 
     Failures: `empty`, `refusal`, `truncated`, `no_conclusion`.
     """
@@ -223,7 +223,7 @@ def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
 
 @guarded
 def parse_similarity(reply: Reply) -> JudgedSimilarity | ParseFailure:
-    """How alike a judge calls two conclusions.
+    """Parse a judge's similarity of two conclusions.
 
     Failures: `empty`, `refusal`, `truncated`, `no_similarity`, `bad_similarity`,
     `ambiguous`. A number is never rescaled and never clipped.
@@ -247,7 +247,7 @@ def parse_similarity(reply: Reply) -> JudgedSimilarity | ParseFailure:
 
 
 def _similarity(stated: Object) -> JudgedSimilarity | None:
-    """What one object says; None where its number is none from 0 to `MOST`."""
+    """Return the statement of an object; None if its number is not 0 to `MOST`."""
     written = stated["similarity"]
     match = _SIMILARITY.fullmatch(written) if isinstance(written, str) else None
     if match is None or not (similarity := float(match[1])) <= MOST:
@@ -261,10 +261,10 @@ def _similarity(stated: Object) -> JudgedSimilarity | None:
 
 @guarded
 def parse_vector(reply: Vectors) -> Vector | ParseFailure:
-    """The one vector in a reply.
+    """Parse the single vector in a reply.
 
-    One failure, `bad_vector`: another number of them, an entry that is no number, or no
-    length of its own.
+    One failure, `bad_vector`: not exactly one vector, an entry that is not finite, or
+    a vector of zeros.
     """
     rows = reply.numbers()
     if len(rows) != 1 or not any(rows[0]) or not all(map(math.isfinite, rows[0])):
@@ -274,7 +274,7 @@ def parse_vector(reply: Vectors) -> Vector | ParseFailure:
 
 @guarded
 def parse_result(reply: Reply, where: str) -> AgentResult | ParseFailure:
-    """The result in a reply; failures: `bad_result`.
+    """Parse the result in a reply; failures: `bad_result`.
 
     Args:
         reply: the file's text.
@@ -291,7 +291,7 @@ def parse_result(reply: Reply, where: str) -> AgentResult | ParseFailure:
 def read_plan(
     dataset: ReviewDataset, task: Task, reply: Reply
 ) -> SearchPlan | ParseFailure:
-    """What is searched for a review."""
+    """Parse the search plan of a review."""
     if dataset.find(task.key) is None:
         return ParseFailure(reason="unknown_review")
     return parse_plan(reply, dataset.settings.queries)
@@ -300,7 +300,7 @@ def read_plan(
 def read_score(
     dataset: ReviewDataset, task: Task, reply: Reply
 ) -> Relevance | ParseFailure:
-    """How relevant a paper is."""
+    """Parse the score of a paper."""
     del task
     return parse_score(reply, ENDS[dataset.settings.scale])
 
@@ -308,7 +308,7 @@ def read_score(
 def read_result(
     dataset: ReviewDataset, task: Task, reply: Reply
 ) -> AgentResult | ParseFailure:
-    """What an agent made elsewhere."""
+    """Parse an agent's imported result."""
     if dataset.find(task.key) is None:
         return ParseFailure(reason="unknown_review")
     return parse_result(reply, f"{task.key} of {task.model}")
@@ -317,8 +317,8 @@ def read_result(
 def _alone(
     parse: Callable[[_Reply], _Parsed | ParseFailure],
 ) -> Callable[[object, Task, _Reply], _Parsed | ParseFailure]:
-    """The parser of a stage whose replies need neither data nor task to be read."""
-    return lambda dataset, task, reply: parse(reply)  # noqa: ARG005 - of every stage
+    """Return the parser of a stage whose replies need neither data nor task."""
+    return lambda dataset, task, reply: parse(reply)  # noqa: ARG005 - shared signature
 
 
 STAGES = (
@@ -333,6 +333,7 @@ STAGES = (
     Stage(name="x.refs", parse=_alone(parsing.parse_references), follows=False),
     Stage(name="x.excluded", parse=_alone(parsing.parse_references), follows=False),
 )
-"""Candidates are gathered: a conclusion waits for all of them, failed ones included.
+"""Stages; candidates are gathered: a conclusion waits for all, failed ones included.
 
-`result` is of imports alone, and `x.` of runs that read a review's own text."""
+`result` is for imports only, and `x.` for runs that extract from a review's text.
+"""

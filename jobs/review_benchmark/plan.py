@@ -1,13 +1,12 @@
 """Plans a run's tasks: search plan, candidates, conclusion and its comparison.
 
-Pure and lazy but for reading the database, which is part of the run's identity; the
-truth is never looked at. The plan of a run is derived again from data and stored
-replies whenever it is resumed or scored, so the same inputs must yield the same specs
-in the same order.
+Pure and lazy except for reading the database, which is part of the run's identity; it
+never uses the truth. The plan of a run is derived again from data and stored replies
+whenever it is resumed or scored, so the same inputs must yield the same specs in the
+same order.
 
-A judge is shown the conclusion with the authors' own, and with those of a few other
-reviews: a threshold is drawn from how alike conclusions are that do not belong
-together.
+A judge compares the conclusion with the authors' conclusion, and with those of a few
+other reviews: their similarities give the threshold.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from runner.messages import EmbedRequest, Request
 
 
 def truth_vectors(dataset: ReviewDataset) -> Iterator[TaskSpec]:
-    """The vectors of what authors concluded; none unless vectors are compared."""
+    """Yield tasks for the vectors of authors' conclusions, if vectors are compared."""
     if dataset.verdict != "embedding":
         return
     for review in dataset.concluded:
@@ -53,7 +52,7 @@ def truth_vectors(dataset: ReviewDataset) -> Iterator[TaskSpec]:
 def comparison_tasks(
     dataset: ReviewDataset, review: Review, text: str, model: str
 ) -> Iterator[TaskSpec]:
-    """What compares a conclusion; nothing where its words do."""
+    """Yield the tasks that compare a conclusion; none if its words are compared."""
     match dataset.verdict:
         case "judge":
             for truth in (review, *mismatched_reviews(dataset, review)):
@@ -70,7 +69,7 @@ def comparison_tasks(
 
 
 def mismatched_reviews(dataset: ReviewDataset, review: Review) -> list[Review]:
-    """The other reviews whose authors a conclusion is held against, by hash order."""
+    """Return the other reviews that a conclusion is compared with, by hash order."""
     others = (other for other in dataset.concluded if other.id != review.id)
     return sorted(
         others,
@@ -93,7 +92,7 @@ def _judge(
 
 
 def _skip(dataset: ReviewDataset, request: Request) -> str | None:
-    """Why a request is not sent; None where it is."""
+    """Return why a request is not sent; None if it is."""
     is_long = is_longer_than(request, dataset.settings.max_prompt_tokens)
     return "too_long" if is_long else None
 
@@ -102,11 +101,11 @@ _COMPARING: Mapping[VerdictKind, tuple[str, ...]] = {
     "judge": ("judge",),
     "embedding": ("embed",),
 }
-"""The stages that compare conclusions; words are compared by no model."""
+"""Stages that compare conclusions; comparing words needs no model."""
 
 
 def plan(dataset: ReviewDataset) -> Iterator[TaskSpec]:
-    """A search plan for each review, and what its authors' conclusion is known by."""
+    """Yield a search plan for each review, then the vectors of authors' conclusions."""
     for review in dataset.reviews:
         skip = _skip(dataset, requests.plan(dataset, review))
         yield TaskSpec(stage="plan", key=review.id, skip=skip)
@@ -114,12 +113,12 @@ def plan(dataset: ReviewDataset) -> Iterator[TaskSpec]:
 
 
 def titles(dataset: ReviewDataset) -> Iterator[tuple[str, str]]:
-    """The reviews with their titles."""
+    """Yield the reviews with their titles."""
     return ((review.id, review.title) for review in dataset.reviews)
 
 
 def follow_up(dataset: ReviewDataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:
-    """The candidates of a search plan, their conclusion, and what compares it."""
+    """Yield the candidates of a search plan, their conclusion, or its comparison."""
     match group[0].task.stage:
         case "plan":
             yield from _candidates(dataset, group[0])
@@ -132,7 +131,7 @@ def follow_up(dataset: ReviewDataset, group: tuple[Answer, ...]) -> Iterator[Tas
 
 
 def planned_stages(dataset: ReviewDataset) -> frozenset[str]:
-    """The stages that the settings and the reviews ask for."""
+    """Return the stages that the settings and the reviews need."""
     stages = {"plan", "score"}
     if dataset.concludes:
         stages |= {"conclude", *_COMPARING.get(dataset.verdict, ())}
@@ -140,14 +139,14 @@ def planned_stages(dataset: ReviewDataset) -> frozenset[str]:
 
 
 def queries(review: Review, parsed: object, most: int) -> tuple[SearchQuery, ...]:
-    """What is searched after an answer; where it is of no use, the fixed plan."""
+    """Return the queries of an answer; those of the fixed plan if it is unusable."""
     if isinstance(parsed, SearchPlan):
         return parsed.queries
     return deterministic_queries(review)[:most]
 
 
 def searched(dataset: ReviewDataset, review: Review, parsed: object) -> SearchHits:
-    """The papers that an answer's queries find."""
+    """Return the papers that an answer's queries find."""
     planned_queries = queries(review, parsed, dataset.settings.queries)
     return search_database(review, planned_queries, dataset.papers, dataset.settings)
 
@@ -155,16 +154,17 @@ def searched(dataset: ReviewDataset, review: Review, parsed: object) -> SearchHi
 def conclusion(
     dataset: ReviewDataset, review: Review, scores: Mapping[int, float | None]
 ) -> TaskSpec | None:
-    """The conclusion from what one replicate of a model includes, best papers first.
+    """Return the task of one replicate's conclusion from the included papers.
 
-    Its key says which papers those are, so that scoring can tell whether an answer was
-    drawn from the papers that are included now. None where none is asked for.
+    Its key identifies the papers, best first, so that scoring can tell whether an
+    answer was drawn from the papers that are included now. None if no conclusion is
+    needed.
 
     Args:
         dataset: reviews, papers and settings.
-        review: what is concluded about.
-        scores: of the papers that were asked about, in the order of the plan; None: no
-            readable score. What was skipped is not among them.
+        review: subject of the conclusion.
+        scores: of the requested papers, in the order of the plan; None: no readable
+            score. Skipped papers are left out.
     """
     if not dataset.concludes:
         return None
@@ -174,7 +174,7 @@ def conclusion(
         for index, (number, score) in enumerate(scores.items())
         if settings.includes(score)
     )
-    # a run may be scored with other papers than it was asked about
+    # a run may be scored with other papers than it used
     available = (number for _, _, number in reversed(best) if _has(dataset, number))
     paper_numbers = list(islice(available, settings.conclude_papers))
     return TaskSpec(
@@ -186,7 +186,7 @@ def conclusion(
 
 
 def _candidates(dataset: ReviewDataset, answer: Answer) -> Iterator[TaskSpec]:
-    """The papers to be scored; what cannot be is skipped with its reason."""
+    """Yield the tasks that score papers; a task without a call has a skip reason."""
     review = dataset.find(answer.task.key)
     if review is None:
         return
@@ -197,7 +197,7 @@ def _candidates(dataset: ReviewDataset, answer: Answer) -> Iterator[TaskSpec]:
     specs = [_score(dataset, review, number) for number in candidates]
     yield from specs
     if all(spec.skip is not None for spec in specs):
-        # a group of which nothing is ever asked never becomes final
+        # a group without any call never becomes final
         conclusion_spec = conclusion(dataset, review, {})
         yield from () if conclusion_spec is None else (conclusion_spec,)
 
@@ -209,7 +209,7 @@ def _score(dataset: ReviewDataset, review: Review, number: int) -> TaskSpec:
         stage="score",
         key=requests.paper_key(review.id, number),
         skip=_skip(dataset, request) if paper.has_text else "no_text",
-        # whether conclusions are wanted may change from one resume to the next
+        # the need for conclusions may change between two resumes
         group=review.id,
     )
 

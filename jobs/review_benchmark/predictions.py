@@ -1,8 +1,8 @@
-"""Reads a run's answers in one pass into what each agent made of each review.
+"""Reads a run's answers in one pass into the result of each agent for each review.
 
-Answers of one model are matched against the whole database. Replicates are joined: a
-paper is included by the mean of the scores that exist. For a paper that the database
-has and the search did not offer, each query says why.
+Answers of one model are matched against the whole database. Replicates are combined: a
+paper is included by the mean of the available scores. For a paper of the database that
+no search found, each query states the reason.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NEAREST: tuple[ScoreOutcome, ...] = (
     "no_text",
     "open",
 )
-"""What came of a candidate, by how near it is to a score."""
+"""Outcomes of a candidate, in descending order of preference."""
 
 
 def join_candidates(
@@ -57,7 +57,7 @@ def join_candidates(
     replicates: int,
     settings: ReviewBenchmarkSettings,
 ) -> tuple[CandidatePaper, ...]:
-    """The candidates of all replicates, by their best rank, then by id."""
+    """Return the candidates of all replicates, by their best rank, then by id."""
     begun = {search.replicate: search.scored for search in replicate_searches}
     scored = [begun.get(number, {}) for number in range(1, replicates + 1)]
     ranks: dict[int, int] = {}
@@ -106,15 +106,15 @@ def _candidate(
 
 
 COCHRANE = "10.1002/14651858"
-"""The beginning of the DOI of every Cochrane review."""
+"""Prefix of the DOI of every Cochrane review."""
 
 ALL = -1
-"""No limit, to SQLite."""
+"""SQLite's limit for all rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDiagnosis:
-    """The searches of one model for one review, which papers are held against."""
+    """The searches of one model for one review; explains why they missed papers."""
 
     dataset: ReviewDataset
     review: Review
@@ -122,7 +122,7 @@ class SearchDiagnosis:
     _ranks: dict[str, Mapping[int, int]] = field(default_factory=dict, repr=False)
 
     def missed(self, paper: AgentRecord) -> MissedPaper:
-        """Why *paper*, which the database has, is no candidate."""
+        """Return why *paper*, which the database has, is no candidate."""
         if self.dataset.settings.exclude_reviews and self._is_review(paper):
             return MissedPaper(is_review=True)
         number = int(paper.document)
@@ -159,12 +159,12 @@ class SearchDiagnosis:
         )
 
     def _has(self, number: int, group: tuple[str, ...]) -> bool:
-        """Whether a paper has one of some synonyms; True where none can be searched."""
+        """Return whether a paper matches any synonym; True if none can be searched."""
         fts_query = expression(SearchQuery(label="", all_of=(group,)))
         return not fts_query or self.dataset.papers.fits(number, fts_query)
 
     def _rank(self, query: SearchQuery) -> Mapping[int, int]:
-        """Places of all papers that a query finds, from 1."""
+        """Return the rank, from 1, of all papers that a query finds."""
         fts_query = expression(query)
         ranks = self._ranks.get(fts_query)
         if ranks is None:
@@ -179,7 +179,7 @@ class SearchDiagnosis:
         return ranks
 
     def _fused_rank(self, number: int) -> int | None:
-        """The best place of a paper that was found and is beyond the candidates."""
+        """Return the best rank of a paper that was found beyond the candidates."""
         ranks = [
             rank
             for search in self.replicate_searches
@@ -204,7 +204,7 @@ def rebuild_from_answers(
     *,
     replicates: int,
 ) -> RebuiltReview:
-    """What the replicates of a model come to for a review."""
+    """Build a review's result from the replicates of a model."""
     candidates = join_candidates(replicate_searches, replicates, dataset.settings)
     first = [candidate for candidate in candidates if candidate.included]
     rest = [candidate for candidate in candidates if not candidate.included]
@@ -260,7 +260,7 @@ def rebuild_from_answers(
 
 
 def _skip(replicate_searches: Sequence[SearchAnswers]) -> str:
-    """Why nothing was found: the search never was, or found nothing."""
+    """Return why there are no candidates: a failed search, or one without hits."""
     return next(
         (search.failure for search in replicate_searches if search.failure),
         "no_candidates",
@@ -270,7 +270,7 @@ def _skip(replicate_searches: Sequence[SearchAnswers]) -> str:
 def _documents(
     order: Mapping[int, int], *every: MatchedPapers | None
 ) -> dict[int, str]:
-    """Papers by their place: those of the order, and those beyond it that are hit."""
+    """Return papers by index: those of the order, and matched ones beyond it."""
     documents = {index: str(number) for number, index in order.items()}
     for matched in every:
         for hits in () if matched is None else (*matched.serving, *matched.claimable):
@@ -283,7 +283,7 @@ _Value = TypeVar("_Value")
 
 
 def collect_predictions(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
-    """Everything that the answers say, by the present rules."""
+    """Return the results of all answers, by the current rules."""
     return (
         _imported(dataset, answers)
         if answers.imported
@@ -380,7 +380,7 @@ def _imported(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
 def _in_order(
     dataset: ReviewDataset, answers: Answers, by_key: Mapping[tuple[str, str], _Value]
 ) -> Iterator[tuple[str, Review, _Value]]:
-    """What there is by model and review, as a sheet has it."""
+    """Yield the values that exist, by model, then review, in the run's order."""
     for model in answers.models:
         for review in dataset.reviews:
             if (model, review.id) in by_key:

@@ -18,15 +18,15 @@ from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.errors import DatasetError, UsageError
 
 PROGRESS_EVERY = 1000
-"""Records between two words on how far an import is."""
+"""Records between two progress messages of an import."""
 
 MOST_BAD = 10
-"""Bad records that the text names; the JSON has all of them."""
+"""Number of bad records in the text; the JSON has all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseSize:
-    """What a database holds."""
+    """Numbers of papers in a database."""
 
     papers: int
     with_pmid: int
@@ -38,7 +38,7 @@ class DatabaseSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedPapers:
-    """What an import brought, for people and for programs."""
+    """Results of an import, as text and JSON."""
 
     database: str
     files: tuple[FileCounts, ...]
@@ -46,7 +46,7 @@ class ImportedPapers:
 
     @property
     def total(self) -> FileCounts:
-        """All files together, but for what was bad in them."""
+        """Sum over all files, without their bad records."""
         merged: Counter[str] = Counter()
         for counts in self.files:
             merged.update(counts.merged)
@@ -75,13 +75,13 @@ class ImportedPapers:
 
     @property
     def text(self) -> str:
-        """A line a file, the sum, and what the database holds now."""
+        """A line for each file, the sum, and the size of the database."""
         return "\n".join(_lines(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperImport:
-    """An import that waits for its files."""
+    """An import that is configured and has not read its files yet."""
 
     database: Path
     form: PaperFormat | None
@@ -90,10 +90,10 @@ class PaperImport:
 
     @classmethod
     def of(cls, settings: ReviewBenchmarkSettings) -> PaperImport:
-        """The import that the settings ask for.
+        """Return the import that the settings describe.
 
         Raises:
-            UsageError: they name no database, or a column in vain.
+            UsageError: they name no database, or map an unknown column.
         """
         if settings.database is None:
             raise UsageError("Say which database to import into with --database FILE.")
@@ -107,13 +107,13 @@ class PaperImport:
     def read(
         self, files: tuple[Path, ...], progress: Callable[[str], None]
     ) -> ImportedPapers:
-        """Import the files in their order, each whole or not at all.
+        """Import the files in their order, each completely or not at all.
 
-        What was imported before a file that cannot be read stays.
+        If a file cannot be read, the files before it remain imported.
 
         Raises:
-            UsageError: no file is named, or one has a name that says no format.
-            DatasetError: one is off, or the database cannot be written.
+            UsageError: no file is named, or the name of one implies no format.
+            DatasetError: a file is invalid, or the database cannot be written.
         """
         if not files:
             raise UsageError("Name the files to import after the word import.")
@@ -145,7 +145,7 @@ class PaperImport:
 def _with_progress(
     records: Iterator[ReadRecord], name: str, progress: Callable[[str], None]
 ) -> Iterator[ReadRecord]:
-    """A file's records; progress is told of each thousand."""
+    """Yield a file's records, and report progress at every thousand."""
     for number, record in enumerate(records):
         if number % PROGRESS_EVERY == 0:
             progress(f"{name}: {plural(number, 'record')}")

@@ -3,13 +3,12 @@
 The wording is in `prompts.toml`. The review comes first, so that a provider's prompt
 cache can reuse it for all its papers.
 
-Never offered to a prompt: the list of included studies, the review's id, DOI, PMID and
-address, and what its authors concluded, except to the judge of conclusions. An
-extraction is shown the review's own text, and neither the truth that it is scored by
-nor the paper database.
+No prompt contains the list of included studies, the review's id, DOI, PMID and address,
+or its authors' conclusion, except that of the judge of conclusions. An extraction sees
+the review's text, but neither its truth nor the paper database.
 
-Fields are answered in the order in which they are declared, so a rationale comes before
-what it is for. The docstrings of the schema's classes are sent along.
+Models fill the fields of a reply in the order of their declaration, so a rationale
+precedes the value that it explains. The docstrings of the schema's classes are sent.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ WORDING: Final = PromptCatalog(
 def review_part(
     review: Review, *, title: bool = False, criteria: bool = True
 ) -> TextPart:
-    """What a review asks for; a provider's cache may end after it."""
+    """Return the question and criteria of a review, a cacheable part of a prompt."""
     lines = [*_question(review, title=title)]
     if criteria:
         lines += (("Inclusion criterion", criterion) for criterion in review.inclusion)
@@ -139,7 +138,7 @@ def review_part(
 
 
 def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
-    """How many queries are wanted, and of which years papers are searched."""
+    """Return the number of queries, and the years to search."""
     lines = [("Queries", f"at most {queries}")]
     if years is not None:
         lines.append(("Years", f"{years[0]} to {years[1]}"))
@@ -147,17 +146,17 @@ def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
 
 
 def paper_part(paper: DatabasePaper, *, seed: str) -> TextPart:
-    """One paper; *seed* is the task's key, from which the marks come."""
+    """Return one paper; its marks derive from *seed*, the task's key."""
     return TextPart(text=_block("paper", _paper(paper), seed=seed))
 
 
 def papers_part(papers: Sequence[DatabasePaper]) -> TextPart:
-    """Several papers, each between marks of its own."""
+    """Return several papers, each between separate marks."""
     return TextPart(text="".join(_block("paper", _paper(paper)) for paper in papers))
 
 
 def conclusions_part(first: str, second: str) -> TextPart:
-    """Two conclusions, called A and B."""
+    """Return two conclusions, called A and B."""
     return TextPart(text=_block("conclusions", [("A", first), ("B", second)]))
 
 
@@ -178,7 +177,7 @@ def _paper(paper: DatabasePaper) -> Iterator[tuple[str, str]]:
 
 
 def _block(name: str, lines: Iterable[tuple[str, str]], seed: str | None = None) -> str:
-    """A field a line, without the empty ones; a line break must not add another."""
+    """Format one nonempty field per line; values lose their line breaks."""
     flat = ((label, " ".join(text.split())) for label, text in lines)
     text = "\n".join(f"{label}: {text}" for label, text in flat if text)
     return data_block(name, text, seed=seed)

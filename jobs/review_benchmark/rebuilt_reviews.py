@@ -1,7 +1,6 @@
-"""Defines what an agent made of a review, and builds it from an imported result.
+"""Defines an agent's result for a review, and builds it from an imported result.
 
-A run of our own and imported results both end in a `ReviewPredictions`; scoring sees
-nothing else.
+Runs and imports both produce `ReviewPredictions`, the only input of scoring.
 """
 
 from __future__ import annotations
@@ -48,120 +47,120 @@ ScoreOutcome: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidatePaper:
-    """A paper that an agent has looked at."""
+    """A paper that was offered to an agent."""
 
     document: str  #: id in the database, or `document_id` of an import
     rank: int  #: from 1, in the fused order; of an import, in the file's order
     included: bool
     outcome: ScoreOutcome = "scored"
-    failure: str = ""  #: its class, where it has no score
+    failure: str = ""  #: class of the failure, if it has no score
     score: float | None = None  #: mean of the replicates that have one
-    votes: tuple[bool, ...] = ()  #: by replicate: whether it alone would include it
+    votes: tuple[bool, ...] = ()  #: whether each single replicate would include it
     rationale: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutedSearch:
-    """One search plan, carried out."""
+    """A search plan and its hits."""
 
     replicate: int
     queries: tuple[SearchQuery, ...]
     hits: tuple[int, ...]  #: papers that each query found, before `top_k`
     search_hits: SearchHits
-    is_fallback: bool  #: there is no plan of use; the deterministic one was searched
+    is_fallback: bool  #: no usable plan: the deterministic one was searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConclusion:
-    """What one replicate concludes of a review, and what compares it."""
+    """One replicate's conclusion about a review, and its comparisons."""
 
     text: str = ""  #: empty: there is none
-    direction: Direction | None = None  #: as the reply states it; None: it does not
+    direction: Direction | None = None  #: as stated in the reply; None: not stated
     certainty: Certainty | None = None  #: the same
     failure: str = ""
-    """Why there is none, or nothing that compares it with what the authors concluded:
-    the reason of a skip, a class of errors, the reason of a parse failure, `open`."""
+    """Reason for a missing conclusion or comparison with the authors' conclusion: that
+    of a skip, a class of errors, that of a parse failure, or `open`."""
     judged: Mapping[str, JudgedSimilarity] = field(default_factory=dict)
-    """Beside the authors' conclusions of reviews, its own among them."""
+    """Judged similarity to the authors' conclusions, by review, with its review."""
     vector: Vector = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedByQuery:
-    """Why one query did not offer a paper that the database has."""
+    """The reason why one query did not find a paper of the database."""
 
     label: str  #: of the query
     replicate: int
-    unmet: tuple[tuple[str, ...], ...] = ()  #: groups of which its text has no synonym
-    unwanted: tuple[str, ...] = ()  #: exclusions that its text has
-    rank: int | None = None  #: among the query's papers, where it is one of them
+    unmet: tuple[tuple[str, ...], ...] = ()  #: groups without a synonym in its text
+    unwanted: tuple[str, ...] = ()  #: exclusions in its text
+    rank: int | None = None  #: among the query's papers, if it is one of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedPaper:
-    """Why a paper that the database has is no candidate."""
+    """The reason why a paper of the database is no candidate."""
 
     queries: tuple[MissedByQuery, ...] = ()  #: by replicate, then in the plan's order
-    rank: int | None = None  #: in the fused order, where too many are before it
-    year: int | None = None  #: its own, where a query fits and the years do not
-    is_review: bool = False  #: it was left out as a Cochrane review
+    rank: int | None = None  #: in the fused order, if it ranks beyond the candidates
+    year: int | None = None  #: its year, if a query matches but the years do not
+    is_review: bool = False  #: whether it was left out as a Cochrane review
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentUsage:
-    """What the replies about one review took.
+    """Calls, tokens and cost of the replies about one review.
 
-    Those that compare its conclusion are no work of the agent, and do not count.
+    Replies that compare its conclusion are not the agent's, and do not count.
     """
 
     calls: int = 0
-    tokens_in: int | None = None  #: None: no endpoint counted them
+    tokens_in: int | None = None  #: None: no endpoint reported them
     tokens_out: int | None = None
     cost_usd: float | None = None  #: None: no price is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuiltReview:
-    """What one agent made of one review.
+    """One agent's result for one review.
 
-    Whatever speaks of truth papers has one entry for each, in the review's order.
+    Fields about truth papers have one entry for each, in the review's order.
     """
 
     review: str
     model: str
     matched: MatchedPapers
     otherwise: MatchedPapers | None = None
-    """Under the other value of `autojunk`; None: it makes no difference."""
-    documents: Mapping[int, str]  #: ids of the records that may be hit, by place
-    records: Mapping[str, AgentRecord]  #: the records that were hit, by id
+    """Matches under the other value of `autojunk`; None: it makes no difference."""
+    documents: Mapping[int, str]  #: ids of the records that may match, by index
+    records: Mapping[str, AgentRecord]  #: the matched records, by id
     nearest: Mapping[int, NearestTitle] = field(default_factory=dict)
-    """The likest title for each truth paper without a record, where one comes near."""
+    """Most similar title for each truth paper without a record, if one is near."""
     papers: Mapping[str, AgentRecord] = field(default_factory=dict)
-    """Every candidate's record, by id."""
+    """Record of every candidate, by id."""
     missed: Mapping[int, MissedPaper] = field(default_factory=dict)
-    """Why the search did not offer a truth paper's record, where it did not."""
-    included: tuple[str, ...]  #: ids of the included rows, duplicates and all
+    """Reasons why the search did not find truth papers' records, by index."""
+    included: tuple[str, ...]  #: ids of the included rows, with duplicates
     candidates: tuple[CandidatePaper, ...]  #: by rank
-    searches: tuple[ExecutedSearch, ...] = ()  #: by replicate; none of an import
+    searches: tuple[ExecutedSearch, ...] = ()  #: by replicate; empty for an import
     conclusions: tuple[AgentConclusion, ...] = ()  #: by replicate
     spent: AgentUsage = field(default_factory=AgentUsage)
-    skip: str = ""  #: why it was not done: `no_candidates`, ...
+    skip: str = ""  #: why the review was skipped, such as `no_candidates`
 
     @property
     def hits(self) -> tuple[RecordHit | None, ...]:
-        """The record of each truth paper."""
+        """Record of each truth paper."""
         return self.matched.hits
 
     @property
     def concluded(self) -> AgentConclusion:
-        """What the first replicate with a conclusion says; empty where none has one."""
+        """Conclusion of the first replicate that has one; empty if none has."""
         stated = (conclusion for conclusion in self.conclusions if conclusion.text)
         return next(stated, AgentConclusion())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPredictions:
-    """All that is scored."""
+    """All inputs of a scoring."""
 
     reviews: tuple[Review, ...]  #: ascending by id
     models: tuple[str, ...]
@@ -169,13 +168,13 @@ class ReviewPredictions:
     replicates: int = 1
     imported: bool
     vectors: Mapping[str, Vector] = field(default_factory=dict)
-    """Of what the authors concluded, by review; empty unless vectors are compared."""
+    """Vectors of authors' conclusions, by review; empty unless they are compared."""
     findings: tuple[Finding, ...] = ()
-    missing: int = 0  #: tasks that the present plan asks for and the run has not
-    stale: int = 0  #: stored answers that the present plan no longer asks for
+    missing: int = 0  #: tasks of the current plan that the run does not have
+    stale: int = 0  #: stored answers that the current plan no longer needs
 
     def of(self, model: str) -> list[RebuiltReview]:
-        """What a model made of the reviews, ascending by id."""
+        """Return a model's results, ascending by review."""
         return [rebuilt for rebuilt in self.rebuilt if rebuilt.model == model]
 
 
@@ -187,19 +186,19 @@ def rebuild_from_result(
     *,
     replicates: int,
 ) -> RebuiltReview:
-    """What the replicates of an agent come to; their records are all it could find.
+    """Build an agent's result from its replicates, whose records are its database.
 
     Args:
         dataset: reviews and settings.
-        review: that is rebuilt.
+        review: the review.
         model: the agent.
         results: by the number of the replicate, from 1.
-        replicates: how many there are of any review.
+        replicates: number of replicates of any review.
     """
     rules = dataset.settings.rules
     rows = _rows(results, replicates)
     offered = [row.record for row in rows]
-    # papers that were there and that no search offered; they come after all others
+    # papers of the database that no search found; they come after all others
     unseen = {
         record.document: record
         for result in results.values()
@@ -214,7 +213,7 @@ def rebuild_from_result(
             if record.document not in offered_documents
         ),
     ]
-    # another title of a paper is a record of its own, found by that alone
+    # another title of a paper becomes a separate record, found only by that title
     records += [
         AgentRecord(document=record.document, title=title)
         for record in tuple(records)
@@ -256,17 +255,17 @@ def rebuild_from_result(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A row of a result, or what the replicates say of one paper together."""
+    """A row of a result, or the combined rows of one paper in several replicates."""
 
     record: AgentRecord
-    votes: tuple[bool, ...]  #: by replicate: whether it includes it
+    votes: tuple[bool, ...]  #: by replicate: whether it includes the paper
 
 
 def _rows(results: Mapping[int, AgentResult], replicates: int) -> Sequence[_Row]:
-    """The rows, included ones first.
+    """Return the rows, included ones first.
 
-    Of several replicates each paper has one row: included by more than half of them,
-    with the mean of the scores that there are.
+    If there are several replicates, each paper has one row: included by more than half
+    of them, with the mean of the available scores.
     """
     numbers = range(1, replicates + 1)
     if len(results) == 1:
@@ -279,7 +278,7 @@ def _rows(results: Mapping[int, AgentResult], replicates: int) -> Sequence[_Row]
             for record in result.records
         ]
     by_number = {
-        # of a paper that stands twice the first row counts: included ones come first
+        # if a paper occurs twice, the first row counts: included ones come first
         number: {record.document: record for record in reversed(result.records)}
         for number, result in results.items()
     }
@@ -305,7 +304,7 @@ def _rows(results: Mapping[int, AgentResult], replicates: int) -> Sequence[_Row]
 def _candidates(
     rows: Sequence[_Row], included_documents: AbstractSet[str]
 ) -> Iterator[CandidatePaper]:
-    """The rows as candidates; one that the included have too counts there alone."""
+    """Yield the rows as candidates; an excluded row of an included paper is dropped."""
     for rank, row in enumerate(rows, start=1):
         record = row.record
         if record.included or record.document not in included_documents:
@@ -321,9 +320,9 @@ def _candidates(
 
 
 def _outcome(record: AgentRecord) -> ScoreOutcome:
-    """What came of a paper: what our own result files say, else whether it has a score.
+    """Return a paper's outcome: from siftlog's result files, else by its score.
 
-    A score that is lacking may not have been asked for.
+    A paper without a score may not have been scored yet.
     """
     stated = record.further.get("outcome")
     outcome = next(
@@ -351,7 +350,7 @@ def _nearest(
 
 
 def _stated_conclusion(result: AgentResult) -> AgentConclusion:
-    """A conclusion that a file holds, if it does."""
+    """Return the conclusion in a file, if there is one."""
     if not result.conclusion:
         return AgentConclusion(failure="no_conclusion")
     return AgentConclusion(
@@ -362,7 +361,7 @@ def _stated_conclusion(result: AgentResult) -> AgentConclusion:
 
 
 def usage_of(answers: Iterable[Answer]) -> AgentUsage:
-    """What the replies among *answers* took."""
+    """Return the usage of the replies among *answers*."""
     return total_usage(
         AgentUsage(
             calls=1,
@@ -377,7 +376,7 @@ def usage_of(answers: Iterable[Answer]) -> AgentUsage:
 
 
 def total_usage(parts: Iterable[AgentUsage]) -> AgentUsage:
-    """What several took together; None of what is not known of any."""
+    """Return the sum of several usages; None for values that none of them knows."""
     parts = list(parts)
     tokens_in = [usage.tokens_in for usage in parts if usage.tokens_in is not None]
     tokens_out = [usage.tokens_out for usage in parts if usage.tokens_out is not None]

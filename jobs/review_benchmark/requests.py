@@ -1,8 +1,8 @@
-"""Makes the request and the item key of a task.
+"""Builds the request and the item key of a task.
 
 The key of a paper is `<review>:<id>`; that of a conclusion is `<review>#<digest>` of
-the papers it is drawn from, so that another threshold makes another task. What compares
-conclusions names reviews and the subject model, and has a digest of the texts.
+the papers it is drawn from, so that another threshold makes another task. Keys of
+comparisons name reviews and the subject model, and have a digest of the texts.
 """
 
 from __future__ import annotations
@@ -28,50 +28,50 @@ DIGEST = 10
 
 
 def paper_key(review: str, paper: int) -> str:
-    """The key of a paper that is scored for a review."""
+    """Return the key of a paper that is scored for a review."""
     return f"{review}:{paper}"
 
 
 def paper_of_key(key: str) -> tuple[str, int]:
-    """Review and paper of a key; raise `ValueError` where it is of no paper."""
+    """Return review and paper of a key; raise `ValueError` if it is of no paper."""
     review, _, paper = key.rpartition(":")
     return review, int(paper)
 
 
 def conclusion_key(review: str, papers: Iterable[int]) -> str:
-    """The key of a conclusion from papers, in the order in which they are shown."""
+    """Return the key of a conclusion from papers, in the order of the prompt."""
     return f"{review}#{_digest(','.join(map(str, papers)))}"
 
 
 def review_of_key(key: str) -> str:
-    """The review of a key of a conclusion, or of what its authors concluded."""
+    """Return the review of a conclusion's key, of an agent or of the authors."""
     return key.rpartition("#")[0]
 
 
 def truth_key(review: str, conclusion: str) -> str:
-    """The key of what a review's authors concluded."""
+    """Return the key of the authors' conclusion of a review."""
     return f"{review}#{_digest(conclusion)}"
 
 
 def compared_key(review: str, conclusion: str, model: str) -> str:
-    """The key of a subject model's conclusion alone."""
+    """Return the key of a subject model's single conclusion."""
     return f"{review}#{_digest(conclusion)}/{model}"
 
 
 def judged_key(review: str, truth: str, texts: tuple[str, str], model: str) -> str:
-    """The key of two conclusions that a judge is shown.
+    """Return the key of two conclusions for a judge.
 
     Args:
-        review: what the subject model concludes about.
-        truth: the review whose authors' conclusion stands beside it.
-        texts: its conclusion and theirs.
+        review: the review of the subject model's conclusion.
+        truth: the review of the authors' conclusion.
+        texts: the subject model's conclusion and the authors'.
         model: the subject model.
     """
     return f"{review}~{truth}#{_digest(*texts)}/{model}"
 
 
 def is_first(key: str) -> bool:
-    """Whether the model's conclusion is called A: a coin that the key tosses."""
+    """Return whether the model's conclusion is called A: a coin toss by the key."""
     return sha256(key.encode()).digest()[-1] % 2 == 0
 
 
@@ -85,21 +85,21 @@ class ConclusionText:
     """A subject model's conclusion, as the context of a task that compares it."""
 
     text: str
-    truth: str = ""  #: a review whose authors it is held against; empty: no certain one
+    truth: str = ""  #: review of the authors' conclusion; empty: no certain one
 
 
 _SCALES: Final[dict[Scale, str]] = {
     "1-5": "score.from_1_to_5",
     "0-1": "score.from_0_to_1",
 }
-"""The prompt of each scale."""
+"""Prompt of each scale."""
 
 _numbers = msgspec.json.Decoder(list[int])
 _conclusion_decoder = msgspec.json.Decoder(ConclusionText)
 
 
 def request(dataset: ReviewDataset, task: Task) -> Request:
-    """The request of *task*; `KeyError` where the data lost its item."""
+    """Return the request of *task*; raise `KeyError` if the data lack its item."""
     match task.stage:
         case "plan":
             return plan(dataset, dataset.review(task.key))
@@ -127,7 +127,7 @@ def request(dataset: ReviewDataset, task: Task) -> Request:
 
 
 def plan(dataset: ReviewDataset, review: Review) -> ChatRequest:
-    """What shall be searched?"""
+    """Request a search plan."""
     settings = dataset.settings
     years = review.date_range if settings.use_date_range else None
     return _chat(
@@ -143,7 +143,7 @@ def plan(dataset: ReviewDataset, review: Review) -> ChatRequest:
 
 
 def score(dataset: ReviewDataset, review: Review, paper: DatabasePaper) -> ChatRequest:
-    """How relevant is the paper?"""
+    """Request the relevance of a paper."""
     scale = dataset.settings.scale
     seed = f"score/{paper_key(review.id, paper.id)}"
     return _chat(
@@ -159,7 +159,7 @@ def score(dataset: ReviewDataset, review: Review, paper: DatabasePaper) -> ChatR
 def conclude(
     dataset: ReviewDataset, review: Review, papers: Sequence[DatabasePaper]
 ) -> ChatRequest:
-    """What do the included papers come to?"""
+    """Request the conclusion from the included papers."""
     return _chat(
         dataset,
         "conclude",
@@ -170,7 +170,7 @@ def conclude(
 
 
 def judge(dataset: ReviewDataset, key: str, conclusion: str, truth: str) -> ChatRequest:
-    """How alike are two conclusions? Which one is called A hangs on the task's key."""
+    """Request the similarity of two conclusions; the task's key decides which is A."""
     pair = (conclusion, truth) if is_first(key) else (truth, conclusion)
     both = prompts.conclusions_part(*pair)
     return _chat(dataset, "judge", prompts.JUDGE, conclusions=both)
@@ -184,31 +184,31 @@ def _chat(
 
 
 def conclusion_to_context(conclusion: ConclusionText) -> str:
-    """A conclusion, as the context of a task."""
+    """Encode a conclusion as the context of a task."""
     return msgspec.json.encode(conclusion).decode()
 
 
 def conclusion_from_context(context: str | None) -> ConclusionText:
-    """The conclusion in a context; raise `KeyError` where there is none."""
+    """Decode the conclusion in a context; raise `KeyError` if there is none."""
     if context is None:
         raise KeyError("context")
     return _conclusion_decoder.decode(context)
 
 
 def documents_to_context(papers: Sequence[int]) -> str:
-    """Ids of papers, as the context of a task."""
+    """Encode ids of papers as the context of a task."""
     return msgspec.json.encode(papers).decode()
 
 
 def documents_from_context(context: str | None) -> list[int]:
-    """The ids in a context; raise `KeyError` where there are none."""
+    """Decode the ids in a context; raise `KeyError` if there are none."""
     if context is None:
         raise KeyError("context")
     return _numbers.decode(context)
 
 
 def paper(dataset: ReviewDataset, number: int) -> DatabasePaper:
-    """A paper of the database; raise `KeyError` where it has none of this id."""
+    """Return a paper of the database; raise `KeyError` if it has no such id."""
     database_paper = (
         None if dataset.database is None else dataset.database.paper(number)
     )

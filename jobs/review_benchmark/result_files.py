@@ -1,7 +1,7 @@
 """Reads the results of other agents and imports them as the answers of a run.
 
-There is one JSON file a review. It becomes one answer, kept as it was read: how its
-papers are matched is decided when it is scored, and again when the rules change.
+There is one JSON file per review. It becomes one answer, stored unchanged: its papers
+are matched at scoring, and again when the rules change.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from runner.job import ImportedAnswer, TaskSpec
 from runner.scorecard import Finding
 
 LABEL = "imported"
-"""Whose work it is where neither file nor name says so."""
+"""Name of the agent if neither the file nor its name states one."""
 
 STAND_IN = "row:"
-"""Begins what stands for a missing `document_id`: its list, and its place there."""
+"""Prefix of the substitute for a missing `document_id`: its list and index."""
 
 INCLUDED = ("included_papers", "included")
 EXCLUDED = ("excluded_papers", "excluded")
@@ -46,24 +46,24 @@ UNSEEN = "database_papers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResult:
-    """What an agent found and decided for one review."""
+    """An agent's records and decisions for one review."""
 
     review: Annotated[Trimmed, Field(validation_alias="cochrane_id")] = ""
     label: Annotated[Trimmed, Field(validation_alias="library")] = ""
     """The agent, or the library that it searched."""
     records: Annotated[tuple[AgentRecord, ...], Field(validation_alias="@records")] = ()
-    """Included first, then excluded, each as given."""
+    """Included first, then excluded, each in the file's order."""
     unseen: Annotated[tuple[AgentRecord, ...], Field(validation_alias="@unseen")] = ()
-    """Papers of the agent's database that its search did not offer."""
+    """Papers of the agent's database that its search did not find."""
     conclusion: Trimmed = ""
     direction: Annotated[
         StatedDirection, Field(validation_alias="conclusion_direction")
-    ] = None  #: of the effect concluded; None: not given
+    ] = None  #: of the effect in the conclusion; None: not given
     certainty: Annotated[
         StatedCertainty, Field(validation_alias="conclusion_certainty")
     ] = None  #: the same
     findings: Annotated[tuple[Finding, ...], Field(validation_alias="@findings")] = ()
-    """What is odd about it."""
+    """Findings about the file."""
 
 
 _RESULT = TypeAdapter(AgentResult)
@@ -77,14 +77,14 @@ FIELDS = (
     *("papers", "included_document_ids", "document_id", "pmid", "doi", "title"),
     *("year", "relevance_score", "rationale", "other_titles"),
 )
-"""What a key of a result may be mapped to."""
+"""Fields to which a key of a result may be mapped."""
 
 
 def values_in(path: Path) -> tuple[Any, ...]:
-    """The results in a file as JSON values: one, a list of them, or one a line.
+    """Return the results in a file as JSON values: one, a list, or one per line.
 
     Raises:
-        DatasetError: the file is not to be read, or is not JSON.
+        DatasetError: the file is unreadable, or is not JSON.
     """
     try:
         value = read_json(path)
@@ -99,10 +99,10 @@ def values_in(path: Path) -> tuple[Any, ...]:
 def read_results(
     path: Path, findings: InputFindings, renamed_keys: ColumnMap | None = None
 ) -> Iterator[tuple[str, AgentResult]]:
-    """Each result in a file with its text: that of the file where it holds one alone.
+    """Yield each result in a file with its text; of a single one, the file's text.
 
     Raises:
-        DatasetError: it is not to be read, or is in neither of the two forms.
+        DatasetError: the file is unreadable, or is in neither of the two forms.
     """
     values = values_in(path)
     for number, value in enumerate(values, start=1):
@@ -119,16 +119,16 @@ def read_results(
 def result_of(
     value: object, where: str, findings: InputFindings, *, label: str = ""
 ) -> AgentResult:
-    """The result in a JSON value.
+    """Return the result in a JSON value.
 
     Args:
-        value: what a file held.
+        value: the content of a file.
         where: the file, as an error names it.
-        findings: learns of papers without an id, and of those in both lists.
-        label: whose work it is where the value does not say.
+        findings: collects papers without an id, and those in both lists.
+        label: the agent, if the value does not state it.
 
     Raises:
-        DatasetError: it is in neither of the two forms.
+        DatasetError: the value is in neither of the two forms.
     """
     if not isinstance(value, dict):
         raise DatasetError(f"{where}: not an object (one review is expected).")
@@ -182,7 +182,7 @@ def _records(
 def _flagged(
     fields: Mapping[str, Any], where: str, findings: InputFindings
 ) -> tuple[AgentRecord, ...]:
-    """The second form: papers, and the ids of those that are included."""
+    """Return the records of the second form: papers, and the ids of included ones."""
     value = fields.get("included_document_ids")
     if not isinstance(value, list):
         raise DatasetError(
@@ -206,7 +206,7 @@ def _flagged(
 def _list_records(
     fields: Mapping[str, Any], name: str, where: str, findings: InputFindings
 ) -> tuple[AgentRecord, ...]:
-    """The records in a list; none where it is missing or null."""
+    """Return the records in a list; none if it is missing or null."""
     if not name or fields.get(name) is None:
         return ()
     records = validated_value(_RECORDS, {name: fields[name]}, where)[name]
@@ -231,7 +231,7 @@ def _list_records(
 def _repeated(
     records: Iterable[AgentRecord], where: str, findings: InputFindings
 ) -> None:
-    """Rows of one document are all counted, in precision too."""
+    """Add a finding for repeated documents; all rows count, in precision too."""
     for document, n in Counter(record.document for record in records).items():
         if n > 1:
             findings.add(
@@ -254,11 +254,11 @@ class ResultsImporter(FileImporter[ReviewBenchmarkSettings]):
     no_files = "Name the results of an agent: --results DIR or FILE."
 
     def named(self, settings: ReviewBenchmarkSettings) -> Iterator[ImportFile]:
-        """The results that settings name."""
+        """Yield the results that settings name."""
         yield from (ImportFile(path=path) for path in settings.results)
 
     def paths(self, path: Path) -> Sequence[Path]:
-        """A file, or the JSON files of a folder by name."""
+        """Return a file, or the JSON files of a folder, sorted by name."""
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
         if not files:
             raise DatasetError(f"{path}: there is no .json file in it (name another).")
@@ -267,16 +267,16 @@ class ResultsImporter(FileImporter[ReviewBenchmarkSettings]):
     def keys(
         self,
         file: ImportFile,
-        settings: ReviewBenchmarkSettings,  # noqa: ARG002 - of the base
+        settings: ReviewBenchmarkSettings,  # noqa: ARG002 - required by the base class
     ) -> Iterator[str]:
-        """The keys at every depth."""
+        """Yield the keys at every depth."""
         for value in values_in(file.path):
             yield from keys_of(value)
 
     def answers(
         self, files: Sequence[ImportFile], settings: ReviewBenchmarkSettings
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each file of a review that is asked for."""
+        """Yield an answer for each file of a selected review."""
         if settings.truth is None:
             raise UsageError("Name the folder of published reviews: --truth DIR.")
         every = read_truth(settings.truth, InputFindings())
@@ -320,7 +320,7 @@ class ResultsImporter(FileImporter[ReviewBenchmarkSettings]):
 
 
 def _require_ids(result: AgentResult, path: Path) -> None:
-    """Replicates become one by the ids of their papers."""
+    """Raise if papers lack the ids by which replicates are combined."""
     if any(record.document.startswith(STAND_IN) for record in result.records):
         raise DatasetError(
             f"{path.name}: papers have no document_id, by which replicates are joined "

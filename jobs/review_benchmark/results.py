@@ -1,9 +1,9 @@
-"""Computes everything that is measured of a run, before it becomes tables and files.
+"""Computes all results of a run, before they become tables and files.
 
 Differences, tests and verdicts are those of `jobs.kit.comparison`. McNemar's test over
-the truth papers ignores that the papers of a review hang together; it is shown beside
-them and decides nothing. Findings point out gaps, odd searches, odd matches, and
-verdicts to be read with care.
+the truth papers ignores the dependence of papers within a review; it is reported in
+addition and decides nothing. Findings point out gaps, suspicious searches and matches,
+and verdicts that need care.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from jobs.review_benchmark.verdicts import ConclusionVerdicts
 from runner.scorecard import Comparable, Finding
 
 PAIRED = ("macro.recall", "macro.precision", "micro.recall", "micro.precision")
-"""What a summary compares; each of them is a question, and a family, of its own."""
+"""Metrics that a summary compares; each is a separate question and family."""
 
 
 def _finding(
@@ -39,7 +39,7 @@ def _finding(
     message: str,
     cases: Sequence[str],
 ) -> Iterator[Finding]:
-    """One finding about all cases; none where there are none."""
+    """Yield one finding about all cases; none if there are no cases."""
     if cases:
         yield Finding(
             code=code,
@@ -56,7 +56,7 @@ def agent_findings(
     predictions: ReviewPredictions,
     settings: ReviewBenchmarkSettings,
 ) -> Iterator[Finding]:
-    """The findings about a scoring and each of its agents."""
+    """Yield the findings about a scoring and each of its agents."""
     reviews = len(predictions.reviews)
     if settings.boot_b and reviews < FEW_CLUSTERS:
         yield Finding(
@@ -131,7 +131,7 @@ def _of_agent(
 
 
 def _junk(model: str, column: AgentResults, *, autojunk: bool) -> Iterator[Finding]:
-    """Both counts of each review in which they differ."""
+    """Yield a finding with both counts of each review in which they differ."""
     for review, other in column.otherwise.items():
         counts = (column.benchmarks[review], other)
         on, off = counts if autojunk else reversed(counts)
@@ -147,14 +147,14 @@ def _junk(model: str, column: AgentResults, *, autojunk: bool) -> Iterator[Findi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkResults:
-    """A sheet, measured."""
+    """Results of all agents of a run."""
 
     dataset: ReviewDataset
     predictions: ReviewPredictions
     columns: Mapping[str, AgentResults]  #: by model, in the run's order
-    truth: Mapping[str, str]  #: hash of what is looked for, by review
-    matching: str  #: how papers were matched, in one line
-    database: str | None  #: hash of the papers; None of an import
+    truth: Mapping[str, str]  #: hash of the studies to find, by review
+    matching: str  #: matching settings, in one line
+    database: str | None  #: hash of the papers; None for an import
     findings: tuple[Finding, ...]
     pairs: tuple[ModelPair, ...] = ()  #: only a scorecard compares agents
 
@@ -162,7 +162,7 @@ class BenchmarkResults:
 def draws_of(
     settings: ReviewBenchmarkSettings,
 ) -> Callable[[tuple[str, ...]], Resamples]:
-    """One sequence of draws for each set of reviews."""
+    """Return a function with the same sequence of draws for each set of reviews."""
 
     @cache
     def draws(reviews: tuple[str, ...]) -> Resamples:
@@ -181,7 +181,7 @@ def draws_of(
 def measure_agents(
     dataset: ReviewDataset, predictions: ReviewPredictions
 ) -> BenchmarkResults:
-    """Measure every agent."""
+    """Compute the results of every agent."""
     draws = draws_of(dataset.settings)
     reviews = {review.id: review for review in predictions.reviews}
     columns = {
@@ -209,7 +209,7 @@ def measure_agents(
 
 
 DIGITS = 8
-"""Of the hashes that tell two truths or databases apart."""
+"""Digits of the hashes that distinguish two truths or databases."""
 
 _MEASURES: Mapping[str, Callable[[ReviewBenchmarkCounts], float | None]] = {
     "recall": lambda benchmark: benchmark.recall,
@@ -220,10 +220,10 @@ _MEASURES: Mapping[str, Callable[[ReviewBenchmarkCounts], float | None]] = {
 
 
 def compared(results: BenchmarkResults, column: AgentResults) -> Comparable:
-    """Makers of the values of a model's headline metrics, by path.
+    """Return the values of a model's headline metrics, computed lazily, by path.
 
     Reviews are named with the hash of their truth, and definitions with matching and
-    database: whatever differs in them is not compared.
+    database: values with different ones are not compared.
     """
     reviews = partial(_reviews, results)
     metrics: list[ItemMetric[AgentResults]] = [
@@ -234,7 +234,7 @@ def compared(results: BenchmarkResults, column: AgentResults) -> Comparable:
             definition=_definition(results, f"{name}@1(mean over reviews"),
         )
         for name, rate in _MEASURES.items()
-        # whatever an import holds was offered: its recalls are one
+        # an import offers all its records: recalls of a search mean nothing
         if name in {"recall", "precision"} or not results.predictions.imported
     ]
     metrics += [
@@ -258,7 +258,7 @@ def compared(results: BenchmarkResults, column: AgentResults) -> Comparable:
 
 
 def _reviews(results: BenchmarkResults, column: AgentResults) -> ItemFrame:
-    """The reviews that the agent has done."""
+    """Return the reviews that the agent has completed."""
     reviews = list(column.benchmarks)
     keys = [_versioned_review(results, review) for review in reviews]
     return ItemFrame.of(keys, reviews, cluster="review")
@@ -271,7 +271,7 @@ def _by_review(
 
 
 def _included(column: AgentResults) -> Ratio:
-    """What each review adds to the pooled precision."""
+    """Return each review's part of the pooled precision."""
     benchmarks = column.benchmarks.values()
     return Ratio(
         [benchmark.credited for benchmark in benchmarks],
@@ -280,7 +280,7 @@ def _included(column: AgentResults) -> Ratio:
 
 
 def _papers(results: BenchmarkResults, column: AgentResults) -> ItemFrame:
-    """The truth papers, labelled by whether they are included."""
+    """Return the truth papers, labelled by whether they are included."""
     matches = [
         (review, match)
         for review, review_matches in column.matches.items()
@@ -311,7 +311,7 @@ CHANCE = "chance, with the agent's share of inclusions"
 
 
 def trivial_baselines(counted: AgentCounts) -> Iterator[TrivialBaseline]:
-    """Baselines over the reviews that have candidates."""
+    """Yield the baselines over the reviews that have candidates."""
     pairs = [
         (benchmark, counted.included[review], counted.offered[review])
         for review, benchmark in counted.benchmarks.items()
@@ -355,7 +355,7 @@ def trivial_baselines(counted: AgentCounts) -> Iterator[TrivialBaseline]:
 def verdict_findings(
     dataset: ReviewDataset, concluded: Sequence[ConclusionVerdicts]
 ) -> Iterator[Finding]:
-    """Labels without a conclusion, labels that draw no line, and alike conclusions."""
+    """Yield findings about unused labels, useless labels and alike conclusions."""
     if dataset.labels:
         yield from _labels(dataset, concluded)
     similar_pairs = dict.fromkeys(
@@ -371,7 +371,7 @@ def verdict_findings(
 
 
 def not_available(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
-    """Why an agent has no similarity, or no threshold, with what would help."""
+    """Yield why an agent has no similarity, or no threshold, and the remedy."""
     for verdicts in concluded:
         if verdicts.kind == "direction":
             if verdicts.compared and not verdicts.judged:

@@ -1,11 +1,11 @@
 """Scores a run: metrics, tables, files, figures, verdicts, history and a summary.
 
-Verdicts are read in a second pass over the answers, made while they are written, so
-that none is held. A score is right where it includes a paper that the review includes,
-or leaves out one that it does not; what decides about no paper is neither right nor
-wrong.
+Verdicts are computed in a second pass over the answers while they are written, so that
+none is in memory. A score is right if it includes a paper that the review includes, or
+leaves out one that it does not; answers that decide about no paper are neither right
+nor wrong.
 
-A scoring knows of no other run: `siftlog history` compares recall over runs.
+A scoring uses no other run: `siftlog history` compares recall over runs.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ from runner.table_files import csv_lines
 from store.results import ItemPart, ItemParts, ItemScore, Milestone
 
 EXPECTED = ("exclude", "include")
-"""By whether the review includes the paper."""
+"""Expected decision by whether the review includes the paper."""
 
 NOT_STATED = "not stated"
 
@@ -97,7 +97,7 @@ _PARSERS = {stage.name: stage.parse for stage in parsing.STAGES}
 
 
 def task_verdicts(results: BenchmarkResults, answers: Answers) -> TaskVerdicts:
-    """One verdict for each answered task."""
+    """Return one verdict for each answered task."""
     truth = {
         (rebuilt_review.model, rebuilt_review.review): frozenset(rebuilt_review.records)
         for rebuilt_review in results.predictions.rebuilt
@@ -110,7 +110,7 @@ def _judged(  # noqa: PLR0911 - a line for each kind of value
     truth: Mapping[tuple[str, str], AbstractSet[str]],
     answer: Answer,
 ) -> Judged | None:
-    """None of a task without a reply."""
+    """Return the verdict on an answer; None for a task without a reply."""
     if answer.reply is None:
         return None
     dataset, task = results.dataset, answer.task
@@ -143,7 +143,7 @@ def _judged(  # noqa: PLR0911 - a line for each kind of value
 
 
 def _result(results: BenchmarkResults, model: str, review: str) -> Judged | None:
-    """The verdict on an imported result; None where its review is gone."""
+    """Return the verdict on an imported result; None if the data lack its review."""
     benchmark = results.columns[model].benchmarks.get(review)
     if benchmark is None:
         return None
@@ -159,10 +159,10 @@ def _result(results: BenchmarkResults, model: str, review: str) -> Judged | None
 def history_of(
     results: BenchmarkResults, concluded: Sequence[ConclusionVerdicts]
 ) -> HistoryEntry:
-    """What is remembered of a scoring.
+    """Return the history entry of a scoring.
 
-    A review is compared with itself alone where its truth and the way of matching are
-    the same; the database may be another where that is asked for.
+    Two scorings of a review are comparable if truth and matching are the same; the
+    database may differ if the comparison allows it.
     """
     verdicts = {model_verdicts.model: model_verdicts for model_verdicts in concluded}
     return HistoryEntry(
@@ -203,7 +203,7 @@ def history_of(
 
 
 def _is_unasked(rebuilt_review: RebuiltReview) -> bool:
-    """Whether a candidate has no answer yet, nor a reason for having none."""
+    """Return whether a candidate has neither an answer nor a reason for having none."""
     return any(
         candidate.outcome == "open" and not candidate.failure
         for candidate in rebuilt_review.candidates
@@ -257,12 +257,12 @@ HISTORY = TableOf[_HistoryRow](
         text("database", lambda row: row.milestone.data or None),
     ),
 )
-"""`comparable` stands for the truth and the way of matching: two runs are compared on a
-review where it is the same, and the database too."""
+"""`comparable` represents the truth and the matching settings: two runs are compared on
+a review if it is the same, and the database too."""
 
 
 def history_csv(milestone: Milestone) -> Artifact:
-    """A line for each model and review."""
+    """Return a line for each model and review."""
     rows = (
         _HistoryRow(milestone, model, review, scored)
         for model, standings in milestone.standings.items()
@@ -318,7 +318,7 @@ HEADLINE = "macro.recall"
 
 
 def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
-    """All metrics, tables and artifacts of a run; pure."""
+    """Return all metrics, tables and artifacts of a run; pure."""
     predictions = collect_predictions(dataset, answers)
     results = measure_agents(dataset, predictions)
     columns = results.columns
@@ -380,7 +380,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFrame:
-    """What metrics are computed from: counts of each review, by agent."""
+    """Counts of each review, by agent, from which metrics are computed."""
 
     settings: ReviewBenchmarkSettings
     agents: Mapping[str, AgentCounts] = field(metadata=KEYS_STAY)
@@ -390,7 +390,7 @@ class ReviewFrame:
     def of(
         cls, results: BenchmarkResults, concluded: Sequence[ConclusionVerdicts]
     ) -> ReviewFrame:
-        """The frame of a scoring."""
+        """Return the frame of a scoring."""
         return cls(
             settings=results.dataset.settings,
             agents={model: column.counts for model, column in results.columns.items()},
@@ -399,7 +399,7 @@ class ReviewFrame:
 
 
 def metrics_of(frame: ReviewFrame) -> Mapping[str, Sequence[Metric]]:
-    """All metrics by model, from numbers alone."""
+    """Return all metrics by model, computed only from the frame."""
     draws = draws_of(frame.settings)
     verdicts = {
         agent.model: tuple(verdict_metrics(agent, frame.settings))
@@ -424,7 +424,7 @@ EVALUATION = Evaluation(ReviewFrame, metrics_of)
 
 
 def _worst(results: BenchmarkResults) -> str:
-    """Where the first model that loses any study loses the most; empty: none does."""
+    """Return the review with most losses under the first model that has any."""
     for column in results.columns.values():
         lost = {review: len(column.lost(review)) for review in column.rebuilt}
         worst = max(lost, key=lambda review: lost[review], default="")

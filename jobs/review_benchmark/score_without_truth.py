@@ -1,9 +1,9 @@
 """Scores a run on questions without a truth: included studies and conclusions.
 
-For each question and model there is the search, the score of every candidate with its
-rationale, the included studies and a conclusion with the studies that it is drawn from.
-Models are compared by the agreement of their decisions. Recall and precision appear
-when a later scoring has published reviews of the same ids.
+For each question and model, the results are the search, the score of every candidate
+with its rationale, the included studies and a conclusion with its studies. Models are
+compared by the agreement of their decisions. Recall and precision appear when a later
+scoring has published reviews of the same ids.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ AGREEMENT = TableOf[WorkAgreement](
 def _pages(
     dataset: ReviewDataset, predictions: ReviewPredictions
 ) -> Iterator[Artifact]:
-    """Make a text file and a RIS file for each question and model."""
+    """Yield a text file and a RIS file for each question and model."""
     models = slugs(predictions.models)
     names = slugs([review.id for review in predictions.reviews])
     for rebuilt in predictions.rebuilt:
@@ -269,7 +269,7 @@ _PARSERS = {stage.name: stage.parse for stage in parsing.STAGES}
 
 
 def _judged(dataset: ReviewDataset, answer: Answer) -> Judged | None:
-    """Return what was read from a reply; None without a reply."""
+    """Return the verdict on a reply; None without a reply."""
     if answer.reply is None:
         return None
     match _PARSERS[answer.task.stage](dataset, answer.task, answer.reply):
@@ -391,7 +391,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
 
 
 LISTED_STUDIES = 10
-"""Included studies that a terminal shows of a question; included.csv has all."""
+"""Included studies per question in a terminal; included.csv has all."""
 LISTED_QUESTIONS = 5
 
 

@@ -1,8 +1,8 @@
 """Searches the database for a plan of queries and fuses the hits into one order.
 
-The deterministic plan is made from content words of the question and its parts. It is
-what the offline baseline answers, and what is searched where a model's plan cannot be
-used, so that a review is never lost silently.
+The deterministic plan consists of content words of the question and its parts. It is
+the answer of the offline baseline, and the fallback if a model's plan is unusable, so
+that a review is never lost silently.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from jobs.review_benchmark.database.reader import PaperDatabase
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 
 RANK_CONSTANT = 60
-"""Cormack, Clarke and Buettcher, SIGIR 2009."""
+"""Constant of reciprocal rank fusion: Cormack, Clarke and Buettcher, SIGIR 2009."""
 
 
 def fuse_rankings(rankings: Sequence[Sequence[int]]) -> list[int]:
-    """Ids by the sum of 1/(60 + rank) over the rankings, then by id.
+    """Return ids by the sum of 1/(60 + rank) over the rankings, then by id.
 
-    Sums are whole numbers of a unit that every share is a multiple of, so that the
-    order of the rankings leaves no trace.
+    Sums are whole multiples of a common unit, so the order of the rankings does not
+    matter.
     """
     longest = max(map(len, rankings), default=0)
     whole = lcm(*range(RANK_CONSTANT + 1, RANK_CONSTANT + longest + 1))
@@ -48,11 +48,11 @@ ANY_YEAR = (-(1 << 31), 1 << 31)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHits:
-    """What a search plan has found."""
+    """The papers that a search plan found."""
 
     rankings: tuple[tuple[int, ...], ...]  #: ids by query, best first, at most `top_k`
     ranked: tuple[int, ...]  #: ids of all queries in one order
-    most: int  #: how many of them are candidates
+    most: int  #: number of candidates among them
 
     @property
     def candidates(self) -> tuple[int, ...]:
@@ -61,15 +61,15 @@ class SearchHits:
 
     @property
     def cut(self) -> int:
-        """Papers that were found and are too many."""
+        """Number of papers found beyond the candidates."""
         return len(self.ranked) - len(self.candidates)
 
     def ranks(self, paper: int) -> Sequence[int | None]:
-        """The place of a paper among those of each query, from 1."""
+        """Return the rank of a paper in each query, from 1."""
         return [_rank(ranking, paper) for ranking in self.rankings]
 
     def rank(self, paper: int) -> int | None:
-        """The place of a paper in the order of all queries, from 1."""
+        """Return the rank of a paper in the order of all queries, from 1."""
         return _rank(self.ranked, paper)
 
 
@@ -80,7 +80,7 @@ def _rank(ranking: Sequence[int], paper: int) -> int | None:
 def searched_years(
     review: Review, settings: ReviewBenchmarkSettings
 ) -> tuple[int, int]:
-    """The years that are searched."""
+    """Return the years to search."""
     if review.date_range is None or not settings.use_date_range:
         return ANY_YEAR
     return review.date_range
@@ -94,8 +94,8 @@ def search_database(
 ) -> SearchHits:
     """Search the database for one review.
 
-    The review itself is no candidate, nor is any other one of its publisher: by their
-    DOIs, or by its title.
+    The review itself and other Cochrane reviews are no candidates; they are recognised
+    by their DOIs, and the review by its title too.
     """
     span = searched_years(review, settings)
     itself: frozenset[int] = frozenset()
@@ -119,14 +119,14 @@ def search_database(
 
 
 def deterministic_queries(review: Review) -> tuple[SearchQuery, ...]:
-    """The queries for a review."""
+    """Return the deterministic queries for a review."""
     return deterministic_plan(review.question, review.pico or QuestionParts())
 
 
 def deterministic_plan(question: str, pico: QuestionParts) -> tuple[SearchQuery, ...]:
-    """Population and intervention, the intervention alone, and any word at all.
+    """Return queries for population and intervention, for intervention, and any word.
 
-    The words are those of the parts; of the question where it is not in parts.
+    The words are those of the parts, or of the question if it has no parts.
     """
     people, treated = content_words(pico.population), content_words(pico.intervention)
     words = [*treated, *people, *content_words(f"{pico.outcome} {pico.comparison}")]

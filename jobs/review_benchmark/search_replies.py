@@ -1,7 +1,7 @@
-"""Reads a search plan and the answers that follow from it, by the present rules.
+"""Reads a search plan and the answers that follow from it, by the current rules.
 
-The answers are those about the plan's candidates, the conclusion, and what compares it
-with the authors' own: judges' replies, or vectors.
+The answers are those about the plan's candidates, the conclusion, and its comparison
+with the authors' conclusion: judges' replies, or vectors.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from runner.job import Answer
 from runner.messages import ParseFailure, Reply, Vectors
 
 STAGES = frozenset({"judge", "embed"})
-"""The stages of other models than the agent's own."""
+"""Stages of other models than the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadConclusion:
-    """A conclusion, and how the answers behind it stand to the present plan."""
+    """A conclusion, and how its answers fit the current plan."""
 
     concluded: AgentConclusion
-    missing: int = 0  #: what was never asked
-    stale: int = 0  #: replies that the present plan or rules would not ask for
+    missing: int = 0  #: missing tasks
+    stale: int = 0  #: replies that the current plan or rules do not need
 
 
 def read_comparisons(
@@ -52,7 +52,7 @@ def read_comparisons(
     concluded: AgentConclusion,
     family: Iterable[Answer],
 ) -> ReadConclusion:
-    """A conclusion with the answers that compare it."""
+    """Return a conclusion with the answers that compare it."""
     answers = {
         answer.task.key: answer for answer in family if answer.task.stage in STAGES
     }
@@ -70,7 +70,7 @@ def read_comparisons(
         if isinstance(read, JudgedSimilarity):
             compared = replace(compared, judged={**compared.judged, truth: read})
         elif isinstance(read, str):
-            # what a judge says of another review's authors is no verdict on this one
+            # a judge's reply about another review's authors is no verdict on this one
             if truth in {"", review.id}:
                 compared = replace(compared, failure=spec.skip or read)
         else:
@@ -82,13 +82,13 @@ def read_comparisons(
 
 @dataclass(slots=True, kw_only=True)
 class TruthVectors:
-    """The vectors of what authors concluded, as families bring them."""
+    """Vectors of authors' conclusions, collected from the families of answers."""
 
     dataset: ReviewDataset
     replicates: int
     vectors: dict[str, Vector] = field(default_factory=dict)
     stale: int = 0
-    missing: int = field(init=False)  #: how many were never asked for
+    missing: int = field(init=False)  #: number of missing tasks
     _due: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class TruthVectors:
         self.missing = len(self._due) * self.replicates
 
     def add(self, family: Sequence[Answer]) -> None:
-        """Take in a family; a further replicate would say the same again."""
+        """Add a family; further replicates would repeat the same vector."""
         (answer,) = family
         review = self._due.get(answer.task.key)
         if review is None:
@@ -113,7 +113,7 @@ class TruthVectors:
 
 
 def _read(answer: Answer | None) -> JudgedSimilarity | Vector | str:
-    """What an answer says, or why it says nothing."""
+    """Return the parsed answer, or the reason why there is none."""
     if answer is None:
         return "open"
     parsed: JudgedSimilarity | Vector | ParseFailure
@@ -131,12 +131,12 @@ _SKIPS: Mapping[str, ScoreOutcome] = {"no_text": "no_text", "too_long": "too_lon
 
 _ANSWERED: frozenset[ScoreOutcome] = frozenset({"scored", "unparsed"})
 _ATTEMPTED = _ANSWERED | {"failed"}
-"""Outcomes of a paper that has a reply, and of one that was asked about."""
+"""Outcomes of papers with a reply, and of those with a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredPaper:
-    """What became of one candidate."""
+    """The outcome of one candidate."""
 
     outcome: ScoreOutcome
     score: float | None = None
@@ -146,7 +146,7 @@ class ScoredPaper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswers:
-    """What one replicate of a model made of one review."""
+    """One replicate's search of one review, with its answers."""
 
     review: str
     model: str
@@ -158,18 +158,18 @@ class SearchAnswers:
         default_factory=dict
     )  #: of the candidates
     concluded: AgentConclusion
-    is_open: bool = False  #: the search plan is still to come
+    is_open: bool = False  #: whether the search plan is not answered yet
     missing: int = 0
-    """Candidates, a conclusion and what compares it: never asked for."""
+    """Missing tasks: of candidates, the conclusion and its comparison."""
     stale: int = 0
-    """Answers about papers that are no candidates, or not included, now, and those
-    that compare other conclusions."""
+    """Answers about papers that are no longer candidates or included, and comparisons
+    of other conclusions."""
 
 
 def read_search(
     dataset: ReviewDataset, family: Sequence[Answer]
 ) -> SearchAnswers | None:
-    """What a family comes to; None where the data has lost its review."""
+    """Read a family of answers; None if the data lack its review."""
     first = family[0]
     task = first.task
     review = dataset.find(task.key)
@@ -225,7 +225,7 @@ def read_search(
 def executed_search(
     dataset: ReviewDataset, review: Review, parsed: object, replicate: int = 1
 ) -> ExecutedSearch:
-    """The search that a parsed reply leads to; by the fixed plan where it is none."""
+    """Execute the search of a parsed reply, or the fixed plan after a parse failure."""
     planned_queries = queries(review, parsed, dataset.settings.queries)
     return ExecutedSearch(
         replicate=replicate,
@@ -257,9 +257,9 @@ def _read_conclusion(
     answers: Mapping[int, ScoredPaper],
     family: Sequence[Answer],
 ) -> ReadConclusion:
-    """The conclusion from what is included now, in the order of the plan.
+    """Read the conclusion from the papers included now, in the order of the plan.
 
-    While a score is still to come, nobody knows what will be included.
+    While a score is missing, the set of included papers is unknown.
     """
     conclusion_answers = [
         answer for answer in family if answer.task.stage == "conclude"

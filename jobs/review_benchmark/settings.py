@@ -1,4 +1,4 @@
-"""Every setting of the job: inputs, searching and asking, matching, scoring."""
+"""Settings of the job: inputs, searching and asking, matching, scoring."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ DATA = (
     "extract",
     "against",
 )
-"""The settings that name data; without any of them the sample is used."""
+"""Settings that name data; without any of them the sample is used."""
 
 INPUTS = (*DATA, "prompts")
-"""The settings that name a file or folder."""
+"""Settings that name a file or folder."""
 
 QUESTION = ("question", "inclusion", "exclusion")
-"""The settings that ask a question of one's own, as text."""
+"""Settings with the text of the user's question."""
 
 ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}
 """Least and highest score of a scale, both inclusive."""
@@ -58,7 +58,7 @@ EVERYDAY = (
     "prompts",
     "verdict",
 )
-"""The settings that a person usually sets."""
+"""Settings that people usually change."""
 
 
 class ReviewBenchmarkSettings(BaseModel):
@@ -213,17 +213,17 @@ class ReviewBenchmarkSettings(BaseModel):
 
     @property
     def asks_question(self) -> bool:
-        """Return whether questions are answered instead of published reviews."""
+        """Whether the run answers questions instead of published reviews."""
         return bool(self.question.strip()) or self.questions is not None
 
     @property
     def least_score(self) -> float:
-        """The score from which a paper is included."""
+        """Score from which a paper is included."""
         return _THRESHOLDS[self.scale] if self.threshold is None else self.threshold
 
     @property
     def rules(self) -> MatchingRules:
-        """How papers are matched."""
+        """Rules for matching papers."""
         return MatchingRules(
             matching=self.matching,
             title_cutoff=self.title_cutoff,
@@ -233,7 +233,7 @@ class ReviewBenchmarkSettings(BaseModel):
         )
 
     def includes(self, score: float | None) -> bool:
-        """Whether a paper that was asked about is included; None: no readable score."""
+        """Return whether a paper with a score is included; None: no readable score."""
         if score is None:
             return self.unscored == "include"
         return score >= self.least_score

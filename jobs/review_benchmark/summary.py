@@ -27,14 +27,14 @@ from store.document import Block, Fact, Numbers, TableBlock, Words, number, wide
 from store.printable import one_line, shortened
 
 MOST_PAIRS = 10
-"""Alike reviews that are named."""
+"""Most pairs of alike reviews, or of models, in the summary."""
 
 VERDICT_NAME_WIDTH = 14
 """Cells of a model's name."""
 
 
 def verdict_blocks(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
-    """A line for each agent, and the reviews that are alike by themselves."""
+    """Yield a line for each agent, and the reviews with alike conclusions."""
     if not concluded:
         return
     yield ""
@@ -99,7 +99,7 @@ _SOURCES: Mapping[ThresholdSource, str] = {
 
 
 def _other_thresholds(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
-    """Where a threshold is not drawn by labels or by an agent's own pairs."""
+    """Yield the source of each threshold not drawn by labels or the agent's pairs."""
     sources = {
         verdicts.threshold.source: verdicts.threshold.n
         for verdicts in concluded
@@ -111,7 +111,7 @@ def _other_thresholds(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block
 
 
 def _judged(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
-    """How the stated effects compare, where they decide."""
+    """Yield how the stated effects compare, if they decide."""
     if concluded[0].kind == "judge":
         return
     for verdicts in concluded:
@@ -135,11 +135,11 @@ REASONS: Mapping[EffectReason, str] = {
     "not_stated": "not judged (none stated)",
     "unrelated": "not judged (no word in common)",
 }
-"""The reasons of a comparison of effects, in words."""
+"""Reasons of a comparison of effects, in words."""
 
 
 def _opposite(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
-    """The reviews that a judge fails whatever the number."""
+    """Yield the reviews that a judge fails for the opposite direction."""
     for verdicts in concluded:
         reviews = [
             review for review, match in verdicts.matches.items() if match.is_opposite
@@ -150,7 +150,7 @@ def _opposite(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
 
 
 def _similar_pairs(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
-    """Pairs that pass beside each other, the most alike first."""
+    """Yield the pairs of reviews that are alike, the most similar first."""
     label = "Judged alike" if concluded[0].kind == "judge" else "Alike by themselves"
     pairs: dict[tuple[str, str], float] = {}
     for verdicts in concluded:
@@ -166,14 +166,14 @@ def _similar_pairs(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
 
 TITLE_CHARS = 60
 MOST_LOST = 10
-"""Lost papers of a review that are listed; lost_papers.csv has all."""
+"""Lost papers of a review in the summary; lost_papers.csv has all."""
 
 
 MOST_REVIEWS = 60
-"""Results that a terminal is told of; summary.txt has all."""
+"""Results in a terminal; summary.txt has all."""
 
 MODEL_WIDTH = 32
-"""Cells of a model's name in a line of numbers; elsewhere it stands whole."""
+"""Cells of a model's name in a line of numbers; other lines show it in full."""
 
 
 def run_text(
@@ -182,13 +182,13 @@ def run_text(
     findings: Sequence[Finding],
     most: int | None = None,
 ) -> str:
-    """The summary of one scoring.
+    """Return the summary of one scoring.
 
     Args:
-        results: what was measured.
-        concluded: how conclusions compare, by model.
+        results: the results of all agents.
+        concluded: comparisons of conclusions, by model.
         findings: of the scoring.
-        most: so many reviews are told at most; None: all.
+        most: largest number of reviews; None: all.
     """
     every = [
         (column, review)
@@ -243,7 +243,7 @@ def _title(match: PaperMatch) -> str:
 
 
 def _table(results: BenchmarkResults) -> TableBlock:
-    """Returns a row for each model, over its reviews."""
+    """Return a table with a row for each model, over its reviews."""
     level = f"[{100 * results.dataset.settings.level:g}%]"
     titles = ("model", "passed", f"recall {level}", "micro", "precision", "ceiling")
     means = ("precision", "ceiling", "retrieval_recall", "screening_recall")
@@ -263,7 +263,7 @@ def _table(results: BenchmarkResults) -> TableBlock:
 
 
 def _lost(results: BenchmarkResults) -> Iterator[Block]:
-    """How each model's studies were matched, how many it lost, and where."""
+    """Yield how each model's studies were matched, and the steps that lost some."""
     for model, column in results.columns.items():
         by_path = column.by_path()
         counts = {step: by_path[f"lost.{step}"].value or 0 for step in LOST_AT}
@@ -298,5 +298,5 @@ def _pairs(pairs: Sequence[ModelPair]) -> Iterator[Block]:
 
 
 def _name(model: str) -> str:
-    """A model where numbers must find room beside it."""
+    """Shorten a model's name for lines with numbers."""
     return shortened(one_line(model), MODEL_WIDTH)

@@ -1,7 +1,7 @@
 """Declares the tables of a scoring: short ones, and those with a row per paper.
 
 The long tables have a row per truth paper, threshold, candidate or conclusion, and are
-made while they are written.
+computed while they are written.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from runner.scorecard import Table
 
 
 def short_tables(results: BenchmarkResults) -> Iterator[Table]:
-    """All of them, in the order of a report."""
+    """Yield the short tables, in the order of a report."""
     target = results.dataset.settings.target_recall
     yield PER_REVIEW.table(
         _ReviewRow(
@@ -115,7 +115,7 @@ PER_REVIEW = TableOf[_ReviewRow](
 
 
 def _reviews(pair: ModelPair) -> Overlap:
-    """Reviews that both have done, and that only one of them has."""
+    """Return the reviews that both have completed, and those that only one has."""
     return pair.metrics["macro.recall"].overlap
 
 
@@ -258,7 +258,7 @@ RETRIEVAL_CURVE = TableOf[_CurvePoint](
 
 
 def paper_tables(results: BenchmarkResults) -> tuple[StreamedTable, ...]:
-    """The long tables of a scoring, except those of conclusions."""
+    """Return the long tables of a scoring, except those of conclusions."""
     return (
         LOST.streamed(
             lambda: (row for row in _matches(results) if row.match.lost_at is not None)
@@ -296,7 +296,7 @@ def _curve(results: BenchmarkResults) -> Iterator[_CurvePoint]:
 
 
 class _VerdictRow(NamedTuple):
-    """What one agent concludes of one review."""
+    """One agent's conclusion about one review."""
 
     verdicts: ConclusionVerdicts
     review: str
@@ -336,14 +336,14 @@ VERDICTS = TableOf[_VerdictRow](
     ),
     caption="Conclusions of each agent for each review, compared with its authors.",
 )
-"""Holds what a person needs who labels conclusions. With the labels filled in, the file
-is one of `verdict_labels`."""
+"""Has the columns that a person needs to label conclusions. With the labels filled in,
+the file is valid as `verdict_labels`."""
 
 
 class _Mismatch(NamedTuple):
     model: str
     review: str
-    truth: str  #: the review whose authors' conclusion it is
+    truth: str  #: the review of the authors' conclusion
     similarity: float
 
 
@@ -363,7 +363,7 @@ VERDICT_NULL = TableOf[_Mismatch](
 def verdict_tables(
     concluded: Sequence[ConclusionVerdicts], reviews: Sequence[Review]
 ) -> tuple[StreamedTable, ...]:
-    """The tables of conclusions; none where nothing was compared."""
+    """Return the tables of conclusions; none if nothing was compared."""
     if not concluded:
         return ()
     truths = {review.id: review.conclusion for review in reviews}

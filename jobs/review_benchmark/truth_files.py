@@ -1,8 +1,8 @@
 """Reads and writes published reviews: a folder of `cochrane_{id}.json`, or JSONL.
 
 Input files are written by hand and by many programs: a text may be missing, null or
-blank, an identifier a text or a number. PMIDs are kept as written. A review that is
-written reads back to the same value.
+blank, an identifier a text or a number. PMIDs keep their notation. A written review
+reads back to the same value.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from runner.scorecard import Artifact
 
 
 def note_bad_pmid(pmid: str, where: str, findings: InputFindings) -> None:
-    """Note a PMID in which no number can be read, so that it will match nothing.
+    """Add a finding for a PMID without a number, which will match nothing.
 
     Args:
-        pmid: as written; empty where none is given.
+        pmid: as written; empty if none is given.
         where: the file.
-        findings: learns of it.
+        findings: collects the finding.
     """
     if pmid and not pmid_of(pmid):
         findings.add(
@@ -44,23 +44,23 @@ def note_bad_pmid(pmid: str, where: str, findings: InputFindings) -> None:
 
 PATTERN = "cochrane_*.json"
 TEMPLATE = "CD000000"
-"""The id of a file that is there to be filled in."""
+"""Id in a template, a file for users to fill in."""
 
 _NEEDED = ("cochrane_id", "title", "research_question", "included_studies")
 _REVIEW: TypeAdapter[Review] = TypeAdapter(Annotated[Review, keeping_unknown(Review)])
 
 
 def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
-    """The reviews of a folder, or of one file, ascending by id as text.
+    """Return the reviews of a folder, or of one file, ascending by id as text.
 
-    A file holds one review, a `.jsonl` one a line. Templates are left out and noted.
+    A file holds one review, a `.jsonl` one per line. Templates are left out and noted.
 
     Raises:
-        DatasetError: there is none, two have one id, or a file is off.
+        DatasetError: there is none, two have one id, or a file is invalid.
     """
     reviews: dict[str, tuple[Review, str]] = {}
     for where, fields in _objects(folder):
-        # before it is read: what is to be filled in may be missing
+        # before parsing: fields of a template may be missing
         if str(fields.get("cochrane_id")).strip() == TEMPLATE:
             findings.add(
                 "template_skipped",
@@ -87,7 +87,7 @@ def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
 
 
 def _objects(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the object of each review, and where it is."""
+    """Yield the object of each review, with its location."""
     for path in _files(folder):
         if path.suffix == ".jsonl":
             for entry in entries_in(path):
@@ -97,7 +97,7 @@ def _objects(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 TYPED_ID = "Q1"
-"""The id of a question that is given as text."""
+"""Id of a question that is given as text."""
 
 _ANSWERS = (
     *("included_studies", "authors_conclusion"),
@@ -109,7 +109,7 @@ _ANSWERS = (
 def typed_question(
     question: str, inclusion: Sequence[str], exclusion: Sequence[str]
 ) -> Review:
-    """The question that is given as text, as a review without studies."""
+    """Return the question that is given as text, as a review without studies."""
     return Review(
         id=TYPED_ID,
         title="",
@@ -121,12 +121,12 @@ def typed_question(
 
 
 def read_questions(path: Path) -> tuple[Review, ...]:
-    """The questions of a folder, or of one file, ascending by id as text.
+    """Return the questions of a folder, or of one file, ascending by id as text.
 
-    What answers them, such as the studies of a published review, is not read.
+    Their answers, such as the studies of a published review, are not read.
 
     Raises:
-        DatasetError: there is none, two have one id, or a file is off.
+        DatasetError: there is none, two have one id, or a file is invalid.
     """
     reviews: dict[str, tuple[Review, str]] = {}
     for file in _files(path, "*.json", "--questions"):
@@ -150,7 +150,7 @@ def read_questions(path: Path) -> tuple[Review, ...]:
 def with_answers(
     questions: Sequence[Review], published: Sequence[Review], where: Path
 ) -> tuple[Review, ...]:
-    """The questions that published reviews of the same id answer, with the answers.
+    """Return the questions with the answers of published reviews of the same id.
 
     Raises:
         DatasetError: there is none.
@@ -225,7 +225,7 @@ def _files(
 
 
 def review_to_json(review: Review) -> dict[str, Any]:
-    """The object of a `cochrane_{id}.json`; what is not given is left out or null."""
+    """Return the object of a `cochrane_{id}.json`; some missing values are null."""
     effect = {
         "conclusion_direction": review.direction,
         "conclusion_certainty": review.certainty,
@@ -248,7 +248,7 @@ def review_to_json(review: Review) -> dict[str, Any]:
 
 
 def study_fields(paper: TruthPaper) -> dict[str, Any]:
-    """The fields of one entry of `included_studies`; what is not given is left out."""
+    """Return the fields of an entry of `included_studies`, without missing values."""
     fields = {
         "cochrane_ref_id": paper.ref_id,
         "pmid": paper.pmid,
@@ -262,6 +262,6 @@ def study_fields(paper: TruthPaper) -> dict[str, Any]:
 
 
 def json_file(name: str, value: Mapping[str, Any]) -> Artifact:
-    """The file; its keys stay in their order."""
+    """Return a JSON file; its keys retain their order."""
     content = msgspec.json.format(msgspec.json.encode(value), indent=1)
     return Artifact(name=name, text=content.decode() + "\n")

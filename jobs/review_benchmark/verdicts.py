@@ -1,6 +1,6 @@
-"""Compares each agent's conclusions with those of the authors, with metrics of it.
+"""Compares each agent's conclusions with those of the authors, and measures them.
 
-Verdicts are apart from whether a review passes.
+Verdicts do not affect whether a review passes.
 """
 
 from __future__ import annotations
@@ -51,30 +51,30 @@ _AGREES: Mapping[EffectOutcome, bool | None] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConclusionMatch:
-    """An agent's conclusion of a review beside what its authors concluded."""
+    """An agent's conclusion about a review and the authors' conclusion."""
 
     text: str = ""  #: of the first replicate that has one
     similarity: float | None = None  #: mean over replicates; None: not compared
     directions: tuple[Agreement, ...] = field(default=(), metadata=STAYS)
-    """What a judge says, by replicate."""
-    rationale: str = ""  #: of the judge, the first that there is
+    """A judge's directions, by replicate."""
+    rationale: str = ""  #: the first one of a judge
     failure: str = ""  #: why it was not compared
     agent: StatedEffect = (
-        NO_EFFECT  #: that the conclusion states; of the first replicate
+        NO_EFFECT  #: as the conclusion states it; of the first replicate
     )
-    truth: StatedEffect = NO_EFFECT  #: that the authors state
+    truth: StatedEffect = NO_EFFECT  #: as the authors state it
     effect: EffectComparison | None = (
         None  #: of the two, over replicates; None: no text
     )
 
     @property
     def is_opposite(self) -> bool:
-        """Whether a judge says so; of several replicates, for half of them at least."""
+        """Whether a judge calls it opposite, for at least half of the replicates."""
         return self._is_mostly("opposite")
 
     @property
     def judged(self) -> bool | None:
-        """Whether a judge finds the same direction; None where it cannot tell."""
+        """Whether a judge finds the same direction; None if it cannot tell."""
         if self.is_opposite:
             return False
         if self._is_mostly("same"):
@@ -87,22 +87,22 @@ class ConclusionMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConclusionVerdicts:
-    """How an agent's conclusions compare with those of the authors."""
+    """The comparison of an agent's conclusions with those of the authors."""
 
     model: str = field(metadata=STAYS)
     kind: VerdictKind = field(metadata=STAYS)
     matches: Mapping[str, ConclusionMatch]  #: by review, ascending
     mismatched: PairSimilarities
-    """Of the review that the agent concludes about, and that of the authors."""
+    """By the review of the agent's conclusion, and that of the authors'."""
     threshold: SimilarityThreshold | None = None
     similar_reviews: PairSimilarities
-    """Reviews whose authors' own conclusions count as the same; under a judge, who is
-    not asked about them, those of which the agent's and the authors' do."""
+    """Reviews whose authors' conclusions count as the same; under a judge, which does
+    not compare these, pairs whose agent's and authors' conclusions do."""
     level: float = 0.95  #: of intervals
 
     @property
     def without_texts(self) -> ConclusionVerdicts:
-        """The same with the numbers alone, which metrics are computed from."""
+        """The verdicts with numbers only, from which metrics are computed."""
         return replace(
             self,
             matches={
@@ -117,7 +117,7 @@ class ConclusionVerdicts:
 
     @property
     def compared(self) -> Mapping[str, float]:
-        """The similarities that there are, by review."""
+        """Known similarities, by review."""
         return {
             review: match.similarity
             for review, match in self.matches.items()
@@ -125,18 +125,18 @@ class ConclusionVerdicts:
         }
 
     def is_similar(self, review: str) -> bool | None:
-        """Whether the similarity reaches the threshold; None without either."""
+        """Return whether the similarity reaches the threshold; None without either."""
         similarity = self.matches[review].similarity
         if self.threshold is None or similarity is None:
             return None
         return self.threshold.admits(similarity)
 
     def passes(self, review: str) -> bool | None:
-        """Whether a conclusion is that of the authors; None: not judged.
+        """Return whether a conclusion is that of the authors; None: not judged.
 
-        No similarity passes by itself: a judge must call the direction the same.
-        Otherwise the stated effects must agree, since words and vectors hardly tell a
-        conclusion from its opposite; under `tfidf` and `embedding` the two must be
+        Similarity alone never passes: a judge must call the direction the same.
+        Otherwise the stated effects must agree, since words and vectors hardly separate
+        a conclusion from its opposite; under `tfidf` and `embedding` the two must be
         alike as well.
         """
         match = self.matches[review]
@@ -154,7 +154,7 @@ class ConclusionVerdicts:
 
     @property
     def judged(self) -> Mapping[str, bool]:
-        """The reviews whose conclusion passes or fails."""
+        """Reviews whose conclusion passes or fails."""
         outcomes = {review: self.passes(review) for review in self.matches}
         return {
             review: passed for review, passed in outcomes.items() if passed is not None
@@ -162,12 +162,12 @@ class ConclusionVerdicts:
 
     @property
     def passed(self) -> int:
-        """The conclusions that pass."""
+        """Number of conclusions that pass."""
         return [*self.judged.values()].count(True)
 
     @property
     def auroc(self) -> float | None:
-        """How well similarity tells matched from mismatched pairs."""
+        """AUROC of similarity, for matched against mismatched pairs."""
         matched, mismatched = self.compared.values(), self.mismatched.values()
         labels = [1] * len(matched) + [0] * len(mismatched)
         return auroc(labels, [*matched, *mismatched]) if labels else None
@@ -176,11 +176,11 @@ class ConclusionVerdicts:
 def judge_conclusions(
     dataset: ReviewDataset, predictions: ReviewPredictions
 ) -> tuple[ConclusionVerdicts, ...]:
-    """The verdicts of each agent; none where nobody asked, or nobody concludes.
+    """Return the verdicts of each agent; none if not requested, or no conclusions.
 
-    Labels of all agents together draw one threshold. Without them each agent has its
-    own, from its own mismatched pairs: one that always says much the same is alike to
-    everything.
+    Labels of all agents together draw one threshold. Without them each agent has a
+    separate one, from its mismatched pairs: an agent whose conclusions hardly differ is
+    similar to everything.
     """
     has_conclusions = any(
         conclusion.text
@@ -215,10 +215,10 @@ def _from_pairs(
     every: Sequence[ConclusionVerdicts],
     among: PairSimilarities | None,
 ) -> SimilarityThreshold | None:
-    """The threshold of mismatched pairs.
+    """Return the threshold of mismatched pairs.
 
-    An agent with too few borrows those of the other agents, and pairs of the authors'
-    own conclusions. None where nothing is compared.
+    An agent with too few of them also uses those of the other agents, and pairs of
+    authors' conclusions. None if nothing is compared.
     """
     if not verdicts.compared:
         return None
@@ -241,7 +241,7 @@ def _compared(
     truths: Sequence[Review],
     predictions: ReviewPredictions,
 ) -> ConclusionVerdicts:
-    """Similarities of an agent's conclusions, before there is a threshold."""
+    """Return the similarities of an agent's conclusions, without a threshold yet."""
     conclusions = [
         (rebuilt_review.review, concluded)
         for rebuilt_review in rebuilt
@@ -289,7 +289,7 @@ def _match(
     truth: StatedEffect | None,
     dataset: ReviewDataset,
 ) -> ConclusionMatch:
-    """A conclusion beside that of the authors, of whom *truth* is the effect."""
+    """Compare a review's conclusion with the authors', whose effect is *truth*."""
     within = dataset.settings.certainty_within
     failures = (
         conclusion.failure
@@ -331,7 +331,7 @@ def _match(
 def _labelled(
     dataset: ReviewDataset, concluded: Sequence[ConclusionVerdicts]
 ) -> SimilarityThreshold | None:
-    """The threshold that labels draw, of all agents that have conclusions."""
+    """Return the threshold that labels draw, over all agents with conclusions."""
     compared = {verdicts.model: verdicts.compared for verdicts in concluded}
     pairs = [
         (compared[label.model][label.review], label.similar)
@@ -348,7 +348,7 @@ def _with_threshold(
     threshold: SimilarityThreshold | None,
     among: PairSimilarities | None,
 ) -> ConclusionVerdicts:
-    """Verdicts by a threshold; a line at nothing in common calls no reviews alike."""
+    """Apply a threshold; one of 0 makes no reviews alike."""
     pairs = verdicts.mismatched if among is None else among
     similar_reviews = {
         pair: similarity
@@ -361,7 +361,7 @@ def _with_threshold(
 def _truth_pairs(
     kind: VerdictKind, truths: Sequence[Review], predictions: ReviewPredictions
 ) -> PairSimilarities | None:
-    """How alike each two reviews are by themselves; None where a judge would say."""
+    """Return the similarity of every two reviews' authors; None under a judge."""
     if kind == "judge":
         return None
     matrix = truth_similarity(kind, truths, predictions).tolist()
@@ -380,7 +380,7 @@ _PASSED: Mapping[VerdictKind, str] = {
     "direction",
     "judge": "similarity above the threshold, and the judge calls the direction same",
 }
-"""The condition of a verdict, by the way in which conclusions are compared."""
+"""Condition of a verdict, by the way in which conclusions are compared."""
 
 
 _SOURCES: Mapping[ThresholdSource, str] = {
@@ -501,7 +501,7 @@ VERDICTS: Mapping[str, ValueMeasure[ConclusionVerdicts]] = {
 def verdict_metrics(
     verdicts: ConclusionVerdicts, settings: ReviewBenchmarkSettings
 ) -> Iterator[Metric]:
-    """The metrics of one agent's verdicts."""
+    """Return the metrics of one agent's verdicts."""
     threshold = verdicts.threshold
     source = "mismatched pairs" if threshold is None else threshold.source
     condition = _PASSED[verdicts.kind].format(within=settings.certainty_within)

@@ -1,1 +1,1 @@
-"""Versioned sets of names that stand for another, made by explicit steps."""
+"""Versioned sets of aliases, built by explicit steps."""

@@ -1,4 +1,4 @@
-"""A versioned set of names that stand for others, and the renaming it does."""
+"""A versioned set of aliases, and the renaming that it defines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Source: TypeAlias = Literal["exact", "draft", "llm", "human", "import"]
 STATUSES: tuple[Status, ...] = ("accepted", "rejected", "undecided")
 
 SOURCES: tuple[Source, ...] = ("human", "llm", "import", "exact", "draft")
-"""Who said so; the first one that says anything of a pair is believed."""
+"""Sources of a decision; the first one with a decision about a pair counts."""
 
 Key: TypeAlias = tuple[str, str, str | None]
-"""A pair of names, and the one paper that is meant, or None."""
+"""A pair of names, and the paper to which it is limited, or None."""
 
 ID_LENGTH = 12
 """Hexadecimal digits of an id."""
@@ -30,20 +30,20 @@ ID_LENGTH = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasEntry(TwoNames):
-    """Whether one name stands for another."""
+    """A decision whether one name is an alias of another."""
 
-    refno: str | None = None  #: the one paper that it holds in; None: all
+    refno: str | None = None  #: the only paper in which it applies; None: all
     status: Status = "undecided"
     source: Source = "draft"
-    models: tuple[str, ...] = ()  #: that were asked, sorted
-    votes: int = 0  #: verdicts that say yes
+    models: tuple[str, ...] = ()  #: the models that verified it, sorted
+    votes: int = 0  #: number of positive verdicts
     reason: str = ""
     count: int = 0  #: papers in which it was a candidate
-    avg_sim: float | None = None  #: similarity of the names, 0 to 1; None: not known
+    avg_sim: float | None = None  #: similarity of the names, 0 to 1; None: unknown
 
     @property
     def key(self) -> Key:
-        """What a set has one entry of."""
+        """Key of the entry; unique within a set."""
         return *self.names, self.refno
 
     @property
@@ -53,25 +53,25 @@ class AliasEntry(TwoNames):
 
     @property
     def is_draft(self) -> bool:
-        """Whether it acts though nobody checked it."""
+        """Whether it acts without having been verified."""
         return self.acts and self.source == "draft"
 
     @property
     def line(self) -> str:
-        """What the id of a set is made of."""
+        """The entry's line in the hashed text of a set's id."""
         scope = () if self.refno is None else (self.refno,)
         return "\t".join((*self.names, *scope))
 
     @property
     def label(self) -> str:
-        """It as a sentence quotes it."""
+        """The entry as a sentence quotes it."""
         scope = "" if self.refno is None else f" in {self.refno}"
         return f"{self.pred_name!r} => {self.gt_name!r}{scope}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasOrigin:
-    """What an alias set was made from, as far as that is known."""
+    """The source of an alias set, as far as it is known."""
 
     run: str | None = None
     scoring: int | None = None
@@ -80,10 +80,10 @@ class AliasOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasSet:
-    """Entries, each pair of names at most once a scope."""
+    """Entries; each pair of names occurs at most once per scope."""
 
     entries: tuple[AliasEntry, ...] = ()
-    parent: str | None = None  #: id of the set that it grew from
+    parent: str | None = None  #: id of the set that it was built from
     created_from: AliasOrigin = AliasOrigin()
 
     @property
@@ -93,10 +93,10 @@ class AliasSet:
 
     @property
     def id(self) -> str:
-        """Twelve hexadecimal digits; equal for sets that rename alike.
+        """Twelve hexadecimal digits; equal for sets with the same renaming.
 
-        The beginning of the SHA-256 of the accepted lines, sorted and joined by
-        newlines; what was rejected or decided by whom does not count.
+        They are the beginning of the SHA-256 of the accepted lines, sorted and joined
+        by newlines; rejected entries and the sources of decisions do not matter.
         """
         lines = "\n".join(sorted(entry.line for entry in self.accepted))
         packed = lines.encode("utf-8", "surrogatepass")
@@ -104,7 +104,7 @@ class AliasSet:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Accepted entries by source, then how many are rejected and undecided."""
+        """Numbers of accepted entries by source, then of rejected and undecided."""
         accepted = Counter(entry.source for entry in self.accepted)
         rest = Counter(entry.status for entry in self.entries if not entry.acts)
         by_source = {source: accepted[source] for source in SOURCES}
@@ -119,12 +119,12 @@ class AliasSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenamedName:
-    """What a name stands for in a paper, and which entries say so."""
+    """The targets of a name in a paper, and the entries that define them."""
 
     raw_name: str
     entries: tuple[AliasEntry, ...] = ()  #: by gt_name; several only for a target set
     targets: tuple[str, ...] = field(init=False)
-    """The names that it may stand for, ascending; itself where nothing does."""
+    """The possible targets, ascending; the name itself if it has none."""
 
     def __post_init__(self) -> None:
         names = dict.fromkeys(entry.gt_name for entry in self.entries)
@@ -132,26 +132,26 @@ class RenamedName:
 
     @property
     def name(self) -> str:
-        """The name that a row without a partner is booked on."""
+        """Name under which a row without a partner is counted."""
         return self.targets[0]
 
     def entry(self, gt_name: str | None = None) -> AliasEntry | None:
-        """The entry that a row is booked on; None where no alias acted.
+        """Return the entry to which a row is assigned; None if no alias acted.
 
         Args:
-            gt_name: the truth's name, where the row has a partner.
+            gt_name: the truth's name, if the row has a partner.
         """
         meant = [entry for entry in self.entries if entry.gt_name == gt_name]
         return next(iter((*meant, *self.entries)), None)
 
 
 FOLDS: Mapping[NameMatch, Callable[[str], str]] = {"exact": str, "fold": folded}
-"""What of a name an alias goes by."""
+"""Normalisation under which an alias matches a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renaming:
-    """The accepted entries of an alias set, by what they are looked up with."""
+    """The accepted entries of an alias set, by lookup key."""
 
     entries: Mapping[tuple[str | None, str], tuple[AliasEntry, ...]] = field(
         default_factory=dict
@@ -169,14 +169,14 @@ class Renaming:
         name_match: NameMatch = "exact",
         canonical: Container[str] = frozenset(),
     ) -> Renaming:
-        """What a set renames, in one step; entries that are not accepted do nothing.
+        """Return the one-step renaming of a set; only accepted entries act.
 
         Args:
-            alias_set: without clashes, or with each of them meant as a target set.
-            name_match: `fold` lets an entry act on names that differ from its own in
-                form, case or blanks alone.
-            canonical: names of truth and rubric: other spellings of an entry's name
-                that are one of these keep it.
+            alias_set: without clashes, or with each one meant as a target set.
+            name_match: `fold` lets an entry act on names that differ from its name only
+                in form, case or blanks.
+            canonical: names of truth and rubric; other spellings of an entry's name
+                that are among them are not renamed.
         """
         key = FOLDS[name_match]
         ordered = sorted(alias_set.accepted, key=lambda entry: entry.gt_name)
@@ -185,10 +185,10 @@ class Renaming:
         return cls(entries=entries, key=key, canonical=canonical)
 
     def renamed(self, refno: str, name: str) -> RenamedName:
-        """What *name* stands for in a paper.
+        """Return the targets of *name* in a paper.
 
-        What is said of the paper goes before what is said of all, and then what is
-        spelled as the name is before what differs from it.
+        Entries of the paper take precedence over those of all papers, and then exact
+        spellings over others.
         """
         key = self.key(name)
         about = (refno if (refno, key) in self.entries else None, name)

@@ -1,9 +1,9 @@
-"""Builds alias sets from what is known of name pairs: seven rules, in a fixed order.
+"""Builds alias sets from evidence about name pairs: seven rules, in a fixed order.
 
-First every pair is decided, whoever says so. The rules then see to it that the set
-renames in one step: no name stands for itself or comes back to itself, no right name is
-renamed, none has two targets, and none has a target that is renamed in turn. Every
-change is told, and neither row order nor hashing has a part in any.
+First every pair is decided, from all sources. The rules then ensure that the set
+renames in one step: no name is its own target, directly or by a cycle, no canonical
+name is renamed, none has two targets, and no target is renamed in turn. Every change is
+reported, and none depends on the order of rows or on hashing.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _STATUS: Mapping[bool | None, Status] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasEvidence:
-    """All that is known of name pairs."""
+    """Everything known about name pairs."""
 
     candidates: tuple[NamePair, ...] = ()
     rulings: Mapping[Names, NameRuling] = field(default_factory=dict)  #: of models
-    review: tuple[AliasEntry, ...] = ()  #: of people; undecided ones decide nothing
-    parent: AliasSet | None = None  #: whose decisions stand until there are newer ones
+    review: tuple[AliasEntry, ...] = ()  #: of people; undecided ones have no effect
+    parent: AliasSet | None = None  #: its decisions apply until there are newer ones
     drafts: Mapping[str, str] = field(default_factory=dict)
-    """Targets that are taken where nobody decided; empty: none."""
+    """Targets to accept for names without a decision; empty: none."""
 
 
 def decided_entries(evidence: AliasEvidence) -> dict[Key, AliasEntry]:
-    """An entry for every pair that anything is known of, by key, ascending.
+    """Return an entry for every pair with any evidence, by key, ascending.
 
-    A person is believed before models, then what was imported, then names that are
-    equal but for case, then the draft; and of the same kind what is newer.
+    A person takes precedence over models, then imported decisions, then names that are
+    equal except for case, then the draft; within a source, newer ones do.
     """
     facts = {candidate.names: candidate for candidate in evidence.candidates}
     review = {entry.key: entry for entry in evidence.review}
@@ -73,7 +73,7 @@ def _entry(
     name, target, refno = key
     undecided = AliasEntry(pred_name=name, gt_name=target, refno=refno)
     ruling = evidence.rulings.get((name, target)) if refno is None else None
-    decisions = []  # of the same kind, what is newer stands first
+    decisions = []  # within a source, newer ones come first
     if reviewed is not None and reviewed.status != "undecided":
         decisions.append(replace(reviewed, source="human"))
     if ruling is not None:
@@ -85,7 +85,7 @@ def _entry(
         decisions.append(replace(undecided, status="accepted", source="exact"))
     if refno is None and evidence.drafts.get(name) == target:
         decisions.append(replace(undecided, status="accepted", source="draft"))
-    # a draft of the parent is no decision, it is drawn up anew
+    # a draft of the parent is no decision; it is drafted anew
     if earlier and earlier.status != "undecided" and not earlier.is_draft:
         decisions.append(earlier)
     # min takes the first of equals
@@ -104,12 +104,12 @@ def _entry(
 
 Entries: TypeAlias = tuple[AliasEntry, ...]
 RuleResult: TypeAlias = tuple[Entries, list[BuildStep]]
-"""What a rule leaves, and what it did."""
+"""Remaining entries of a rule, and its steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltAliasSet:
-    """A new alias set, and everything that the rules did to make it."""
+    """A new alias set, and the steps of the rules that built it."""
 
     alias_set: AliasSet
     steps: tuple[BuildStep, ...]
@@ -128,10 +128,10 @@ def build_alias_set(
     strict: bool = False,
     created_from: AliasOrigin | None = None,
 ) -> BuiltAliasSet:
-    """Decide about every pair, and make one consistent set of what was accepted.
+    """Decide every pair, and build one consistent set of the accepted ones.
 
     Args:
-        evidence: all that is known of name pairs.
+        evidence: everything known about name pairs.
         canonical: names of truth and rubric.
         clash: of several accepted targets of a name, keep the best, none, or all of
             them, as a target set.
@@ -139,7 +139,7 @@ def build_alias_set(
         created_from: the run and scoring of the candidates.
 
     Raises:
-        DatasetError: a target is unknown, and *strict*.
+        DatasetError: a target is unknown, and *strict* is set.
     """
     entries: Entries = tuple(decided_entries(evidence).values())
     entries, selves = _without_selves(entries)
@@ -166,7 +166,7 @@ def _order(entry: AliasEntry) -> tuple[str, str, str]:
 
 
 def _without_selves(entries: Entries) -> RuleResult:
-    """A name that stands for itself has no effect."""
+    """Remove entries whose target is the name itself; they have no effect."""
     selves = [entry for entry in entries if entry.pred_name == entry.gt_name]
     remaining = tuple(entry for entry in entries if entry.pred_name != entry.gt_name)
     message = "removed: it has no effect"
@@ -176,10 +176,10 @@ def _without_selves(entries: Entries) -> RuleResult:
 
 
 def _guarded(entries: Entries, canonical: frozenset[str]) -> RuleResult:
-    """A right name is never renamed.
+    """Reject entries that rename a canonical name.
 
-    Where a right name stands for itself among the candidates, dropping that alone would
-    let the second-best target take its place.
+    If a canonical name is a candidate for itself, dropping only that entry would let
+    the second-best target replace it.
     """
     message = "rejected: the name is itself one of truth or rubric"
     guarded = [e for e in entries if e.acts and e.pred_name in canonical]
@@ -187,7 +187,7 @@ def _guarded(entries: Entries, canonical: frozenset[str]) -> RuleResult:
 
 
 def _clashes(entries: Entries, evidence: AliasEvidence, clash: Clash) -> RuleResult:
-    """A name has one target in a scope, unless it is to stand for a set of them."""
+    """Leave one target per name and scope, unless target sets are allowed."""
     rivals = grouped(((e.pred_name, e.refno), e) for e in entries if e.acts)
     preferred = _preference(evidence)
     losers: list[AliasEntry] = []
@@ -201,7 +201,7 @@ def _clashes(entries: Entries, evidence: AliasEvidence, clash: Clash) -> RuleRes
 
 
 def _preference(evidence: AliasEvidence) -> Callable[[AliasEntry], tuple[object, ...]]:
-    """Orders rivals: what a person chose last, or what most speaks for, first."""
+    """Return a sort key of rivals: last choices of a person, then the most evidence."""
     chosen = {entry.key for entry in evidence.review if entry.acts}
     hits = {c.names: c.value_hits for c in evidence.candidates}
     return lambda entry: (
@@ -222,7 +222,7 @@ def _changed(
     rule: BuildRule,
     message: str,
 ) -> RuleResult:
-    """Entries of which some have lost their say."""
+    """Return entries with a new status for some of them."""
     steps = [BuildStep(rule=rule, entry=entry, message=message) for entry in hit]
     keys = {step.entry.key for step in steps}
     changed = tuple(

@@ -1,9 +1,9 @@
-"""Finds candidates for aliases: which missed name a wrong one may mean.
+"""Finds candidates for aliases: missed names that a wrong name may mean.
 
 In each paper the names of rows without a partner on either side are compared: by
-spelling, and by values that agree although the names do not. Values of the truth steer
-the second kind, so a score on the same papers that uses them is in-sample; drafts may
-be made for each paper from the other papers alone.
+spelling, and by values that agree although the names do not. The second kind uses
+values of the truth, so a score on the same papers that uses them is in-sample; drafts
+may be built for each paper from only the other papers.
 
 The similarity is 2 LCS / (length a + length b) of the lower-cased names, LCS being the
 length of their longest common subsequence: `ratio` of python-Levenshtein, and not that
@@ -33,20 +33,20 @@ from jobs.property_extraction.settings import SameName
 SimilarityBlock = NDArray[np.float64]
 
 CELLS = 1 << 20
-"""Similarities held at a time: 8 MB, which a processor's cache takes."""
+"""Similarities in memory: 8 MB, which fit a processor's cache."""
 
 
 def similarity(a: str, b: str) -> float:
-    """How alike two names are, 0 to 1, whatever their case."""
+    """Return the similarity of two names, 0 to 1, regardless of case."""
     return Indel.normalized_similarity(a.lower(), b.lower())
 
 
 def blocks(
     rows: Sequence[str], columns: Sequence[str]
 ) -> Iterator[tuple[int, SimilarityBlock]]:
-    """The similarities of all rows with all columns, some rows at a time.
+    """Yield the similarities of all rows with all columns, some rows at a time.
 
-    Each block comes with the place of its first row. In float32, rapidfuzz's default,
+    Each block comes with the index of its first row. In float32, rapidfuzz's default,
     similarities that differ by up to 3e-8 would be ties.
     """
     lowered = [name.lower() for name in columns]
@@ -64,16 +64,16 @@ def blocks(
 
 
 def contains(a: str, b: str) -> bool:
-    """Whether one of two lower-cased names is a part of the other, and none empty."""
+    """Return whether one of two nonempty names contains the other, ignoring case."""
     short, long = sorted((a.lower(), b.lower()), key=len)
     return bool(short) and short in long
 
 
 def count_contained(rows: Sequence[str], columns: Sequence[str]) -> int:
-    """How many pairs of names are such that one contains the other.
+    """Count the pairs of names of which one contains the other.
 
-    Of a name within another the whole is common to both, so the similarity says which
-    few pairs are worth looking at.
+    A name within another has all its characters in common with it, so the similarity
+    selects the few pairs to check.
     """
     lengths = np.array([len(name.lower()) for name in columns], np.float64)
     contained = 0
@@ -87,15 +87,15 @@ def count_contained(rows: Sequence[str], columns: Sequence[str]) -> int:
 
 
 EXAMPLES = 3
-"""Predictions that are shown with a pair."""
+"""Most predictions in a pair's examples."""
 
 BELOW_ALL = -1.0
-"""Below every similarity: a target that was found already."""
+"""Less than every similarity; marks targets already taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionExample:
-    """What a model stated under a name; never a value of the truth."""
+    """A prediction under a name; never a value of the truth."""
 
     value: str
     unit: str = ""
@@ -105,13 +105,13 @@ class PredictionExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperMismatch:
-    """The names of a paper's rows that found no partner."""
+    """The names of a paper's rows without a partner."""
 
     refno: str
-    predicted: frozenset[str]  #: after aliases, where any acted
+    predicted: frozenset[str]  #: after aliases, if any acted
     missed: frozenset[str]  #: of the truth
     value_hits: Mapping[Names, int] = field(default_factory=dict)
-    """Predicted rows whose number is a missing one under another name, by both."""
+    """Number of predicted rows with a value of a missed name, by both names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,21 +127,21 @@ class NearName(TwoNames):
 class AliasCandidate(TwoNames):
     """A pair of names that may mean the same, over all papers."""
 
-    rank: int  #: best place of the target among the name's in a paper, by similarity
-    count: int  #: papers
+    rank: int  #: best rank of the target among the name's in a paper, by similarity
+    count: int  #: number of papers
     avg_sim: float
-    contained: bool  #: one name is a part of the other
+    contained: bool  #: whether one name contains the other
     value_hits: int
-    canonical: bool  #: pred_name is itself a name of truth or rubric
-    clash: int  #: targets that pred_name has among the candidates
+    canonical: bool  #: whether pred_name is itself a name of truth or rubric
+    clash: int  #: number of targets of pred_name among the candidates
     examples: tuple[PredictionExample, ...] = ()
 
 
 def near_names(paper: PaperMismatch, k: int) -> Iterator[NearName]:
-    """The *k* most similar targets of each wrong name, and those that values speak for.
+    """Yield the *k* most similar targets of each wrong name, and those with value hits.
 
-    Names ascend, and ties in similarity go to the lower target. Memory is flat: of all
-    pairs only a block is held.
+    Names ascend, and ties in similarity go to the lower target. Memory is constant: of
+    all pairs only a block is in memory.
     """
     names, targets = sorted(paper.predicted), sorted(paper.missed)
     if not (names and targets):
@@ -173,15 +173,15 @@ def near_names(paper: PaperMismatch, k: int) -> Iterator[NearName]:
 
 
 def _rank(line: SimilarityBlock, at: int) -> int:
-    """The place of a target among all in a row, ties in their order; from 1."""
+    """Return the rank of a target in a row, from 1; ties keep their order."""
     before = np.count_nonzero(line > line[at])
     return int(before + np.count_nonzero(line[:at] == line[at]) + 1)
 
 
 def _nearest(block: SimilarityBlock, k: int) -> Iterator[tuple[list[int], list[float]]]:
-    """The best target of each row, then the second best, and so on; uses *block* up.
+    """Yield the best target of each row, then the second best; consumes *block*.
 
-    The first of equal ones is taken. For the few that are asked for this beats sorting.
+    The first of equal ones counts. For small *k* this is faster than sorting.
     """
     rows = np.arange(len(block))
     for _ in range(min(k, block.shape[1])):
@@ -195,12 +195,12 @@ def alias_candidates(
     canonical: Container[str] = frozenset(),
     examples: Mapping[str, Sequence[PredictionExample]] = MappingProxyType({}),
 ) -> tuple[AliasCandidate, ...]:
-    """The pairs of all papers, by `candidate_order`.
+    """Return the pairs of all papers, in `candidate_order`.
 
     Args:
-        papers: what `near_names` finds in each.
+        papers: results of `near_names` for each.
         canonical: names of truth and rubric.
-        examples: predictions by the name that they were stated under.
+        examples: predictions by their name.
     """
     by_pair = grouped((near.names, near) for paper in papers for near in paper)
     targets = Counter(name for name, _ in by_pair)
@@ -210,7 +210,7 @@ def alias_candidates(
             pred_name=name,
             gt_name=target,
             count=len(occurrences),
-            # names alone make it: it is that of each paper
+            # computed from names only, so it is the same in each paper
             avg_sim=occurrences[0].similarity,
             contained=contains(name, target),
             value_hits=sum(near_name.value_hits for near_name in occurrences),
@@ -224,7 +224,7 @@ def alias_candidates(
 
 
 def candidate_order(candidate: AliasCandidate) -> tuple[int, float, str, str]:
-    """Most papers first, then most similar, then by name."""
+    """Sort by number of papers, then similarity, then name."""
     return (-candidate.count, -candidate.avg_sim, *candidate.names)
 
 
@@ -234,12 +234,12 @@ def review_candidates(
     top: int | None,
     canonical: Container[str] = frozenset(),
 ) -> tuple[AliasCandidate, ...]:
-    """The first *top* of the pairs that spelling alone makes: what is to be looked at.
+    """Return the first *top* pairs by spelling, which people should review.
 
     Args:
-        papers: what `near_names` finds in each.
-        k: targets of a name in a paper that spelling makes.
-        top: how many pairs; None: all.
+        papers: results of `near_names` for each.
+        k: targets of a name in a paper by spelling.
+        top: number of pairs; None: all.
         canonical: names of truth and rubric.
     """
     spelled = (
@@ -251,12 +251,12 @@ def review_candidates(
 def draft_targets(
     reviewed: Iterable[AliasCandidate], same_name: SameName = "guard"
 ) -> Mapping[str, str]:
-    """The first target of each name, keys sorted; nobody has checked any of it.
+    """Return the first target of each name, keys sorted; none of them is verified.
 
     Args:
         reviewed: pairs in the order of `review_candidates`.
-        same_name: `guard` leaves out names of truth and rubric, which are right as
-            they are; `keep` maps them too, most of them to themselves.
+        same_name: `guard` leaves out names of truth and rubric, which need no alias;
+            `keep` maps them too, most of them to themselves.
     """
     return first_targets(
         candidate.names
@@ -266,7 +266,7 @@ def draft_targets(
 
 
 def first_targets(pairs: Iterable[Names]) -> Mapping[str, str]:
-    """The first target of each name, keys sorted."""
+    """Return the first target of each name, keys sorted."""
     first: dict[str, str] = {}
     for name, target in pairs:
         first.setdefault(name, target)
@@ -281,17 +281,17 @@ def crossfitted(
     canonical: Container[str],
     same_name: SameName = "guard",
 ) -> tuple[AliasEntry, ...]:
-    """Entries that each hold in the one paper that had no part in them.
+    """Return entries that each apply to one paper and derive from the others.
 
-    Each paper's draft is what `review_candidates` and `draft` make of the others. All
-    pairs are counted once; only those of the paper itself are counted anew for it.
+    Each paper's draft is the result of `review_candidates` and `draft_targets` for the
+    others. All pairs are counted once; only those of the paper itself are recounted.
 
     Args:
-        papers: what `near_names` finds in each, by refno.
-        k: targets of a name in a paper that spelling makes.
-        top: how many pairs a draft is made of.
+        papers: results of `near_names` for each, by refno.
+        k: targets of a name in a paper by spelling.
+        top: number of pairs of a draft.
         canonical: names of truth and rubric.
-        same_name: whether those keep theirs.
+        same_name: whether those are mapped too.
     """
     whole = review_candidates(papers.values(), k, None, canonical)
     by_pair = {candidate.names: candidate for candidate in whole}

@@ -1,7 +1,7 @@
-"""Settles aliases of aliases: chains are cut short, and circles dropped.
+"""Resolves aliases of aliases: chains are shortened, and cycles dropped.
 
-First for all papers, then for each paper that has entries of its own, which go before
-the others there. Afterwards one step renames every name for good.
+This happens first for all papers, then for each paper that has entries, which take
+precedence there. Afterwards one step renames every name to its final target.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from jobs.property_extraction.aliases.alias_set import SOURCES, AliasEntry, Key
 
 
 def loops(targets: Mapping[str, Collection[str]]) -> tuple[frozenset[str], ...]:
-    """The strongly connected components of two names or more, by their lowest name.
+    """Return the strongly connected components of two or more names.
+
+    They are ordered by their lowest name.
 
     Args:
-        targets: of each name, what it stands for; of itself does not count.
+        targets: the targets of each name; itself does not count.
     """
     edges = [
         (name, target)
@@ -52,15 +54,15 @@ BuildRule: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildStep:
-    """One change, or one thing to know of, while a set is built."""
+    """A change or a notice while a set is built."""
 
     rule: BuildRule
-    entry: AliasEntry  #: as it was before
-    message: str  #: what became of it, and why
+    entry: AliasEntry  #: before the change
+    message: str  #: the change and its reason
 
     @property
     def line(self) -> str:
-        """It as a line of a report."""
+        """A line of a report."""
         return f"{self.rule}: {self.entry.label} {self.message}"
 
 
@@ -68,17 +70,16 @@ Acting: TypeAlias = Mapping[str, Sequence[AliasEntry]]
 """The entries that act in a scope, by the name that they rename."""
 
 Chain: TypeAlias = tuple[AliasEntry, ...]
-"""Entries of which each renames the target of the one before."""
+"""Entries of which each renames the target of the previous one."""
 
 
 def settle_chains(
     entries: Iterable[AliasEntry],
 ) -> tuple[tuple[AliasEntry, ...], list[BuildStep]]:
-    """The entries, so that no accepted one has a target that is renamed in its scope.
+    """Return the entries so that no accepted target is renamed in its scope.
 
-    Entries that are undecided or rejected stay as they are; one that was cut short
-    takes the place of what is known of the same pair. Names that are right as they are
-    must not be renamed by any.
+    Undecided or rejected entries are unchanged; a shortened entry replaces any
+    other entry of the same pair. No entry may rename a canonical name.
     """
     by_key = {entry.key: entry for entry in entries}
     papers = grouped((e.refno, e.key) for e in by_key.values() if e.acts)
@@ -99,18 +100,18 @@ def settle_chains(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scope:
-    """Where entries act: in all papers, or in one."""
+    """The papers in which entries act: all of them, or one."""
 
     refno: str | None
-    keys: Sequence[Key]  #: of its own entries
-    everywhere: Acting = field(default_factory=dict)  #: what acts beside them, settled
+    keys: Sequence[Key]  #: of the scope's entries
+    everywhere: Acting = field(default_factory=dict)  #: settled, of all papers
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of those, by target: the names that stand for it."""
+    """Names of these entries, by target."""
 
     def acting(self, by_key: Mapping[Key, AliasEntry]) -> Acting:
-        """Its own entries, and of the others those that they follow or that follow.
+        """Return the scope's entries, and those of all papers next to them in a chain.
 
-        The rest meets no entry of its own: it is settled already.
+        The others meet no entry of the scope: they are settled already.
         """
         scope_entries = _by_name(by_key[key] for key in self.keys if by_key[key].acts)
         near = {
@@ -141,9 +142,9 @@ def _settle(by_key: dict[Key, AliasEntry], scope: _Scope) -> list[BuildStep]:
 
 
 def _troubles(by_key: Mapping[Key, AliasEntry], scope: _Scope) -> Iterator[BuildStep]:
-    """The entries of a scope that cannot act: circles, or else what was rejected.
+    """Yield the entries of a scope that cannot act: cycles, else rejected chains.
 
-    Without those of a paper the others are sound, so each trouble has one of them.
+    Without a paper's entries the others are sound, so each trouble has one of them.
     """
     acting = scope.acting(by_key)
     circles = loops(
@@ -186,7 +187,7 @@ def _chains(acting: Acting) -> Iterator[Chain]:
 
 
 def _chains_of(entry: AliasEntry, acting: Acting) -> Iterator[Chain]:
-    """From an entry to each name at which it comes to rest, the shortest way."""
+    """Yield the shortest chain from an entry to each of its final targets."""
     reached = {entry.gt_name: entry}
     waiting = deque(reached)
     while waiting:
@@ -208,7 +209,7 @@ def _back(first: AliasEntry, name: str, reached: Mapping[str, AliasEntry]) -> Ch
 
 
 def _cut_short(by_key: dict[Key, AliasEntry], scope: _Scope) -> Iterator[BuildStep]:
-    """Let every name that acts in a scope stand for where it comes to rest."""
+    """Map every name that acts in a scope to its final target."""
     acting = scope.acting(by_key)
     for entries in acting.values():
         chains = [chain for entry in entries for chain in _chains_of(entry, acting)]
@@ -229,7 +230,7 @@ def _cut_short(by_key: dict[Key, AliasEntry], scope: _Scope) -> Iterator[BuildSt
 def _joined(
     chain: Chain, refno: str | None, by_key: Mapping[Key, AliasEntry]
 ) -> AliasEntry:
-    """The entry that does what a chain does, and is as sure as its weakest part."""
+    """Return the entry equivalent to a chain; its source is the weakest one."""
     first, last = chain[0], chain[-1]
     if len(chain) == 1:
         return replace(first, refno=refno)

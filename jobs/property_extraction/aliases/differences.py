@@ -1,9 +1,9 @@
-"""Books each row that a change of aliases gained or lost on one alias; pure.
+"""Assigns each row that a change of aliases gained or lost to one alias; pure.
 
-A row is booked on its own alias: the one that it has now, else the one that it had. A
-row without one was displaced by another, or freed, and is booked on none. As every row
-that came to be a true positive or ceased to be one is booked once, gains less losses
-are the change of the true positives exactly.
+A row is assigned to its current alias, else to its former one. A row without one was
+displaced by another, or freed, and is assigned to none. As every row that became a true
+positive or ceased to be one is assigned once, gains less losses are exactly the change
+of the true positives.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
 from runner.scorecard import Booking
 
 NOT_RENAMED = "not renamed"
-"""The source that is shown of rows without an alias."""
+"""Source in the table of rows without an alias."""
 
 
 class BookedRow(NamedTuple):
-    """A prediction, as one scoring has it."""
+    """A prediction in one scoring."""
 
     row: int  #: its number, the same in every scoring of a run
     refno: str
     is_tp: bool
-    alias: AliasEntry | None  #: None: it is matched under the name that it has
+    alias: AliasEntry | None  #: None: it is matched under its original name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bookable:
-    """The predictions of a model, and the aliases that were to act on them."""
+    """The predictions of a model, and the aliases that could act on them."""
 
     rows: tuple[BookedRow, ...]
     aliases: tuple[AliasEntry, ...] = ()
@@ -40,7 +40,7 @@ class Bookable:
 
 @dataclass(slots=True)
 class _Account:
-    """What became of the rows of one alias."""
+    """The counts of one alias's rows."""
 
     source: str
     renamed: int = 0
@@ -50,9 +50,9 @@ class _Account:
 
 
 def changes_by_alias(before: Bookable, after: Bookable) -> Booking:
-    """What a change of aliases gains and loses, alias by alias.
+    """Return the gains and losses of a change of aliases, by alias.
 
-    Aliases of *after* that gain and lose nothing stand last.
+    Aliases of *after* without gains and losses come last.
     """
     accounts: dict[tuple[str, str, str], _Account] = {}
 
@@ -122,7 +122,7 @@ ALIAS_DIFF = TableOf[_AccountRow](
 def _account_rows(
     accounts: Mapping[tuple[str, str, str], _Account],
 ) -> Iterator[_AccountRow]:
-    """The largest gains first, then losses, then aliases without effect."""
+    """Yield the largest gains first, then losses, then aliases without effect."""
 
     def sort_key(name: tuple[str, str, str]) -> tuple[object, ...]:
         account = accounts[name]
@@ -133,23 +133,26 @@ def _account_rows(
 
 
 SETTINGS = frozenset({"aliases", "accept_drafts", "clash", "name_match"})
-"""What decides which aliases act; a change of anything else is booked on none."""
+"""Settings that decide which aliases act; other changes are assigned to none."""
 
 
 def is_of_aliases(names: Collection[str]) -> bool:
-    """Whether a change of these settings is one of aliases alone."""
+    """Return whether a change of these settings only affects aliases."""
     return bool(names) and SETTINGS.issuperset(names)
 
 
 def booked_on_aliases(
     names: Collection[str], before: Bookable, after: Bookable
 ) -> Booking | None:
-    """The rows that a change of these settings gained or lost; None: of others too."""
+    """Return the rows that a change of these settings gained or lost.
+
+    None if other settings changed too.
+    """
     return changes_by_alias(before, after) if is_of_aliases(names) else None
 
 
 def bookable_predictions(outcomes: RowOutcomes) -> Bookable:
-    """The rows of one replicate, by their place, each with the alias that it has."""
+    """Return the rows of one replicate, by index, each with its alias."""
     return Bookable(
         rows=tuple(_booked_rows(outcomes)),
         aliases=outcomes.dataset.aliases.accepted,

@@ -1,6 +1,6 @@
-"""Reads and writes alias files: JSON that keeps everything, CSV for a spreadsheet.
+"""Reads and writes alias files: lossless JSON, or CSV for a spreadsheet.
 
-Those that a person gives to a scoring are judged, and never repaired.
+Files that a person gives to a scoring are validated, and never repaired.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from runner.errors import DatasetError
 from runner.table_files import as_meant, csv_lines
 
 SCHEMA = "siftlog.aliases/1"
-"""What the JSON of a set says that it is."""
+"""Schema name in the JSON of a set."""
 
 COLUMNS = tuple(field.name for field in fields(AliasEntry))
 
 
 def _name(cell: InputCell) -> str:
-    """A name without blanks around it, as truth and predictions have it."""
+    """Return a name without outer blanks, as in truth and predictions."""
     name = filled(cell).strip()
     if not name:
         raise ValueError(BLANK)
@@ -59,7 +59,7 @@ def _name(cell: InputCell) -> str:
 
 
 def _word(words: Sequence[str], default: str | None) -> PlainValidator:
-    """One of some words, in any case; the default where the cell is blank."""
+    """Return a validator for some words, in any case; a blank cell has the default."""
 
     def word(cell: InputCell) -> str | None:
         text = trimmed(cell).lower()
@@ -108,12 +108,12 @@ class _SetRow(RowModel):
 
 
 Placed: TypeAlias = tuple[str, AliasEntry]
-"""An entry and where it stands in its file."""
+"""An entry and its place in the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasFile:
-    """An alias set as a file has it; nothing in it was judged or changed."""
+    """The alias set of a file, not validated or changed."""
 
     alias_set: AliasSet
     file: str
@@ -121,7 +121,7 @@ class AliasFile:
 
     @property
     def placed(self) -> list[Placed]:
-        """Every entry with where it stands."""
+        """Every entry with its place."""
         return list(zip(self.row_labels, self.alias_set.entries, strict=True))
 
 
@@ -129,7 +129,7 @@ def read_aliases(path: Path) -> AliasFile:
     """Read any of the three forms.
 
     Raises:
-        DatasetError: the file is not to be read, or a row is off.
+        DatasetError: the file is unreadable, or a row is invalid.
     """
     if path.suffix.lower() == ".csv":
         return _of_csv(path)
@@ -143,7 +143,7 @@ def read_aliases(path: Path) -> AliasFile:
 
 
 def set_json(alias_set: AliasSet) -> str:
-    """A set with everything that is known of it."""
+    """Return a set as JSON, with all its fields."""
     content = {
         "schema": SCHEMA,
         "id": alias_set.id,
@@ -155,7 +155,7 @@ def set_json(alias_set: AliasSet) -> str:
 
 
 def set_csv(alias_set: AliasSet) -> str:
-    """The entries of a set, to be decided in a spreadsheet."""
+    """Return the entries of a set as CSV, for decisions in a spreadsheet."""
     rows = (
         tuple(
             "|".join(entry.models) if name == "models" else getattr(entry, name)
@@ -233,7 +233,7 @@ def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
                 f"{path.name}: {name!r} stands for {kind_of(target)} (a name is "
                 "expected; an alias set would have a key entries)."
             )
-    # as pairs: of a name that is there twice, an object would keep the last alone
+    # as pairs: of a repeated name, an object would retain only the last
     pairs = json.loads(read_text(path), object_pairs_hook=tuple)
     source = RowSource(file=path.name, unit="pair")
     rows = (
@@ -248,7 +248,7 @@ def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
 
 
 def _alias_file(path: Path, rows: Iterable[_EntryRow], source: Source) -> AliasFile:
-    """The entries of rows; *source* holds where a row names none."""
+    """Return the entries of rows; *source* applies if a row names none."""
     entries, row_labels = [], []
     for row in rows:
         cells = {name: getattr(row, name) for name in COLUMNS if name != "source"}
@@ -276,13 +276,13 @@ def acting_aliases(
     Args:
         path: of any of the forms that `read_aliases` reads.
         canonical: names of truth and rubric.
-        accept_drafts: let entries act that nobody has checked.
-        name_match: what of a name an entry goes by.
-        clash: `set` lets a name stand for several; otherwise that is an error.
+        accept_drafts: let unverified entries act.
+        name_match: how an entry matches a name.
+        clash: `set` allows several targets of a name; otherwise that is an error.
         same_name: `keep` lets names of truth and rubric be renamed.
 
     Raises:
-        DatasetError: the file is off, or cannot be meant as it stands.
+        DatasetError: the file is invalid, or its entries contradict these settings.
     """
     file = read_aliases(path)
     _refuse_repeats(file)
@@ -298,14 +298,14 @@ def acting_aliases(
 
 
 def reviewed_aliases(path: Path, *, clash: Clash = "best") -> tuple[AliasEntry, ...]:
-    """Read what people decided, to build a set of.
+    """Read people's decisions, to build a set from them.
 
     Args:
         path: of any of the forms that `read_aliases` reads.
-        clash: `set` lets a name stand for several; otherwise that is an error.
+        clash: `set` allows several targets of a name; otherwise that is an error.
 
     Raises:
-        DatasetError: the file is off, or two of its rows contradict one another.
+        DatasetError: the file is invalid, or two of its rows contradict one another.
     """
     file = read_aliases(path)
     _refuse_repeats(file)
@@ -373,7 +373,7 @@ def _refuse_loops(
     canonical: Container[str],
     name_match: NameMatch,
 ) -> None:
-    """No name may come back to itself; one that is right as it is comes to rest."""
+    """Raise if names form a cycle; canonical names are never renamed and break it."""
     fold = FOLDS[name_match]
     loose = [(row, e) for row, e in acting if e.pred_name not in canonical]
     for scope in _scopes(loose, fold):
@@ -398,7 +398,7 @@ def _refuse_loops(
 def _scopes(
     acting: list[Placed], fold: Callable[[str], str]
 ) -> Iterator[Mapping[str, list[Placed]]]:
-    """What acts by key: in papers that nothing is said of, then in each other one."""
+    """Yield the acting rows by key: for papers without entries, then for each other."""
     papers = grouped((entry.refno, (row, entry)) for row, entry in acting)
     scopes = {
         refno: grouped((fold(entry.pred_name), (row, entry)) for row, entry in placed)

@@ -1,4 +1,4 @@
-"""`siftlog prepare property-extraction aliases`: a new alias set as a folder."""
+"""`siftlog prepare property-extraction aliases`: writes a new alias set as a folder."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from runner.fingerprint import input_hashes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectedVerdicts:
-    """All verdicts, and the ids of the runs that some of them are from."""
+    """All verdicts, and the ids of the runs that some of them come from."""
 
     verdicts: tuple[NameVerdict, ...]
     runs: tuple[str, ...]
 
 
 def collect_verdicts(sources: Iterable[Path]) -> CollectedVerdicts:
-    """Read what is named: a file, or else a run by its folder, its id or the beginning.
+    """Read verdicts from CSV files, and from runs by folder, id or its beginning.
 
     Raises:
-        UsageError: it is neither, or a run of another kind.
-        DatasetError: a file is off.
+        UsageError: a source is neither, or a run of another kind.
+        DatasetError: a file is invalid.
     """
     verdicts: list[NameVerdict] = []
     runs: list[str] = []
@@ -66,7 +66,7 @@ def collect_verdicts(sources: Iterable[Path]) -> CollectedVerdicts:
 
 
 def _verdicts(path: Path) -> tuple[str, tuple[NameVerdict, ...]]:
-    """A run's id and its verdicts."""
+    """Return a run's id and its verdicts."""
     try:
         folder = find_run(path)
     except UsageError as error:
@@ -85,7 +85,7 @@ def _verdicts(path: Path) -> tuple[str, tuple[NameVerdict, ...]]:
 
 
 def _refuse_changes(run: InputRun) -> None:
-    """The candidates say which pair a task is about; with others verdicts get lost."""
+    """Raise if the candidates changed: they define the pairs of the run's tasks."""
     before = {
         input_file.sha256
         for input_file in run.inputs
@@ -101,12 +101,12 @@ def _refuse_changes(run: InputRun) -> None:
 
 
 PRINTED_LINES = 20
-"""Lines of the report that are printed; the file has all."""
+"""Lines of the report to print; the file has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasFolderSummary:
-    """What is said of a set."""
+    """A summary of a set, as text and JSON."""
 
     text: str
     json: dict[str, object]
@@ -114,12 +114,12 @@ class AliasFolderSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasFolder:
-    """A set that is about to be written; its inputs have been read and are whole."""
+    """A set ready to be written; its inputs have been read and validated."""
 
     built: BuiltAliasSet
 
     def write(self, folder: Path) -> AliasFolderSummary:
-        """Write the set as JSON and CSV, and what was done to make it."""
+        """Write the set as JSON and CSV, and a report of the steps."""
         alias_set, report = self.built.alias_set, self.built.report
         files = {
             f"aliases-{alias_set.id}.json": set_json(alias_set),
@@ -146,9 +146,8 @@ def prepare_aliases(settings: PropertySettings) -> AliasFolder:
     """Read all inputs and build the set; nothing is written yet.
 
     Raises:
-        UsageError: nothing is named that speaks of pairs, or nothing that says which
-            names are right.
-        DatasetError: an input is off.
+        UsageError: no source of pairs is named, or none of canonical names.
+        DatasetError: an input is invalid.
     """
     pairs = () if settings.candidates is None else read_candidates(settings.candidates)
     collected = collect_verdicts(settings.verdicts)
@@ -185,7 +184,7 @@ def prepare_aliases(settings: PropertySettings) -> AliasFolder:
 def _canonical(
     settings: PropertySettings, pairs: tuple[NamePair, ...]
 ) -> frozenset[str]:
-    """Names of truth and rubric, as far as files say which they are."""
+    """Return the names of truth and rubric, as far as files define them."""
     findings = InputFindings()
     truth = load_truth(settings, findings).rows
     names = canonical_names(truth, load_rubric(settings, findings).rubric)
@@ -199,7 +198,7 @@ def _canonical(
 
 
 def _origin(settings: PropertySettings, collected: CollectedVerdicts) -> AliasOrigin:
-    """The scoring that the candidates lie in, if they do, and what was asked."""
+    """Return the scoring that contains the candidates, if any, and the runs."""
     path = settings.candidates
     if path is not None and (origin := scoring_of(path)):
         return AliasOrigin(

@@ -1,1 +1,1 @@
-"""When a predicted value is the true one: numbers, units, words, space groups."""
+"""Comparison of predicted and true values: numbers, units, words, space groups."""

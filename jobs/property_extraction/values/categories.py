@@ -1,4 +1,4 @@
-"""Compares values that are no quantities: categories, compositions, space groups."""
+"""Compares values that are not quantities: categories, compositions, space groups."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _WORD = re.compile(r"\w+")
 def categorical_rule(
     clusters: Mapping[str, Mapping[str, str]], *, rule: Categorical, keys: Keys
 ) -> ComparisonRule:
-    """How categories are compared, or the texts of values without one.
+    """Return the rule that compares categories, or texts without a category.
 
     Args:
         clusters: The category of a text, by property.
-        rule: `equal`: apart from case and blanks. `tokens`: or the words of one stand
-            in a row in the other. `substring`: one stands in the other somehow, and
-            nothing at all stands in everything.
-        keys: Whether texts are looked up `exact`, or `folded` where not found so.
+        rule: `equal`: apart from case and blanks. `tokens`: or the words of one occur
+            in a row in the other. `substring`: one contains the other, and an empty
+            text is in every text.
+        keys: Whether texts are looked up `exact`, or `folded` if not found that way.
     """
     of = Categories(clusters, keys=keys).of
     match rule:
@@ -61,7 +61,7 @@ class Categories:
         }
 
     def of(self, name: str, text: str) -> str:
-        """What a value of a property is compared as: its category, else its text."""
+        """Return the category of a property's value, else its text."""
         exact = self._exact.get(name, {})
         if text in exact:
             return exact[text]
@@ -69,7 +69,7 @@ class Categories:
 
 
 def _folded_keys(cluster: Mapping[str, str]) -> dict[str, str]:
-    """Categories by folded text; none where texts of several categories fold alike."""
+    """Return categories by folded text; none for one in several categories."""
     by_text: dict[str, set[str]] = {}
     for text, category in cluster.items():
         by_text.setdefault(folded(text), set()).add(category)
@@ -81,7 +81,7 @@ def _folded_keys(cluster: Mapping[str, str]) -> dict[str, str]:
 
 
 def _words(text: str) -> tuple[str, str]:
-    """The folded text, and its words between blanks, so that none ends within one."""
+    """Return the folded text, and its words between blanks, to match whole words."""
     plain = folded(text)
     return plain, f" {' '.join(_WORD.findall(plain))} "
 
@@ -98,24 +98,24 @@ def _contain(a: str, b: str) -> bool:
 
 
 _ISOTOPE = re.compile(r"[TD](?![a-z])")
-"""Pymatgen reads them as hydrogen; T may also be meant as any transition metal."""
+"""Isotopes that pymatgen reads as hydrogen; T may also mean any transition metal."""
 
 
 _LONGEST = 1000
-"""Characters of a formula; pymatgen's time grows with their square."""
+"""Most characters of a formula; pymatgen takes quadratic time."""
 
 
 def is_pymatgen_installed() -> bool:
-    """Whether formulas can be compared at all; pymatgen is in the extra `materials`."""
+    """Return whether pymatgen is installed; it is in the extra `materials`."""
     return find_spec("pymatgen") is not None
 
 
 def composition_rule(*, unparsed: Unparsed) -> ComparisonRule:
-    """How formulas are compared: amounts within pymatgen's tolerance.
+    """Return the rule that compares formulas within pymatgen's tolerance.
 
     Args:
-        unparsed: Where pymatgen cannot read one of two formulas, their `text` apart
-            from case and blanks decides, or they are `no_match`.
+        unparsed: If pymatgen cannot read one of two formulas, their `text` apart from
+            case and blanks decides, or they are `no_match`.
     """
 
     def are_equal(a: _Formula, b: _Formula) -> bool:
@@ -150,10 +150,10 @@ def _composition(text: str) -> Composition | None:
     from pymatgen.core.composition import Composition  # noqa: PLC0415 - see above
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of formulas that it finds odd
+        warnings.simplefilter("ignore")  # about unusual formulas
         try:
             return Composition(text)
-        except Exception:  # noqa: BLE001 - it raises what it likes on other texts
+        except Exception:  # noqa: BLE001 - it raises various errors on other texts
             return None
 
 
@@ -179,14 +179,14 @@ SYMBOLS = tuple(_SYMBOLS.split())
 
 _MOST_CHARS = 230
 
-# NFKC leaves a blank before the overline that stands alone
+# NFKC leaves a blank before a separate overline
 _OVERLINED = re.compile("([0-9]) ?[\u0304\u0305]")
 _DROPPED = re.compile(r"[^a-z0-9/-]+")
 _NUMBER = re.compile(r"[1-9][0-9]{0,2}")
 
 
 class SpaceGroupReader:
-    """Looks symbols up: those given, or all that gemmi knows, or the short ones.
+    """Looks up symbols: the given ones, or all that gemmi knows, or the short ones.
 
     gemmi is in the extra `materials`.
     """
@@ -200,7 +200,7 @@ class SpaceGroupReader:
         return {normal_symbol(symbol): number for symbol, number in symbols.items()}
 
     def number(self, text: str) -> int | None:
-        """The number of a space group, from its symbol or a plain integer."""
+        """Return the number of a space group, from its symbol or a plain integer."""
         match = _NUMBER.fullmatch(text.strip())
         if match is not None:
             number = int(match[0])
@@ -209,9 +209,9 @@ class SpaceGroupReader:
 
 
 def normal_symbol(text: str) -> str:
-    """A symbol in letters, digits, `/` and `-` alone: `P6₃mc` as `p63mc`.
+    """Return a symbol with only letters, digits, `/` and `-`: `P6₃mc` as `p63mc`.
 
-    An overline becomes a minus sign, as without it R3̅m would be R3m.
+    An overline becomes a minus sign; without it, R3̅m would become R3m.
     """
     plain = plain_dashes(unicodedata.normalize("NFKC", text))
     return _DROPPED.sub("", _OVERLINED.sub(r"-\1", plain).lower())

@@ -37,16 +37,17 @@ from runner.errors import DatasetError
 
 _TOLERANCE = 0.001
 _SLACK = 1 + 1e-9
-"""The border is inclusive in decimals: binary rounding puts 0.999 outside 0.1% of 1."""
+"""The tolerance is inclusive in decimals: binary rounding puts 0.999 outside 0.1% of
+1."""
 
 _REACH = 0.0011
-"""Of a prediction: holds every truth that has the prediction within the tolerance."""
+"""Relative reach around a prediction that includes every truth within the tolerance."""
 
 _CHECKED: Final[frozenset[UnitStatus]] = frozenset({"same", "converted"})
 _COMPARED: Final[frozenset[UnitStatus]] = _CHECKED | {"missing", "unknown"}
 
 _Placed: TypeAlias = tuple[float, int]
-"""A number and the place of its row."""
+"""A number and the index of its row."""
 
 _AS_THEY_ARE = Conversion("unknown")
 
@@ -54,8 +55,8 @@ _AS_THEY_ARE = Conversion("unknown")
 class QuantityRule:
     """Compares numbers with units; each distinct number and unit is read once.
 
-    Edges come by sorted search in each pair of units, so that thousands of rows on both
-    sides make no dense matrix.
+    Edges come from a sorted search in each pair of units, so that thousands of rows on
+    both sides make no dense matrix.
     """
 
     def __init__(self, units: UnitReader, *, numbers: Numbers, rule: Units) -> None:
@@ -67,13 +68,13 @@ class QuantityRule:
         self._conversions: dict[tuple[str, str], Conversion] = {}
 
     def number(self, text: str) -> Number:
-        """What number a value states."""
+        """Return the number that a value states."""
         if text not in self._numbers:
             self._numbers[text] = read_number(text, self._reading)
         return self._numbers[text]
 
     def conversion(self, prediction: str, truth: str) -> Conversion:
-        """How a predicted value is told in the unit of the truth, from unit cells."""
+        """Return the conversion of a predicted unit to the truth's, from unit cells."""
         cells = (prediction, truth)
         if cells not in self._conversions:
             self._conversions[cells] = convert(*map(self._units.read, cells))
@@ -114,16 +115,16 @@ class QuantityRule:
         predictions: Sequence[ValueWithUnit],
         truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
-        """All pairs that match, by prediction and then truth."""
+        """Return all pairs that match, by prediction and then truth."""
         return self._edges(predictions, truths, self._known_unit, _COMPARED)
 
     def checked_edges(
         self, predictions: Sequence[ValueWithUnit], truths: Sequence[ValueWithUnit]
     ) -> Iterator[Edge]:
-        """The pairs of equal numbers whose units are the same, or were converted.
+        """Return the pairs of equal numbers whose units are equal, or were converted.
 
-        Units are converted here whatever the rule is: where values are what is searched
-        for, a bare number would meet too many.
+        Units are converted here under either rule: in a search by value, a bare number
+        would match too many.
         """
         return self._edges(predictions, truths, str, _CHECKED)
 
@@ -163,7 +164,7 @@ class QuantityRule:
     def _placed(
         self, rows: Sequence[ValueWithUnit], cell: Callable[[str], str]
     ) -> dict[str, list[_Placed]]:
-        """The rows whose value is a number, by unit cell, ascending."""
+        """Return the rows whose value is a number, by unit cell, ascending."""
         by_cell = grouped(
             (cell(row.unit), (value, index))
             for index, row in enumerate(rows)
@@ -174,15 +175,15 @@ class QuantityRule:
         return by_cell
 
     def _known_unit(self, text: str) -> str:
-        """The cell of a known unit; all others compare as a blank one does."""
+        """Return the cell of a known unit; all others count as blank."""
         is_known = self._converts and self._units.read(text).unit is not None
         return text if is_known else ""
 
 
 def _near(converted: float, placed: Sequence[_Placed]) -> Sequence[_Placed]:
-    """Of ascending numbers all that can be within the tolerance, and few others."""
+    """Return all of some ascending numbers within the tolerance, and few others."""
     if not math.isfinite(converted):
-        return ()  # or all of them would be near
+        return ()  # otherwise all of them would be near
     reach = abs(converted) * _REACH
     low = bisect_left(placed, converted - reach, key=itemgetter(0))
     return placed[low : bisect_right(placed, converted + reach, key=itemgetter(0))]
@@ -197,11 +198,11 @@ def _relative_error(converted: float, goal: float) -> float | None:
 class Comparer:
     """Compares values by the settings of a scoring; distinct texts are read once.
 
-    Matching asks for the edges of a group, an explanation for single pairs; both follow
-    one rule.
+    Matching uses the edges of a group, an explanation single pairs; both follow the
+    same rule.
 
     Raises:
-        DatasetError: compositions shall be compared, and pymatgen is not installed.
+        DatasetError: compositions must be compared, and pymatgen is not installed.
     """
 
     def __init__(
@@ -232,23 +233,23 @@ class Comparer:
 
     @property
     def has_pint(self) -> bool:
-        """Whether pint is there; without it most unit names are unknown."""
+        """Whether pint is installed; without it most unit names are unknown."""
         return self._units.has_pint
 
     def left_out(self, kind: ComparisonKind) -> bool:
-        """Whether properties of a kind cannot be compared, and are in no count."""
+        """Return whether properties of a kind cannot be compared and do not count."""
         return kind not in self._rules
 
     def number(self, text: str) -> Number:
-        """What number a value states."""
+        """Return the number that a value states."""
         return self._quantities.number(text)
 
     def unit(self, text: str) -> StatedUnit:
-        """What a unit cell says."""
+        """Return the unit in a unit cell."""
         return self._units.read(text)
 
     def conversion(self, prediction: str, truth: str) -> Conversion:
-        """How a predicted value is told in the unit of the truth, from unit cells."""
+        """Return the conversion of a predicted unit to the truth's, from unit cells."""
         return self._quantities.conversion(prediction, truth)
 
     def compare(
@@ -270,7 +271,7 @@ class Comparer:
         predictions: Sequence[ValueWithUnit],
         truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
-        """All pairs of a group that match, by prediction and then truth."""
+        """Return all pairs of a group that match, by prediction and then truth."""
         if self.left_out(kind):
             return iter(())
         return self._rules[kind].edges(name, predictions, truths)
@@ -278,7 +279,7 @@ class Comparer:
     def value_hits(
         self, predictions: Sequence[ValueWithUnit], truths: Sequence[ValueWithUnit]
     ) -> Iterator[Edge]:
-        """All pairs of equal numbers in units that were checked, whatever the names."""
+        """Return all pairs of equal numbers in known units, regardless of names."""
         return self._quantities.checked_edges(predictions, truths)
 
 

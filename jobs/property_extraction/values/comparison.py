@@ -1,4 +1,4 @@
-"""What a comparison of values takes and gives: rubric, rule, result."""
+"""Types of value comparisons: rubric, rule, result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobs.property_extraction.values.units import UnitStatus
 
 
 class ComparisonKind(StrEnum):
-    """The rules for two values, by the words that a rubric file uses."""
+    """Rules for two values, by the words in a rubric file."""
 
     SI = "0.1% SI"
     CATEGORICAL = "categorical"
@@ -25,11 +25,11 @@ class ComparisonKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """What a rubric file says of one property."""
+    """One property of a rubric file."""
 
     name: str
     kind: ComparisonKind
-    si: str = ""  #: unit that its values are told in; empty: none
+    si: str = ""  #: unit in which its values are reported; empty: none
     definition: str = ""
     source_row: int = 0  #: in its file; the header is row 1
 
@@ -41,7 +41,7 @@ class Rubric:
     properties: Mapping[str, Property] = field(default_factory=dict)
 
     def kind(self, name: str) -> ComparisonKind:
-        """The rule for a name; `exact` for one that is not in the rubric."""
+        """Return the rule for a name; `exact` for one that is not in the rubric."""
         prop = self.properties.get(name)
         return ComparisonKind.EXACT if prop is None else prop.kind
 
@@ -51,7 +51,7 @@ class Rubric:
 
 Reason: TypeAlias = Literal[
     "equal",  # by the rule of the property
-    "different",  # likewise
+    "different",  # the same
     "no_number",  # the prediction states none
     "truth_no_number",
     "incompatible",  # units of different dimensions
@@ -68,16 +68,16 @@ class ValueWithUnit(Protocol):
 
     @property
     def unit(self) -> str:
-        """Its unit as it was written; empty where there is none."""
+        """Its unit as it was written; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueComparison:
-    """Whether a predicted value is the true one, and why."""
+    """Whether a predicted value is the true one, and the reason."""
 
     reason: Reason
-    number_status: NumberStatus | Literal[""] = ""  #: of the prediction; SI alone
-    unit_status: UnitStatus | Literal[""] = ""  #: SI with units converted alone
+    number_status: NumberStatus | Literal[""] = ""  #: of the prediction; only for SI
+    unit_status: UnitStatus | Literal[""] = ""  #: only for SI with conversion of units
     error: float | None = None  #: of two numbers, relative to the truth; None for 0
 
     @property
@@ -88,15 +88,15 @@ class ValueComparison:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A prediction and a truth row with one value, by their places."""
+    """A prediction and a truth row with equal values, by their indices."""
 
     prediction: int
     truth: int
-    error: float = 0.0  #: relative to the truth; 0 where values are no numbers
+    error: float = 0.0  #: relative to the truth; 0 for values that are not numbers
 
 
 class ComparisonRule(Protocol):
-    """How the values of one kind of property are compared."""
+    """A rule that compares the values of one kind of property."""
 
     def compare(
         self, name: str, prediction: ValueWithUnit, truth: ValueWithUnit
@@ -109,19 +109,19 @@ class ComparisonRule(Protocol):
         predictions: Sequence[ValueWithUnit],
         truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
-        """All pairs that match, by prediction and then truth."""
+        """Return all pairs that match, by prediction and then truth."""
 
 
 T = TypeVar("T")
 
 
 class _ReadingRule(Generic[T]):
-    """Compares two values by what is read of their texts."""
+    """Compares two values by the results of reading their texts."""
 
     def __init__(
         self, read: Callable[[str, str], T], is_match: Callable[[T, T], bool]
     ) -> None:
-        """Take how the value of a property is read, and when two of them are alike."""
+        """Create a rule from functions that read a value, and compare two."""
         self._read = read
         self._is_match = is_match
 
@@ -136,12 +136,12 @@ class _ReadingRule(Generic[T]):
 
 
 class KeyRule(_ReadingRule[Hashable | None]):
-    """Two values are the same just if they are read as one thing."""
+    """Two values are equal only if their texts are read as the same key."""
 
     def __init__(self, read: Callable[[str, str], Hashable | None]) -> None:
-        """Take how the value of a property is read, from its name and text.
+        """Create a rule from a function that reads a property's name and text.
 
-        What is read as None is never the same.
+        A text read as None is never equal to another.
         """
         super().__init__(read, lambda a, b: a is not None and a == b)
 
@@ -151,7 +151,7 @@ class KeyRule(_ReadingRule[Hashable | None]):
         predictions: Sequence[ValueWithUnit],
         truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
-        """All pairs that match, by prediction and then truth."""
+        """Yield all pairs that match, by prediction and then truth."""
         by_key = grouped(
             (self._read(name, row.value), truth) for truth, row in enumerate(truths)
         )
@@ -162,12 +162,12 @@ class KeyRule(_ReadingRule[Hashable | None]):
 
 
 class PairwiseRule(_ReadingRule[T]):
-    """Any two texts may be alike; distinct ones of a group are compared once."""
+    """Compares any two texts; distinct texts of a group are compared once."""
 
     def __init__(
         self, read: Callable[[str, str], T], is_match: Callable[[T, T], bool]
     ) -> None:
-        """Take the same; each text of a property is read once."""
+        """Create a rule from the same functions; each text is read only once."""
         super().__init__(cache(read), is_match)
 
     def edges(
@@ -176,7 +176,7 @@ class PairwiseRule(_ReadingRule[T]):
         predictions: Sequence[ValueWithUnit],
         truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
-        """All pairs that match, by prediction and then truth."""
+        """Yield all pairs that match, by prediction and then truth."""
         by_text = grouped((row.value, truth) for truth, row in enumerate(truths))
         truth_values = [(self._read(name, text), at) for text, at in by_text.items()]
         matches: dict[str, list[int]] = {}

@@ -1,8 +1,8 @@
-"""Reads printed values: one spelling, the number it states, or that there is none.
+"""Reads printed values: normalises their spelling and reads the number, if any.
 
-Papers print `7.441(5)`, `14.2±0.6`, `~13`, `2.6 × 10⁻⁹` and `11.260 78`. Whatever is
-left over beside one number makes the text no value at all: a bound, a range, or no
-number. Digits are ASCII digits.
+Papers print `7.441(5)`, `14.2±0.6`, `~13`, `2.6 × 10⁻⁹` and `11.260 78`. Any remaining
+text besides one number makes it no value: a bound, a range, or not a number. Digits are
+ASCII digits.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
 
 
 def folded(text: str) -> str:
-    """A text without what case, blanks and compatible characters (NFKC) tell apart."""
+    """Return a text without differences of case, blanks and compatibility (NFKC)."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def plain_dashes(text: str) -> str:
-    """A text whose dashes and minus signs are all the one of the keyboard."""
-    return _DASH.sub("-", text)  # of a whole paper ten times faster than `translate`
+    """Return a text with all its dashes and minus signs as ASCII hyphens."""
+    return _DASH.sub("-", text)  # for a whole paper ten times faster than `translate`
 
 
 def plain_superscripts(text: str) -> str:
-    """A text with `10⁻⁹` written as `10^-9`; before NFKC, which would make it 10−9."""
+    """Return a text with `10⁻⁹` as `10^-9`; before NFKC, which makes it 10−9."""
     return _RAISED.sub(_lowered, text)
 
 
@@ -45,7 +45,7 @@ NumberStatus: TypeAlias = Literal["value", "bound", "range", "not_a_number"]
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """What was read; the number is finite, and there just if the status is `value`."""
+    """A parsed value; the number is finite, and set only if the status is `value`."""
 
     status: NumberStatus
     value: float | None = None
@@ -87,12 +87,12 @@ _ABOUT = re.compile(
 
 
 def read_number(text: str, rule: Numbers) -> Number:
-    """What number a text states.
+    """Read the number that a text states.
 
     Args:
         text: A value as it was printed.
-        rule: `scientific` reads numbers as papers print them. `strict` takes decimals
-            alone, after dropping digits in brackets, and knows no bounds and ranges.
+        rule: `scientific` reads numbers as papers print them. `strict` only accepts
+            decimals, without digits in brackets, and knows no bounds and ranges.
     """
     if rule == "strict":
         bare = _IN_BRACKETS.sub("", text).strip()
@@ -109,7 +109,7 @@ def read_number(text: str, rule: Numbers) -> Number:
 
 
 def _decimal(match: re.Match[str]) -> str:
-    """The same number in the form that Python reads, so that it is rounded once."""
+    """Return the number in Python's syntax, so that it is rounded once."""
     if match["bare_power"] is not None:
         return f"{match['sign']}1e{match['bare_power']}"
     mantissa = match["sign"] + re.sub("[, ]", "", match["mantissa"])
@@ -132,5 +132,5 @@ _ABSTENTIONS = frozenset(
 
 
 def is_abstention(text: str) -> bool:
-    """Whether a predicted value is no prediction; as a truth value it stays a value."""
+    """Return whether a predicted value is no prediction; in truth it is a value."""
     return folded(plain_dashes(text)) in _ABSTENTIONS

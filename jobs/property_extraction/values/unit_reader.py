@@ -1,6 +1,6 @@
 """Reads unit cells by the dialect of papers, pint, and a given table of units.
 
-Only names ever reach pint, never an expression: its parser takes `cm-2` for a
+Only names are passed to pint, never an expression: its parser reads `cm-2` as a
 subtraction, and evaluates `9**9**9`.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitTableRow:
-    """One `name` is `factor` of the unit `si`."""
+    """A row of a unit table: one `name` is `factor` of the unit `si`."""
 
     name: str
     si: str
@@ -40,17 +40,17 @@ class UnitTableRow:
 
 
 def is_pint_installed() -> bool:
-    """Whether names can be looked up; pint is in the extra `materials`."""
+    """Return whether pint is installed, to look up names; it is in `materials`."""
     return find_spec("pint") is not None
 
 
 def pint_unit(name: str) -> PhysicalUnit | None:
-    """The unit of a name, prefix included; None for one that pint does not know.
+    """Return the unit of a name, with its prefix; None if pint does not know it.
 
-    Logarithmic units are not known either: no factor makes them others.
+    Logarithmic units return None too: no factor converts them.
 
     Args:
-        name: Letters, perhaps after a degree sign.
+        name: Letters, possibly after a degree sign.
     """
     registry = _registry()
     parsed_names = registry.parse_unit_name(name)
@@ -73,7 +73,7 @@ def pint_unit(name: str) -> PhysicalUnit | None:
 
 @cache
 def _registry() -> UnitRegistry[Fraction]:
-    """Pint's default definitions, in exact fractions."""
+    """Return pint's default definitions, in exact fractions."""
     import pint  # noqa: PLC0415 - an extra, and slow to load
 
     return pint.UnitRegistry(non_int_type=Fraction)
@@ -82,9 +82,9 @@ def _registry() -> UnitRegistry[Fraction]:
 class UnitReader:
     """Reads unit cells by the dialect, then pint, and last a given table.
 
-    Rows of the table serve only what the others cannot read: such tables hold rounded
-    factors, and wrong ones. A row whose SI unit is not understood either still tells
-    that its names are one unit, told apart by the factor.
+    Rows of the table apply only to units that the others cannot read: such tables have
+    rounded factors, and wrong ones. If the SI unit of a row is unknown too, the row
+    still relates its names to one unit by their factors.
     """
 
     def __init__(self, table: Iterable[UnitTableRow] = ()) -> None:
@@ -95,11 +95,11 @@ class UnitReader:
 
     @property
     def has_pint(self) -> bool:
-        """Whether pint is there; without it the names that it reads are unknown."""
+        """Whether pint is installed; without it the names that it reads are unknown."""
         return self._has_pint
 
     def read(self, text: str) -> StatedUnit:
-        """What a unit cell says."""
+        """Return the unit in a unit cell."""
         if text not in self._cells:
             self._cells[text] = self._read(text)
         return self._cells[text]
@@ -121,7 +121,7 @@ class UnitReader:
 
 
 def _table_units(table: Sequence[UnitTableRow]) -> Iterator[tuple[str, PhysicalUnit]]:
-    """The unit of each name, and of each SI unit that only the table knows."""
+    """Yield the unit of each name, and of each SI unit that only the table knows."""
     if not table:
         return
     reader = UnitReader()
@@ -137,7 +137,7 @@ def _table_units(table: Sequence[UnitTableRow]) -> Iterator[tuple[str, PhysicalU
 
 
 _TOLERANCE = Fraction(1, 1000)
-"""That of the values that the factors are meant for."""
+"""Tolerance of the values that the factors convert."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,11 +145,11 @@ class UnitDisagreement:
     """A row whose factor is off by more than the tolerance of the values."""
 
     row: UnitTableRow
-    factor: float | None  #: what it should be; None: the dimensions differ
+    factor: float | None  #: correct factor; None: the dimensions differ
 
 
 def unit_disagreements(table: Iterable[UnitTableRow]) -> Iterator[UnitDisagreement]:
-    """The rows that dialect and pint contradict, in their order."""
+    """Yield the rows that dialect and pint contradict, in their order."""
     reader = UnitReader()
     for row in table:
         source, target = reader.read(row.name).unit, reader.read(row.si).unit

@@ -1,13 +1,14 @@
 """Units of measurement: conversion, the grammar of unit cells, the units of papers.
 
-Names stand apart by `.`, `·`, `*` or blanks; everything after the first `/` divides, so
-that W/m.K is W/(m·K); brackets say nothing. Cells come from models, so nothing of them
-is evaluated, and whatever has more factors or stranger ones than a unit is none.
+Names are separated by `.`, `·`, `*` or blanks; everything after the first `/` divides,
+so that W/m.K is W/(m·K); brackets are ignored. Cells come from models, so nothing in
+them is evaluated, and a text with more factors than a unit, or unknown ones, is no
+unit.
 
 Plain pint reads A as ampere, k as Boltzmann's constant, m.ohm.cm as metre-ohm-cm, and
 gives Oe and T different dimensions. In tables of materials A is angstrom, k is kelvin,
-m.ohm.cm is a thousandth of an ohm-cm, and a field in Oe is told in T as its flux
-density in vacuum. What stands here goes before pint.
+m.ohm.cm is a thousandth of an ohm-cm, and a field in Oe is given in T as its flux
+density in vacuum. The definitions here take precedence over pint.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Dimensions: TypeAlias = tuple[tuple[str, Fraction], ...]
 
 @dataclass(frozen=True, slots=True)
 class PhysicalUnit:
-    """What one of this unit is in coherent SI units: `factor` of them, plus `offset`.
+    """A unit in coherent SI units: `factor` of them, plus `offset`.
 
     Factors are fractions, so that `mOhm.cm` and `m.ohm.cm` are the same unit and not
     two that differ in the last bit.
@@ -43,14 +44,14 @@ class PhysicalUnit:
     offset: Fraction = Fraction(0)  #: of a temperature scale, in kelvin
 
     def __mul__(self, other: PhysicalUnit) -> PhysicalUnit:
-        """The product of two units without offset."""
+        """Return the product of two units without offset."""
         powers = dict(self.dimensions)
         for name, power in other.dimensions:
             powers[name] = powers.get(name, Fraction(0)) + power
         return PhysicalUnit(self.factor * other.factor, dimensions(powers))
 
     def __pow__(self, exponent: int) -> PhysicalUnit:
-        """A power of a unit without offset."""
+        """Return a power of a unit without offset."""
         powers = {name: power * exponent for name, power in self.dimensions}
         return PhysicalUnit(self.factor**exponent, dimensions(powers))
 
@@ -60,37 +61,37 @@ DIMENSIONLESS = PhysicalUnit(Fraction(1))
 
 
 def dimensions(powers: dict[str, Fraction]) -> Dimensions:
-    """Powers of base dimensions in their one order."""
+    """Return powers of base dimensions in a fixed order."""
     return tuple(sorted((name, power) for name, power in powers.items() if power))
 
 
 @dataclass(frozen=True, slots=True)
 class StatedUnit:
-    """What stands in a unit cell; neither blank nor understood means unknown."""
+    """The content of a unit cell; neither blank nor a unit means unknown."""
 
-    text: str  #: in its one spelling
+    text: str  #: in its normal form
     unit: PhysicalUnit | None = None
     blank: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """How a value reads in another unit: value * factor + offset."""
+    """A conversion of values to another unit: value * factor + offset."""
 
     status: UnitStatus
     factor: float = 1.0
     offset: float = 0.0
 
     def __call__(self, value: float) -> float:
-        """The value in the other unit."""
+        """Return the value in the other unit."""
         return value * self.factor + self.offset
 
 
 def convert(source: StatedUnit, target: StatedUnit) -> Conversion:
-    """How a value in one unit is told in another.
+    """Return the conversion from one stated unit to another.
 
-    Where a unit is missing or unknown, numbers are compared as they are; where the
-    dimensions differ, not at all.
+    If a unit is missing or unknown, numbers are compared unchanged; if the dimensions
+    differ, not at all.
     """
     if source.blank or target.blank:
         return Conversion("missing")
@@ -102,7 +103,7 @@ def convert(source: StatedUnit, target: StatedUnit) -> Conversion:
 
 
 def between(source: PhysicalUnit, target: PhysicalUnit) -> Conversion:
-    """How a value in one known unit is told in another."""
+    """Return the conversion from one known unit to another."""
     if source.dimensions != target.dimensions:
         return Conversion("incompatible")
     factor = source.factor / target.factor
@@ -124,11 +125,11 @@ _POWER_OF_TEN = re.compile(
 _SEPARATORS = re.compile(r"[ .·*]+")
 _FACTOR = re.compile(r"(°?[^\W\d]+°?|[%°])(?:\^?([+-]?[0-9]{1,2}))?")
 _WIDEST = Fraction(10**100)
-"""Factors beyond come of strange exponents, and of two of them no float may come."""
+"""Limit of factors; larger ones come from absurd exponents and may overflow floats."""
 
 
 def normal_form(text: str) -> str:
-    """The one spelling of a unit cell, with a trailing "at 100 K" cut off."""
+    """Return the normal form of a unit cell, without a trailing "at 100 K"."""
     plain = plain_superscripts(text).translate(_SPELLINGS)
     plain = plain_dashes(unicodedata.normalize("NFKC", plain))
     return _AT.sub("", " ".join(plain.split()))
@@ -137,11 +138,11 @@ def normal_form(text: str) -> str:
 def parse_unit(
     text: str, unit_of: Callable[[str], PhysicalUnit | None]
 ) -> PhysicalUnit | None:
-    """The unit that a cell spells, or None.
+    """Return the unit that a cell spells, or None.
 
     Args:
         text: The cell, in its normal form.
-        unit_of: Gives the unit of a single name, or None.
+        unit_of: Returns the unit of a single name, or None.
     """
     text = text.translate(_BRACKETS)
     ten = _POWER_OF_TEN.match(text)
@@ -170,7 +171,7 @@ def parse_unit(
 def _factors(
     text: str, unit_of: Callable[[str], PhysicalUnit | None], sign: int
 ) -> list[tuple[PhysicalUnit, int]] | None:
-    """Units and exponents of a product; None where one of them cannot be read."""
+    """Return units and exponents of a product; None if one of them is unreadable."""
     factors = []
     for word in filter(None, _SEPARATORS.split(text)):
         match = _FACTOR.fullmatch(word)
@@ -187,7 +188,7 @@ def _factors(
 BLANK = frozenset(
     {"", "N/A", "NA", "n/a", "-", "none", "None", "#N/A", "dimensionless"}
 )
-"""What stands in a unit cell that holds no unit."""
+"""Contents of a unit cell without a unit."""
 
 _ELEMENTS = """
 Ac Ag Al Am Ar As At Au Ba Be Bh Bi Bk Br Ca Cd Ce Cf Cl Cm Cn Co Cr Cs Cu Db Ds Dy Er
@@ -199,7 +200,7 @@ _OTHERS = "at a me"  # as in at.% and a.u.; and electron masses
 NO_UNITS = frozenset((_ELEMENTS + _OTHERS).split())
 """Elements, as in uB/Eu, which pint reads as exadaltons, and others it misreads.
 
-Pa stays the pascal, and Mg the megagram of densities.
+Pa remains the pascal, and Mg the megagram of densities.
 """
 
 _PREFIXES = {
@@ -219,7 +220,7 @@ class _DialectRow:
     names: str
     factor: str  #: in coherent SI units
     powers: Mapping[str, int]
-    prefixes: str = ""  #: what may stand before the names, beside nothing
+    prefixes: str = ""  #: optional prefixes of the names
 
 
 _LENGTH = {"[length]": 1}
@@ -230,7 +231,7 @@ _RESISTIVITY = {**_RESISTANCE, "[length]": 3}
 _MOMENT = {"[current]": 1, "[length]": 2}
 
 _DIALECT = (
-    # with prefixes, or kA/cm2 and A/cm2 would be of different dimensions
+    # with prefixes: otherwise kA/cm2 and A/cm2 would have different dimensions
     _DialectRow("A Å A°", "1e-10", _LENGTH, "uμmkM"),
     _DialectRow("Oe oersted G Gs gauss", "1e-4", _FLUX_DENSITY, "uμmkKM"),
     _DialectRow("k", "1", {"[temperature]": 1}, "uμm"),
@@ -241,7 +242,7 @@ _DIALECT = (
     _DialectRow("cc", "1e-6", {"[length]": 3}),
     _DialectRow("%", "1e-2", {}),
     _DialectRow("n", "1", {}),
-    # CODATA 2022; pint reads uB as microbyte, and muB so too
+    # CODATA 2022; pint reads uB as microbyte, and muB too
     _DialectRow("uB μB muB", "9.2740100657e-24", _MOMENT),
 )
 
@@ -259,7 +260,7 @@ def _dialect_names() -> Iterator[tuple[str, PhysicalUnit]]:
 
 
 DIALECT_UNITS: Mapping[str, PhysicalUnit] = dict(_dialect_names())
-"""Single names."""
+"""Units of the dialect, by single names."""
 
 WHOLE_CELLS: Mapping[str, PhysicalUnit] = {
     "m.ohm.cm": _dialect_unit(Fraction(1, 10**5), _RESISTIVITY),
@@ -267,7 +268,7 @@ WHOLE_CELLS: Mapping[str, PhysicalUnit] = {
         Fraction(1, 10**11), {"[mass]": -1, "[length]": 1, "[time]": 2}
     ),
 }
-"""Spellings that mean something else than their parts."""
+"""Spellings with another meaning than their parts."""
 
 
 _PREFIXED: Final = {
@@ -300,12 +301,12 @@ UNITS: Final = frozenset(
         ),
     }
 )
-"""Single names."""
+"""Single names of units."""
 
 
 @lru_cache(maxsize=4096)
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit, such as "mJ/mol K2"; a blank one is none."""
+    """Return whether a text is a unit, such as "mJ/mol K2"; a blank one is none."""
     spelled = normal_form(text)
     if spelled in BLANK:
         return False

@@ -1,1 +1,1 @@
-"""The papers that an agent may find: a SQLite file with full-text search."""
+"""Paper database: a SQLite file with full-text search."""

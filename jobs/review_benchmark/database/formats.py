@@ -1,9 +1,9 @@
 """Reads papers from CSV, TSV, JSON, BibTeX, RIS and PubMed files, one at a time.
 
-A large file is read in a process of its own while this one writes. Reading and writing
+A large file is read in a separate process while this one writes. Reading and writing
 each take about half of an import's time, so two cores import nearly twice as fast as
-one. What was read is handed over in batches through a pipe: it holds less than one, so
-the reader is never more than a batch ahead, and ends when nobody reads any more.
+one. Records are passed in batches through a pipe, which holds less than one batch: the
+reader is never more than a batch ahead, and ends when the receiver is closed.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ COLUMN_ALIASES: Final[Mapping[str, str]] = {
     "pubmed id": "pmid",
     "record_id": "document_id",
 }
-"""Which column is what, by its name in lower case."""
+"""Field of each known column, by the column's name in lower case."""
 
 _KEYS = ("pmid", "doi", "title")
 
 
 def mapped_columns(mapped: Sequence[str]) -> Mapping[str, str]:
-    """What `--map` says: columns of a file, each with its name here.
+    """Parse `--map`: return columns of a file, each with the name of its field.
 
     Raises:
-        UsageError: an item is not `name=column`, or no such name is known.
+        UsageError: an item is not `name=column`, or the name is unknown.
     """
     name_by_column = {}
     for text in mapped:
@@ -72,15 +72,15 @@ def mapped_columns(mapped: Sequence[str]) -> Mapping[str, str]:
 def read_table(
     path: Path, delimiter: str, mapped: Mapping[str, str]
 ) -> Iterator[ImportedRecord | UnreadableRecord]:
-    """The rows of a file with a header; columns that say nothing here are passed over.
+    """Yield the rows of a file with a header; unknown columns are ignored.
 
     Args:
         path: the file.
-        delimiter: what parts columns.
-        mapped: columns by their own names, in place of those that are known.
+        delimiter: separator of columns.
+        mapped: field names by column; they replace the known columns.
 
     Raises:
-        DatasetError: the file is not to be read, or no column tells papers apart.
+        DatasetError: the file is unreadable, or no column identifies papers.
     """
     rows = records(path, delimiter)
     columns = header_of(path, rows, {})
@@ -120,7 +120,7 @@ def read_table(
 def _column_names(
     columns: Sequence[str], mapped: Mapping[str, str]
 ) -> list[str | None]:
-    """What each column is here; a name that is mapped is no other column's."""
+    """Return the field of each column; a mapped field is taken from no other column."""
     taken = set(mapped.values())
     names = []
     for column in columns:
@@ -130,13 +130,13 @@ def _column_names(
 
 
 _LISTS = (("papers",), INCLUDED, EXCLUDED)
-"""Under which names an object holds papers, included ones first."""
+"""Keys under which an object may hold papers, included ones first."""
 
 _DECODER = msgspec.json.Decoder()
 
 
 def read_whole(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
-    """The papers in a JSON file: a list of them, or an agent's result.
+    """Yield the papers in a JSON file: a list of them, or an agent's result.
 
     Raises:
         DatasetError: the file is neither.
@@ -153,10 +153,10 @@ def read_whole(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
 
 
 def read_lines(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
-    """The papers in a JSONL file: one a line, or the result of an agent a line.
+    """Yield the papers in a JSONL file: a paper or an agent's result per line.
 
     Raises:
-        DatasetError: the file is not to be read.
+        DatasetError: the file is unreadable.
     """
     numbers = count(1)
     for _, text in lines(path):
@@ -174,7 +174,7 @@ def read_lines(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
 
 
 def _inside(value: object) -> list[Any] | None:
-    """What stands in the lists of an object; None where it has none."""
+    """Return the entries of an object's lists of papers; None if it has no lists."""
     if not isinstance(value, Mapping):
         return None
     keys = [next((name for name in names if name in value), None) for names in _LISTS]
@@ -198,7 +198,7 @@ _PUBMED: Final = f"export from PubMed as XML, or {_FORMAT}"
 def read_references(
     references: Iterable[RecordCells | BadReference | int],
 ) -> Iterator[ReadRecord]:
-    """The papers that references are, numbered from 1; an int counts deleted ones."""
+    """Yield a record for each reference, numbered from 1; an int counts deletions."""
     number = 0
     for reference in references:
         if isinstance(reference, int):
@@ -227,35 +227,35 @@ _READERS: Final[
 def read_papers(
     path: Path, form: PaperFormat, mapped: Mapping[str, str]
 ) -> Iterator[ReadRecord]:
-    """The records of a file, one at a time.
+    """Yield the records of a file, one at a time.
 
     Args:
         path: the file.
         form: its format.
-        mapped: columns of a table by their names there, each with its name here.
+        mapped: columns of a table, each with the name of its field.
 
     Raises:
-        DatasetError: the file is not to be read in that format.
+        DatasetError: the file is unreadable in that format.
     """
     return _READERS[form](path, mapped)
 
 
 LEAST_BYTES = 1 << 22
-"""Smaller files are read before another process has begun: it takes half a second."""
+"""Size from which another process reads a file; starting it takes half a second."""
 
 BATCH = 500
 
 _Message: TypeAlias = tuple[ReadRecord, ...] | DatasetError
-"""Records, none of them at the end of the file; or why there are no more."""
+"""Records, empty at the end of the file; or the error that ended reading."""
 
 
 def read_file(
     path: Path, form: PaperFormat, mapped: Mapping[str, str]
 ) -> Iterator[ReadRecord]:
-    """The records of a file; those of a large one are read in a process of its own.
+    """Yield the records of a file; a large one is read in a separate process.
 
     Raises:
-        DatasetError: the file is not to be read in that format.
+        DatasetError: the file is unreadable in that format.
     """
     if not path.is_file() or path.stat().st_size < LEAST_BYTES:
         return read_papers(path, form, mapped)
@@ -265,7 +265,7 @@ def read_file(
 def _read_in_process(
     path: Path, form: PaperFormat, mapped: Mapping[str, str]
 ) -> Iterator[ReadRecord]:
-    # a copy of this process would share its connection to the database
+    # a forked process would share this one's connection to the database
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     reader = context.Process(
@@ -296,8 +296,8 @@ def _received(receiver: Connection, path: Path) -> tuple[ReadRecord, ...]:
 def _send(
     sender: Connection, path: Path, form: PaperFormat, mapped: Mapping[str, str]
 ) -> None:
-    """What the other process does."""
-    # an interrupt is for the process that writes; without it there is no reader here
+    """Read the file in the other process and send its records."""
+    # the writing process handles interrupts; when it ends, the pipe breaks
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         for message in _messages(path, form, mapped):

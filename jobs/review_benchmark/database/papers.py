@@ -17,7 +17,7 @@ from jobs.review_benchmark.matching import Normaliser, pmid_of
 from runner.errors import UsageError
 
 LAST_YEAR = 9999
-"""A year has at most four digits."""
+"""Largest year of at most four digits."""
 
 
 def _year(cell: InputCell) -> int | None:
@@ -32,7 +32,7 @@ def _year(cell: InputCell) -> int | None:
 
 
 def _authors(cell: InputCell) -> tuple[str, ...]:
-    """A list of names, or names parted by semicolons."""
+    """Return a list of names, or split names at semicolons."""
     names = cell.split(";") if isinstance(cell, str) else cell or []
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return tuple(stripped for name in names if (stripped := name.strip()))
@@ -41,10 +41,10 @@ def _authors(cell: InputCell) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedRecord:
-    """What a record of an imported file says of a paper, as it stands there."""
+    """A paper as a record of an imported file states it, not normalised."""
 
     source_id: Annotated[Identifier, Field(validation_alias="document_id")] = ""
-    """Of the record in its file; its number where it has none."""
+    """Id of the record in its file; its number if it has none."""
     pmid: Identifier = ""  #: empty: not given
     doi: Trimmed = ""
     title: Trimmed = ""
@@ -62,41 +62,41 @@ class UnreadableRecord:
     """A record that cannot be read."""
 
     number: int  #: of the record in its file, from 1
-    reason: str  #: what is wrong and what to do, without an end
+    reason: str  #: the problem and its solution, without a full stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedRecords:
-    """Papers that PubMed says to have deleted; they are counted and stay."""
+    """Number of papers that PubMed has deleted; the database retains them."""
 
     n: int
 
 
 ReadRecord: TypeAlias = ImportedRecord | UnreadableRecord | DeletedRecords
-"""What a file holds."""
+"""An entry of an imported file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabasePaper:
-    """A paper as the database has it."""
+    """A paper of the database."""
 
     id: int
     pmid: str = ""  #: normal form; empty: none
     doi: str = ""
     title: str = ""
     abstract: str = ""
-    authors: str = ""  #: parted by "; "
+    authors: str = ""  #: separated by "; "
     journal: str = ""
     year: int | None = None
 
     @property
     def has_text(self) -> bool:
-        """Whether there is anything to judge it by."""
+        """Whether there is a title or an abstract."""
         return bool(self.title.strip() or self.abstract.strip())
 
     @property
     def row(self) -> PaperRow:
-        """The row of the table that holds it."""
+        """Its row in the table."""
         return (
             self.id,
             self.pmid or None,
@@ -113,7 +113,7 @@ PaperRow: TypeAlias = tuple[int, str | None, str | None, str, str, str, str, int
 
 
 def paper_of(row: PaperRow) -> DatabasePaper:
-    """The paper in a row of the table."""
+    """Return the paper in a row of the table."""
     number, pmid, doi, title, abstract, authors, journal, year = row
     return DatabasePaper(
         id=number,
@@ -140,14 +140,14 @@ ENDS: Final[Mapping[str, PaperFormat]] = {
     ".ris": "ris",
     ".bib": "bibtex",
 }
-"""Formats by the end of a file's name, `.gz` apart."""
+"""Format by the suffix of a file's name, without `.gz`."""
 
 
 def paper_format(path: Path) -> PaperFormat:
-    """The format of a file by its name.
+    """Return the format of a file by its name.
 
     Raises:
-        UsageError: the name says nothing.
+        UsageError: the name has no known suffix.
     """
     name = path.name.lower().removesuffix(".gz")
     form = ENDS.get(Path(name).suffix)
@@ -160,12 +160,12 @@ def paper_format(path: Path) -> PaperFormat:
 
 
 NORMAL = Normaliser()
-"""The database holds identifiers and titles in the default normal form."""
+"""Normal form of the identifiers and titles in the database: the default one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalisedRecord:
-    """A record in normal form: what is looked for, and what it would be as a paper."""
+    """A record in normal form: its keys, and the paper that it would become."""
 
     paper: DatabasePaper  #: its id is 0
     title: str  #: normal form
@@ -173,12 +173,12 @@ class NormalisedRecord:
 
     @property
     def has_ids(self) -> bool:
-        """Whether it has a PMID or a DOI; such a record is not known by its title."""
+        """Whether it has a PMID or a DOI; if so, its title does not identify it."""
         return bool(self.paper.pmid or self.paper.doi)
 
 
 def normalise_record(entry: ImportedRecord) -> NormalisedRecord:
-    """A record in normal form."""
+    """Return a record in normal form."""
     return NormalisedRecord(
         paper=DatabasePaper(
             id=0,
@@ -198,14 +198,14 @@ def normalise_record(entry: ImportedRecord) -> NormalisedRecord:
 def record_from_cells(
     number: int, cells: RecordCells
 ) -> ImportedRecord | UnreadableRecord:
-    """The entry that cells say, or what is wrong with them."""
+    """Return the record in some cells, or the problem with them."""
     try:
         entry = _RECORD.validate_python(cells)
     except ValidationError as error:
         return UnreadableRecord(number, sentence_of(error))
     if pmid_of(entry.pmid) or NORMAL.doi(entry.doi) or NORMAL.title(entry.title):
         return entry if entry.source_id else replace(entry, source_id=str(number))
-    # such a paper could never be found again: importing it twice would make two
+    # without a key, a second import of the file would duplicate the paper
     return UnreadableRecord(
         number, "neither PMID nor DOI nor title is there (give one)"
     )

@@ -1,7 +1,7 @@
-"""Opens a paper database, to read it as a run does or to add to it.
+"""Opens a paper database, read-only for a run or to add papers.
 
-The content hash is over all papers: two databases with one hash give the same result
-for every query.
+The content hash covers all papers: two databases with the same hash give the same
+results for every query.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ SQL: Final[Mapping[str, str]] = statements_by_name(
 
 
 APPLICATION_ID = 0x45564C44
-"""In the file's header: what tells it from any other database."""
+"""Marks the file's header as a paper database."""
 
 SCHEMA_VERSION = "1"
 
 TIMEOUT_S = 5.0
-"""How long to wait while another process writes."""
+"""Longest wait while another process writes."""
 
 
 def reader(path: Path) -> sqlite3.Connection:
-    """A read-only connection, for any thread that holds it alone.
+    """Return a read-only connection, for one thread at a time.
 
     Raises:
-        DatasetError: there is no such file, it is no paper database, or somebody is
-            importing into it.
+        DatasetError: the file is missing or no paper database, or an import into it is
+            under way.
     """
     if not path.is_file():
         raise DatasetError(
@@ -64,7 +64,7 @@ def reader(path: Path) -> sqlite3.Connection:
 
 
 def writer(path: Path) -> sqlite3.Connection:
-    """A connection that writes; the file is made where there is none.
+    """Return a connection that writes; a missing file is created.
 
     Raises:
         DatasetError: the file is something else, or cannot be written.
@@ -84,11 +84,12 @@ def writer(path: Path) -> sqlite3.Connection:
 
 
 def unreadable(path: Path, error: sqlite3.OperationalError) -> DatasetError:
-    """What to say where a statement fails.
+    """Return the error for a failed statement.
 
-    Another process writes, or what the statement reads is missing, such as an index.
+    Another process is writing, or something in the database is missing, such as an
+    index.
     """
-    # the low byte is the kind, what is above it a detail
+    # the low byte is the primary error code, the rest a detail
     if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_ERROR:
         return DatasetError(
             f"{path}: {error} (the paper database is not whole: siftlog prepare "
@@ -128,9 +129,9 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> sqlite3.Connect
 
 
 def content_hash(connection: sqlite3.Connection) -> str:
-    """SHA-256 over the papers with their titles, in the order of their ids."""
+    """Return the SHA-256 of the papers with their titles, in the order of their ids."""
     digest = sha256()
-    # both are in the order of papers, so that the titles of one are held at a time
+    # both are ordered by paper, so that only one paper's titles are in memory
     titles = groupby(connection.execute(SQL["titles"]), key=itemgetter(0))
     paper, group = next(titles, _NO_TITLES)
     for row in connection.execute(SQL["papers"]):
@@ -159,7 +160,7 @@ class PaperDatabase:
 
     @property
     def content_hash(self) -> str:
-        """The hash of all papers; computed where an import was cut off."""
+        """Hash of all papers; computed if an import was interrupted."""
         row = self._connection.execute(SQL["meta"], ("content_hash",)).fetchone()
         return row[0] if row else content_hash(self._connection)
 
@@ -167,37 +168,37 @@ class PaperDatabase:
         return int(self._connection.execute(SQL["n_papers"]).fetchone()[0])
 
     def paper(self, number: int) -> DatabasePaper | None:
-        """A paper by its id."""
+        """Return a paper by its id."""
         row = self._execute("kept", number).fetchone()
         return None if row is None else paper_of(row)
 
     def by_pmid(self, pmid: str) -> int | None:
-        """Id of the paper with a PMID, in normal form."""
+        """Return the id of the paper with a PMID, in normal form."""
         return self._id("id_by_pmid", pmid)
 
     def by_doi(self, doi: str) -> int | None:
-        """Id of the paper with a DOI, in normal form."""
+        """Return the id of the paper with a DOI, in normal form."""
         return self._id("id_by_doi", doi)
 
     def titles_within(
         self, shortest: int, longest: int, at_once: int
     ) -> Iterator[list[tuple[int, str]]]:
-        """Papers and titles of so many characters, *at_once* at a time, by length."""
+        """Yield papers and titles of such a length, *at_once* at a time, by length."""
         cursor = self._connection.execute(SQL["titles_within"], (shortest, longest))
         while block := cursor.fetchmany(at_once):
             yield block
 
     def titles_of(self, number: int) -> list[str]:
-        """Every title of a paper, in normal form."""
+        """Return every title of a paper, in normal form."""
         cursor = self._connection.execute(SQL["titles_of"], (number,))
         return [title for (title,) in cursor]
 
     def papers(self) -> Iterator[DatabasePaper]:
-        """All papers by id."""
+        """Yield all papers by id."""
         return map(paper_of, self._connection.execute(SQL["papers"]))
 
     def titled(self, title: str) -> list[int]:
-        """Ids of the papers with a title, in normal form."""
+        """Return the ids of the papers with a title, in normal form."""
         cursor = self._connection.execute(SQL["ids_by_title"], (title,))
         return [number for (number,) in cursor]
 
@@ -209,17 +210,17 @@ class PaperDatabase:
         *,
         with_reviews: bool = True,
     ) -> list[int]:
-        """Ids of the papers that fit, best first by BM25 (title twice), then by id.
+        """Return ids of matching papers, best first by BM25 (title twice), then by id.
 
         Args:
-            expression: of FTS5, as `expression` makes it of a query.
-            years: from and to; papers without a year fit any.
-            at_most: how many.
-            with_reviews: Cochrane reviews are papers too.
+            expression: in FTS5 syntax, as `expression` builds it from a query.
+            years: from and to; papers without a year match any.
+            at_most: largest number of ids.
+            with_reviews: whether Cochrane reviews are included.
 
         Raises:
-            DatasetError: papers were imported since it was opened: all reviews of a
-                run are searched in the same ones.
+            DatasetError: papers were imported since the database was opened; all
+                reviews of a run must search the same papers.
         """
         if self._version() != self._opened:
             raise DatasetError(
@@ -231,20 +232,20 @@ class PaperDatabase:
         return [number for (number,) in cursor]
 
     def n_hits(self, expression: str) -> int:
-        """How many papers fit, of any year."""
+        """Count the matching papers of all years."""
         return int(self._connection.execute(SQL["n_hits"], (expression,)).fetchone()[0])
 
     def fits(self, number: int, expression: str) -> bool:
-        """Whether a paper is one that an expression of FTS5 finds."""
+        """Return whether an FTS5 expression matches a paper."""
         cursor = self._execute("fits", expression, number)
         return cursor.fetchone() is not None
 
     def _version(self) -> int:
-        """Another number after every change that another process makes."""
+        """Return a number that every change by another process changes."""
         return int(self._execute("data_version").fetchone()[0])
 
     def _execute(self, name: str, *values: str | int) -> sqlite3.Cursor:
-        """A statement of those that a run asks while others may write."""
+        """Execute a statement of a run; another process may be writing."""
         try:
             return self._connection.execute(SQL[name], values)
         except sqlite3.OperationalError as error:

@@ -1,12 +1,12 @@
-"""Adds the records of files to the database, a file in one transaction.
+"""Adds the records of files to the database, each file in one transaction.
 
 Papers are fetched and written many at a time, since one look-up and one statement per
 record would take most of an import's time.
 
-A record is a paper that the database has by PMID; else by DOI, unless both have
-different PMIDs; else, for a record with neither, by title and year. The first value of
-a field stands, blanks are filled, and every title is kept: had a merge dropped the
-second title, truth papers of that title would be lost.
+A record belongs to the paper with its PMID; else with its DOI, unless both have
+different PMIDs; else, for a record with neither, with its title and year. The first
+value of a field is retained, blanks are filled, and every title is stored: if a merge
+dropped the second title, truth papers with that title would be lost.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ MergeKey: TypeAlias = Literal["pmid", "doi", "title"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeTarget:
-    """Where a record goes."""
+    """The paper that a record becomes or is merged into."""
 
     before: DatabasePaper | None  #: the paper that it is merged into; None: a new one
-    after: DatabasePaper  #: what the paper is then; its id is 0 where it is new
-    by: MergeKey | None = None  #: how the two were found to be one
+    after: DatabasePaper  #: the paper after merging; the id of a new one is 0
+    by: MergeKey | None = None  #: key by which the two were matched
     is_conflict: bool = False  #: its DOI belongs to another paper, and was left out
 
 
 class BatchPapers:
-    """What the database has of a batch of records, as merging needs it.
+    """Papers of the database that a batch of records may be merged into.
 
-    Fetch a batch, put each of its records where it belongs, and flush. Nobody else
-    writes in the meantime: all is one transaction.
+    Fetch a batch, `put` each of its records to its target, and flush. No other process
+    writes meanwhile: all is one transaction.
     """
 
     def __init__(self, connection: sqlite3.Connection, source: str) -> None:
@@ -64,13 +64,13 @@ class BatchPapers:
         self._new: dict[int, None] = {}
         self._stored: dict[
             int, DatabasePaper
-        ] = {}  #: of changed ones, as they are stored
+        ] = {}  #: of changed ones, before the change
         self._sources: list[tuple[int, str, str]] = []
         self._first: list[tuple[int, str, int]] = []
         self._further: list[tuple[int, str, int]] = []
 
     def fetch(self, records: Sequence[NormalisedRecord]) -> None:
-        """Hold the papers with the PMIDs and DOIs of records, and no others."""
+        """Load the papers with the PMIDs and DOIs of records, and no others."""
         for cache in (self._papers, self._pmids, self._dois):
             cache.clear()
         papers = [record.paper for record in records]
@@ -81,23 +81,23 @@ class BatchPapers:
             self._hold(paper_of(row))
 
     def by_pmid(self, pmid: str) -> DatabasePaper | None:
-        """The paper with a PMID, one of the batch's."""
+        """Return the paper with a PMID of the batch."""
         paper_id = self._pmids.get(pmid)
         return None if paper_id is None else self._papers[paper_id]
 
     def by_doi(self, doi: str) -> DatabasePaper | None:
-        """The paper with a DOI, one of the batch's."""
+        """Return the paper with a DOI of the batch."""
         paper_id = self._dois.get(doi)
         return None if paper_id is None else self._papers[paper_id]
 
     def by_title(self, record: NormalisedRecord) -> DatabasePaper | None:
-        """The paper that the record was made part of, or the first with its title.
+        """Return the paper that the record was merged into, or the first so titled.
 
-        A missing year equals none. The paper that this very record is known to be of
-        comes before all others: its year and the titles of others may have changed
+        A missing year equals none. The paper of this same record, from an earlier
+        import, takes precedence: its year and the titles of others may have changed
         since.
 
-        Only the database knows all titles, so what waits is written first; records
+        Only the database knows all titles, so pending rows are written first; records
         without PMID and DOI are few.
         """
         self.flush()
@@ -106,7 +106,7 @@ class BatchPapers:
         return None if row is None else self._hold(paper_of(row))
 
     def put(self, record: NormalisedRecord, target: MergeTarget) -> None:
-        """Take a record in where it was found to belong."""
+        """Add a record to its target."""
         before, after = target.before, target.after
         if before is None:
             self._last_id += 1
@@ -123,13 +123,13 @@ class BatchPapers:
             titles.append((after.id, record.title, len(record.title)))
 
     def flush(self) -> None:
-        """Write all that waits."""
+        """Write all pending rows."""
         write = self._connection.executemany
         new = [self._papers[paper] for paper in self._new]
         changed = [
             (before, self._papers[paper]) for paper, before in self._stored.items()
         ]
-        # the others need not be indexed again, which costs more than all else
+        # other papers need no new index entry, which is the most expensive part
         retold = [(old, now) for old, now in changed if _texts(old) != _texts(now)]
         write(SQL["add"], [paper.row for paper in new])
         write(SQL["fill"], [now.row for _, now in changed])
@@ -154,12 +154,12 @@ class BatchPapers:
 
 
 def _texts(paper: DatabasePaper) -> tuple[int, str, str]:
-    """What is searched of a paper."""
+    """Return the columns that full-text search covers."""
     return paper.id, paper.title, paper.abstract
 
 
 def find_target(record: NormalisedRecord, papers: BatchPapers) -> MergeTarget:
-    """Where a record goes."""
+    """Return the target of a record."""
     paper = record.paper
     owner = papers.by_doi(paper.doi) if paper.doi else None
     existing, by = _matching_paper(record, owner, papers)
@@ -190,7 +190,7 @@ def _matching_paper(
 
 
 def _fill_blanks(old: DatabasePaper, new: DatabasePaper) -> DatabasePaper:
-    """The old paper, its blanks filled from the new one."""
+    """Return the old paper with its blanks filled from the new one."""
     return DatabasePaper(
         id=old.id,
         pmid=old.pmid or new.pmid,
@@ -204,26 +204,26 @@ def _fill_blanks(old: DatabasePaper, new: DatabasePaper) -> DatabasePaper:
 
 
 BATCH = 500
-"""Records that are looked up and written at a time."""
+"""Records looked up and written at a time."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FileCounts:
-    """What a file brought."""
+    """Results of importing one file."""
 
     source: str  #: name of the file
     records: int = 0  #: that could be read
     papers: int = 0  #: that were new
     merged: dict[str, int] = field(default_factory=dict)
-    """Records by how they were found to be known, ascending."""
+    """Records merged into known papers, by key, ascending."""
     conflicts: int = 0  #: records whose DOI belonged to another paper
     titles: int = 0  #: further titles of papers that had one
-    no_pmid: int = 0  #: records whose PMID holds no PubMed number; they go without
-    deleted: int = 0  #: papers that the file says to have been deleted; they stay
+    no_pmid: int = 0  #: records whose PMID holds no PubMed number; imported without it
+    deleted: int = 0  #: papers that the file lists as deleted; retained
     bad: tuple[UnreadableRecord, ...] = ()  #: records that were left out
 
     def count(self, target: MergeTarget) -> None:
-        """Count a record by where it went."""
+        """Count a record by its target."""
         self.records += 1
         self.conflicts += target.is_conflict
         if target.by is None:
@@ -233,7 +233,7 @@ class FileCounts:
 
 
 class PaperWriter:
-    """Adds to a database."""
+    """Adds records to a paper database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -246,10 +246,10 @@ class PaperWriter:
         Args:
             source: name of the file.
             read_records: its records.
-            skip_bad: leave out what cannot be read, and say so.
+            skip_bad: leave out unreadable records, and report them.
 
         Raises:
-            DatasetError: a record cannot be read and must not be left out.
+            DatasetError: a record is unreadable and *skip_bad* is not set.
         """
         counts = FileCounts(source=source)
         with self._transaction():
@@ -269,9 +269,10 @@ class PaperWriter:
         return counts
 
     def sign(self) -> str:
-        """Hash all papers, keep the hash, and return it.
+        """Hash all papers, store the hash, and return it.
 
-        Until then the database has none: it was lost with the first record added.
+        The first added record removes the stored hash, so until then the database has
+        none.
         """
         digest = content_hash(self._connection)
         with self._transaction():
@@ -285,7 +286,7 @@ class PaperWriter:
             yield
             self._connection.execute(SQL["commit"])
         except BaseException:
-            # a full disk has rolled back already
+            # a full disk has already caused a rollback
             if self._connection.in_transaction:
                 self._connection.execute(SQL["rollback"])
             raise
@@ -294,7 +295,7 @@ class PaperWriter:
 def _readable_records(
     read_records: Iterable[ReadRecord], counts: FileCounts, *, skip_bad: bool
 ) -> Iterator[NormalisedRecord]:
-    """The records that can be read, in normal form."""
+    """Yield the readable records, in normal form."""
     for entry in read_records:
         match entry:
             case ImportedRecord():

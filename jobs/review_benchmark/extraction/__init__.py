@@ -1,1 +1,1 @@
-"""Reads a review's ground truth from its own text and checks it against that text."""
+"""Extracts a review's ground truth from its text, and checks it against that text."""

@@ -1,8 +1,8 @@
-"""Checks that what a model read is in the review's text; no call is made.
+"""Checks that a model's extraction is in the review's text; it makes no call.
 
 Quotes are located in the source, identifiers are compared character by character, and
-PMIDs are held against the titles that a paper database has for them. Every fault
-becomes a flag, so that a person looks at it.
+PMIDs are compared with the titles that a paper database has for them. Every fault
+becomes a flag for a person to review.
 """
 
 from __future__ import annotations
@@ -55,24 +55,25 @@ FLAG_MEANINGS: Final[Mapping[FlagCode, str]] = {
     "unusable": "entries of an answer that are no objects",
     "missing": "field that a truth file needs is empty",
 }
-"""What each code says, for people."""
+"""Meaning of each code, for display."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionFlag:
-    """One thing that a person should look at."""
+    """A fault for a person to review."""
 
     code: FlagCode
     where: str  #: field, reference or section
-    detail: str = ""  #: the value that was meant, or both
+    detail: str = ""  #: the value in question, or both values
 
 
 LEAST: Final = 0.90
-"""Partial ratio of rapidfuzz from which a text that is not verbatim stands there."""
+"""Least partial ratio of rapidfuzz at which a text that is not verbatim is in the
+source."""
 
 SHORTEST: Final = 10
-"""Characters of a text that may differ from the source at all: a short word is a part
-of many."""
+"""Fewest characters of a text that may differ from the source; shorter words are part
+of many others."""
 
 _WORD: Final = re.compile(r"\w+")
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -81,10 +82,10 @@ _FULL: Final = 100.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuoteSpan:
-    """Where a text stands."""
+    """The place of a text in the document."""
 
     span: TextSpan  #: in the document
-    ratio: float  #: 1.0: word by word
+    ratio: float  #: 1.0: verbatim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ class SourceText:
 
     @classmethod
     def of(cls, document: Document) -> SourceText:
-        """The words of a document."""
+        """Return the words of a document."""
         starts, words, normal_words = [], [], []
         at = 1
         for match in _WORD.finditer(document.text):
@@ -110,10 +111,10 @@ class SourceText:
         return cls(normal=normal, starts=tuple(starts), words=tuple(words))
 
     def find(self, text: str, within: TextSpan) -> QuoteSpan | None:
-        """Where *text* stands in a span of the document, if it does.
+        """Return where *text* is in a span of the document, if it is there.
 
-        Word by word, or the part that is most alike, from 0.90 on. A text without a
-        letter, such as a year, says nothing, wherever it stands.
+        It is found verbatim, or as the most similar part, from 0.90 on. A text without
+        a letter, such as a year, is never found, since it proves nothing.
         """
         needle = " ".join(word.lower() for word in _WORD.findall(text))
         first = bisect_right(self.words, within.start, key=attrgetter("end"))
@@ -125,8 +126,8 @@ class SourceText:
         at = self.normal.find(f" {needle} ", begin - 1, end + 1) + 1
         if at > 0:
             return QuoteSpan(span=self._span(at, at + len(needle)), ratio=1.0)
-        # of what is longer than the text a piece would be found, and of a short word
-        # any other that holds it
+        # a text longer than the span would match with a part of it, and a short word
+        # any longer word that contains it
         if not SHORTEST <= len(needle) <= end - begin:
             return None
         alignment = fuzz.partial_ratio_alignment(
@@ -138,7 +139,7 @@ class SourceText:
         return QuoteSpan(span=span, ratio=alignment.score / _FULL)
 
     def _span(self, begin: int, end: int) -> TextSpan:
-        """From the normal form back to the document."""
+        """Map a range of the normal form to the document."""
         first = bisect_right(self.starts, begin) - 1
         last = bisect_right(self.starts, max(end - 1, begin)) - 1
         return TextSpan(start=self.words[first].start, end=self.words[last].end)
@@ -147,28 +148,28 @@ class SourceText:
 _DOI: Final = re.compile(r"10\.\d{4,9}/\S{1,250}")
 _PMID: Final = re.compile(r"[1-9]\d{0,7}")
 _BREAK: Final = r"(?:[ \t]*\n[ \t]*)?"
-"""A line may end anywhere in an identifier; blanks within a line part words."""
+"""A line may break anywhere in an identifier; blanks within a line separate words."""
 
 FIRST_YEAR: Final = 1800
 
 
 def doi_in(doi: str, text: str) -> bool:
-    """Whether a DOI is one, and stands in *text* from its first to its last character.
+    """Return whether a DOI is valid and is completely contained in *text*.
 
-    A resolver or `doi:` before it counts as nothing, nor do upper and lower case.
+    A resolver or `doi:` before it is ignored, and so is case.
     """
     plain = Normaliser().doi(doi)
     return bool(_DOI.fullmatch(plain)) and _occurs(plain, text, r"(?![\w/-])")
 
 
 def pmid_in(pmid: str, text: str) -> bool:
-    """Whether a PMID is one, and stands in *text* as a number by itself."""
+    """Return whether a PMID is valid and is in *text* as a separate number."""
     plain = pmid_of(pmid)
     return bool(_PMID.fullmatch(plain)) and _occurs(plain, text, r"(?!\d)")
 
 
 def year_in(year: str, text: str, latest: int | None) -> int | None:
-    """A year that stands in *text*, from 1800 to the review's own; None: it is not."""
+    """Return a year in *text*, from 1800 to the review's year, or None."""
     if not re.fullmatch(r"[12]\d{3}", year):
         return None
     year_number = int(year)
@@ -184,7 +185,7 @@ def _occurs(plain: str, text: str, after: str) -> bool:
 
 
 CHECKED_HEAD: Final = 20_000
-"""Characters that hold the citation and the abstract."""
+"""Characters that contain the citation and the abstract."""
 
 _ISSUED: Final = re.compile(
     r"Cochrane Database of Systematic Reviews\s*,?\s*((?:19|20)\d\d)"
@@ -208,17 +209,17 @@ _ID: Final = re.compile(r"\bCD\d{6}\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldEvidence:
-    """Where a field of the record stands."""
+    """The place in the text of a field of the record."""
 
     field: str
-    quote: str  #: as the text has it
+    quote: str  #: as in the text
     page: int
     ratio: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedReview:
-    """The record with all that stands in the text, and nothing else."""
+    """The part of a record that is in the text."""
 
     meta: ReviewMeta
     evidence: tuple[FieldEvidence, ...] = ()
@@ -228,7 +229,7 @@ class CheckedReview:
 def checked_record(
     meta: ReviewMeta, document: Document, grounds: SourceText, spans: Sections
 ) -> CheckedReview:
-    """What of a record stays; the question falls back to the section of objectives."""
+    """Return the checked record; the question falls back to the objectives section."""
     evidence: list[FieldEvidence] = []
     flags: list[ExtractionFlag] = []
 
@@ -268,13 +269,13 @@ def checked_record(
 
 
 def issue_year(document: Document) -> int | None:
-    """The year in which the review came out, where its first pages say it."""
+    """Return the year in which the review was issued, if its first pages state it."""
     match = _ISSUED.search(document.text[:CHECKED_HEAD])
     return int(match[1] or match[2]) if match else None
 
 
 def stated_count(document: Document) -> int | None:
-    """How many studies the abstract says that the review has: `(12 studies ...)`."""
+    """Return the number of studies in the abstract, such as `(12 studies ...)`."""
     match = _COUNT.search(document.text[:CHECKED_HEAD])
     if match is None:
         return None
@@ -283,7 +284,7 @@ def stated_count(document: Document) -> int | None:
 
 
 def _id(stated_id: str, document: Document, flags: list[ExtractionFlag]) -> str:
-    """The id where the text has it; else the first that the text has, if any."""
+    """Return the id if it is in the text, else the first id in the text, if any."""
     if stated_id and re.search(rf"(?<!\w){re.escape(stated_id)}(?!\w)", document.text):
         return stated_id
     if stated_id:
@@ -293,7 +294,7 @@ def _id(stated_id: str, document: Document, flags: list[ExtractionFlag]) -> str:
 
 
 def _pico(pico: QuestionParts, grounded: Callable[[str, str], str]) -> QuestionParts:
-    """The question's parts; each of them must stand in the text like the question."""
+    """Return the question's parts that are in the text."""
     parts = asdict(pico).items()
     return QuestionParts(**{name: grounded(f"pico.{name}", it) for name, it in parts})
 
@@ -301,7 +302,7 @@ def _pico(pico: QuestionParts, grounded: Callable[[str, str], str]) -> QuestionP
 def _grounded_years(
     years: tuple[int, int] | None, document: Document, flags: list[ExtractionFlag]
 ) -> tuple[int, int] | None:
-    """Years that both stand in the text."""
+    """Return the years if both are in the text."""
     if years is None:
         return None
     latest = issue_year(document)
@@ -328,18 +329,18 @@ class DatabaseTitles(Protocol):
     """Papers by PMID, as a paper database has them."""
 
     def by_pmid(self, pmid: str) -> int | None:
-        """Id of the paper with a PMID, in normal form."""
+        """Return the id of the paper with a PMID, in normal form."""
         ...
 
     def paper(self, number: int) -> DatabasePaper | None:
-        """A paper by its id."""
+        """Return a paper by its id."""
         ...
 
 
 def other_titles(
     papers: Iterable[TruthPaper], database: DatabaseTitles, rules: MatchingRules
 ) -> Iterator[ExtractionFlag]:
-    """Papers whose PMID the database knows by a title that does not match."""
+    """Yield a flag for each paper whose PMID has another title in the database."""
     for paper in papers:
         number = database.by_pmid(paper.pmid) if paper.pmid else None
         database_paper = None if number is None else database.paper(number)

@@ -1,6 +1,6 @@
 """Parses replies about a review's text; never raises on the text of a model.
 
-Numbers of JSON come as the texts they were written with.
+Numbers in JSON are passed as the texts they were written as.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """The texts of a list; a text alone is a list of one."""
+    """Return the texts of a list; a single text becomes a list of one."""
     entries = value if isinstance(value, list) else [value]
     return tuple(text for entry in entries if (text := _text(entry)))
 
@@ -38,7 +38,7 @@ def _whole(value: object) -> int | None:
 
 
 def _years(value: object) -> tuple[int, int] | None:
-    """Two years in order; anything else is none."""
+    """Return two years in order; None for anything else."""
     years = [_whole(year) for year in value] if isinstance(value, list) else []
     if len(years) != _YEARS or years[0] is None or years[1] is None:
         return None
@@ -57,15 +57,15 @@ _Texts = Annotated[tuple[str, ...], PlainValidator(_texts)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionPlaces:
-    """Stage `x.places`: between which lines sections stand."""
+    """Parsed reply of stage `x.places`: the lines of sections."""
 
     lines: Mapping[Section, tuple[int, int | None]]
-    """First line, and the line after the last; None: up to the end."""
+    """First line, and the line after the last; None: to the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewMeta:
-    """Stage `x.meta`: what the review says of itself; empty: not said."""
+    """Parsed reply of stage `x.meta`: the review's statements; empty: not stated."""
 
     id: Annotated[_Text, Field(validation_alias="cochrane_id")] = ""
     title: _Text = ""
@@ -79,7 +79,7 @@ class ReviewMeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """One reference of a chunk, as a model read it; nothing of it is checked yet."""
+    """One reference of a chunk as a model read it, not checked yet."""
 
     ref_id: Annotated[_Text, Field(validation_alias="cochrane_ref_id")] = ""
     authors: _Texts = ()
@@ -89,11 +89,11 @@ class Reference:
     doi: _Text = ""
     pmid: _Text = ""
     quote: _Text = ""
-    reason: _Text = ""  #: why it was excluded
+    reason: _Text = ""  #: for the exclusion
 
     @property
     def name(self) -> str:
-        """What it is called in a sentence: the first that is given."""
+        """The first given name, to be used in a sentence."""
         return self.ref_id or self.title or self.quote or "(nothing)"
 
 
@@ -103,15 +103,15 @@ _REFERENCE = TypeAdapter(Reference)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class References:
-    """Stages `x.refs` and `x.excluded`: the references of a chunk."""
+    """Parsed reply of stages `x.refs` and `x.excluded`: a chunk's references."""
 
     read: tuple[Reference, ...] = ()
-    unusable: int = 0  #: entries of the list that are no objects
+    unusable: int = 0  #: entries of the list that are not objects
 
 
 @guarded
 def parse_places(reply: Reply) -> SectionPlaces | ParseFailure:
-    """Where sections stand.
+    """Parse the places of sections.
 
     Failures: `empty`, `refusal`, `truncated`, `no_places`.
     """
@@ -129,7 +129,7 @@ def parse_places(reply: Reply) -> SectionPlaces | ParseFailure:
 
 @guarded
 def parse_meta(reply: Reply) -> ReviewMeta | ParseFailure:
-    """What the review says of itself.
+    """Parse the review's statements about itself.
 
     Failures: `empty`, `refusal`, `truncated`, `no_review`.
     """
@@ -141,7 +141,7 @@ def parse_meta(reply: Reply) -> ReviewMeta | ParseFailure:
 
 @guarded
 def parse_references(reply: Reply) -> References | ParseFailure:
-    """The references of a chunk; an empty list is a legal one.
+    """Parse the references of a chunk; the list may be empty.
 
     Failures: `empty`, `refusal`, `truncated`, `no_references`.
     """

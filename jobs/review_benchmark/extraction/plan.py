@@ -1,11 +1,11 @@
-"""Plans what is asked about a review's text, and makes the request of each task.
+"""Plans the questions about a review's text, and builds the request of each task.
 
-Where headings tell the places of all sections, everything is asked at once; else a
-model is asked for the missing ones first. Pure: the plan is derived again from the text
-and stored replies whenever a run is resumed or scored. A task carries its place in the
-text, since that may come from a model's reply and cannot be derived from the key.
+If headings mark all sections, everything is requested in one step; else a model first
+locates the missing sections. Pure: the plan is derived again from the text and stored
+replies whenever a run is resumed or scored. A task carries its place in the text, since
+that may come from a model's reply and cannot be derived from the key.
 
-Fields of a reply are answered in the order in which they are declared: a reference is
+Models fill the fields of a reply in the order of their declaration: a reference is
 quoted before its fields are read from the quote.
 """
 
@@ -39,13 +39,13 @@ _section_decoder: Final = msgspec.json.Decoder(dict[Section, tuple[int, int]])
 
 
 def sections_to_context(spans: Sections) -> str:
-    """Sections, as the context of a task."""
+    """Encode sections as the context of a task."""
     bounds = {name: (span.start, span.end) for name, span in spans.items()}
     return msgspec.json.encode(bounds).decode()
 
 
 def sections_from_context(context: str | None) -> dict[Section, TextSpan]:
-    """The sections in a context; raise `KeyError` where there are none."""
+    """Decode the sections in a context; raise `KeyError` if there are none."""
     if context is None:
         raise KeyError("context")
     bounds = _section_decoder.decode(context)
@@ -128,17 +128,17 @@ EXCLUDED = schema_of(ExcludedReferences, "excluded_references")
 
 
 META_SECTIONS: Final[tuple[Section, ...]] = ("objectives", "criteria", "conclusions")
-"""The sections that a review's record is read from."""
+"""Sections from which a review's record is read."""
 
 PROMPT_HEAD = 8_000
-"""Characters of the document's beginning that hold title, id and abstract."""
+"""Characters at the document's beginning that contain title, id and abstract."""
 
 _SENTENCE_ENDS = (".", ",", ";")
-"""No heading ends so."""
+"""Characters that end no heading."""
 
 
 def request(extract: ExtractionInputs, task: Task) -> ChatRequest:
-    """The request of *task*; `KeyError` where it carries no place."""
+    """Return the request of *task*; raise `KeyError` if it carries no place."""
     match task.stage:
         case "x.places":
             return places(extract)
@@ -153,7 +153,7 @@ def request(extract: ExtractionInputs, task: Task) -> ChatRequest:
 
 
 def places(extract: ExtractionInputs) -> ChatRequest:
-    """Where do the sections stand that no heading tells?"""
+    """Request the places of the sections without a heading."""
     numbered_lines = "\n".join(
         f"{number}: {text}" for number, text in _possible_headings(extract.document)
     )
@@ -162,7 +162,7 @@ def places(extract: ExtractionInputs) -> ChatRequest:
 
 
 def meta(extract: ExtractionInputs, spans: Sections) -> ChatRequest:
-    """What does the review say of itself?"""
+    """Request the review's statements about itself."""
     document = extract.document
     head = document.piece(TextSpan(start=0, end=PROMPT_HEAD))
     texts = {"head": head}
@@ -172,13 +172,13 @@ def meta(extract: ExtractionInputs, spans: Sections) -> ChatRequest:
 
 
 def references(extract: ExtractionInputs, span: TextSpan) -> ChatRequest:
-    """Which references does a chunk of the list hold?"""
+    """Request the references in a chunk of the list."""
     texts = {"references": extract.document.piece(span)}
     return _chat(extract, "x.refs", texts, REFERENCES)
 
 
 def excluded(extract: ExtractionInputs, spans: Sections) -> ChatRequest:
-    """Which references does a chunk of the excluded hold, and why?"""
+    """Request the references in a chunk of the excluded studies, with reasons."""
     document = extract.document
     texts = {
         "reasons": _piece(document, spans, "reasons"),
@@ -188,12 +188,12 @@ def excluded(extract: ExtractionInputs, spans: Sections) -> ChatRequest:
 
 
 def _piece(document: Document, spans: Sections, name: Section) -> str:
-    """The text of a section; nothing where the review lacks it."""
+    """Return the text of a section; empty if the review lacks it."""
     return document.piece(spans[name]) if name in spans else ""
 
 
 def _possible_headings(document: Document) -> Iterator[tuple[int, str]]:
-    """Lines that may be headings, by their number from 1."""
+    """Yield lines that may be headings, by their number from 1."""
     for number, line in enumerate(lines(document), start=1):
         text = line.text
         if text and len(text) <= LONGEST and not text.endswith(_SENTENCE_ENDS):
@@ -203,7 +203,7 @@ def _possible_headings(document: Document) -> Iterator[tuple[int, str]]:
 def _chat(
     extract: ExtractionInputs, prompt: str, texts: Mapping[str, str], schema: Schema
 ) -> ChatRequest:
-    """A request that shows texts, each between marks; empty ones are left out."""
+    """Return a request with texts, each between marks; empty ones are left out."""
     blocks = {
         name: data_block(name, text) if text else "" for name, text in texts.items()
     }
@@ -212,7 +212,7 @@ def _chat(
 
 
 def plan(extract: ExtractionInputs) -> Iterator[TaskSpec]:
-    """The places that are lacking, or all that is to be read."""
+    """Yield the task that locates missing sections, or the tasks that read them."""
     if extract.missing_sections:
         chat = places(extract)
         yield TaskSpec(
@@ -225,14 +225,14 @@ def plan(extract: ExtractionInputs) -> Iterator[TaskSpec]:
 def follow_up(
     extract: ExtractionInputs, group: tuple[Answer, ...]
 ) -> Iterator[TaskSpec]:
-    """What is read where a model has found it; what it has not found is left out."""
+    """Yield the tasks that read the sections in a reply; missing ones are left out."""
     answer = group[0]
     if answer.task.stage == "x.places":
         yield from _readings(extract, sections_of(extract, answer.parsed))
 
 
 def reaches(extract: ExtractionInputs) -> frozenset[str]:
-    """The stages that the text and the settings ask for."""
+    """Return the stages that the text and the settings need."""
     stages = {"x.meta", "x.refs"}
     if extract.missing_sections:
         stages.add("x.places")
@@ -242,7 +242,7 @@ def reaches(extract: ExtractionInputs) -> frozenset[str]:
 
 
 def sections_of(extract: ExtractionInputs, parsed: object) -> dict[Section, TextSpan]:
-    """All sections: those with headings, and those that a reply has found."""
+    """Return all sections: those with headings, and those that a reply locates."""
     spans = dict(extract.sections)
     if not isinstance(parsed, SectionPlaces):
         return spans
@@ -254,7 +254,7 @@ def sections_of(extract: ExtractionInputs, parsed: object) -> dict[Section, Text
 
 
 def _placed(document: Document, begin: int, end: int | None) -> TextSpan | None:
-    """What stands after one numbered line and before another."""
+    """Return the text after one numbered line and before another."""
     document_lines = list(lines(document))
     if not 1 <= begin <= len(document_lines) or (end is not None and end <= begin):
         return None
@@ -268,7 +268,7 @@ def _placed(document: Document, begin: int, end: int | None) -> TextSpan | None:
 
 
 def _readings(extract: ExtractionInputs, spans: Sections) -> Iterator[TaskSpec]:
-    """One task for the record, and one a chunk of references."""
+    """Yield one task for the record, and one for each chunk of references."""
     meta_spans = {name: spans[name] for name in META_SECTIONS if name in spans}
     yield TaskSpec(
         stage="x.meta",
@@ -308,9 +308,9 @@ def _chunks(
 
 
 def _key(document: Document, span: TextSpan) -> str:
-    """The key of a chunk: by its words, so that another cut makes other tasks.
+    """Return the key of a chunk, from its words, so that other chunks make other tasks.
 
-    They are the same in PDF and text, whose lines and pages differ.
+    The words are the same in PDF and text, whose lines and pages differ.
     """
     words = " ".join(document.piece(span).split())
     return f"{document.key}#{sha256(words.encode()).hexdigest()[:DIGEST]}"

@@ -23,26 +23,24 @@ from jobs.review_benchmark.extraction.review_text import study_name
 from jobs.review_benchmark.matching import Normaliser, pmid_of
 
 _ENTRY_CHARS: Final = 80
-"""Characters of an entry that a flag shows."""
+"""Characters of an entry in a flag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroundedReference:
-    """A reference that stands in the text."""
+    """A reference that is in the text."""
 
     paper: TruthPaper
-    span: (
-        TextSpan  #: of its quote; of its title, where the quote takes in other entries
-    )
+    span: TextSpan  #: of its quote; of its title, if the quote spans more entries
     page: int
-    quote: str  #: as the text has it
-    ratio: float  #: the lower of quote and title; 1.0: word by word
-    reason: str = ""  #: of an excluded one, as the text gives it
+    quote: str  #: as in the text
+    ratio: float  #: the lower of quote and title; 1.0: verbatim
+    reason: str = ""  #: of an excluded one, as in the text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedReference:
-    """A reference that was not kept."""
+    """A reference that was dropped."""
 
     reference: Reference
     flag: ExtractionFlag
@@ -50,12 +48,12 @@ class DroppedReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedReferences:
-    """What became of the references of some chunks."""
+    """Result of checking the references of some chunks."""
 
     references: tuple[GroundedReference, ...] = ()  #: in the order of the text
     dropped: tuple[DroppedReference, ...] = ()
     flags: tuple[ExtractionFlag, ...] = ()
-    repeated: int = 0  #: references that another one had said already
+    repeated: int = 0  #: references that repeat an earlier one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +62,7 @@ class ReferenceChecker:
 
     document: Document
     grounds: SourceText
-    latest: int | None  #: the review's own year, where it says it
+    latest: int | None  #: the review's year, if it states one
 
     def check(
         self,
@@ -72,12 +70,12 @@ class ReferenceChecker:
         entry_spans: Sequence[TextSpan],
         reasons: TextSpan | None = None,
     ) -> CheckedReferences:
-        """What of the references stays.
+        """Check references, and merge repeated ones.
 
         Args:
-            chunks: where each was read, with what was read there.
+            chunks: the place of each, with the references read from it.
             entry_spans: the entries of the list, by headings and borders.
-            reasons: where reasons of exclusion stand.
+            reasons: the section with reasons of exclusion.
         """
         grounded: list[GroundedReference] = []
         dropped: list[DroppedReference] = []
@@ -119,12 +117,12 @@ class ReferenceChecker:
             return ExtractionFlag(
                 "not_grounded", reference.name, reference.quote or "(no quote)"
             )
-        # the entry that the quote stands in: another one's title is not its own
+        # the entry of the quote; the title must not be another entry's
         around = _around(quote.span, entry_spans)
         title = self.grounds.find(reference.title, around)
         if reference.title and title is None:
             return ExtractionFlag("not_grounded", reference.name, reference.title)
-        # a quote may run over several entries; the title says which is meant
+        # a quote may cover several entries; the title identifies one
         meant = around if title is None else _around(title.span, entry_spans)
         entry_text = self.document.text[meant.start : meant.end]
         paper, flags = _paper(reference, entry_text, self.latest)
@@ -147,7 +145,7 @@ class ReferenceChecker:
     def _entries_by_study(
         self, entry_spans: Sequence[TextSpan]
     ) -> Mapping[str, Sequence[TextSpan]]:
-        """The entries of each study that has a heading."""
+        """Return the entries of each study that has a heading."""
         entries_by_study: dict[str, list[TextSpan]] = {}
         for entry in entry_spans:
             if name := study_name(self.document.piece(entry)):
@@ -161,10 +159,10 @@ class ReferenceChecker:
         entries_by_study: Mapping[str, Sequence[TextSpan]],
         before: int,
     ) -> QuoteSpan | None:
-        """Where a quote stands: under its study's name, else anywhere in its chunk.
+        """Return the place of a quote: below its study's name, else in its chunk.
 
         A review may list one paper under two studies, in the same words, and even under
-        one name: an answer that says it again means the next.
+        one name: a repeated reference means the next entry.
         """
         study_entries = [
             entry
@@ -194,7 +192,7 @@ class ReferenceChecker:
     def _unread(
         self, references: Sequence[GroundedReference], entry_spans: Sequence[TextSpan]
     ) -> Iterator[ExtractionFlag]:
-        """Entries of the list that nothing was kept of."""
+        """Yield a flag for each entry of the list without a reference."""
         for span in entry_spans:
             if not any(reference.span.overlaps(span) for reference in references):
                 first = self.document.piece(span).split("\n")[0]
@@ -203,7 +201,7 @@ class ReferenceChecker:
 
 
 def _around(quote: TextSpan, entry_spans: Sequence[TextSpan]) -> TextSpan:
-    """The entries that a quote stands in, from border to border."""
+    """Return the entries that a quote overlaps, from border to border."""
     overlapping = [span for span in entry_spans if span.overlaps(quote)]
     if not overlapping:
         return quote
@@ -213,7 +211,7 @@ def _around(quote: TextSpan, entry_spans: Sequence[TextSpan]) -> TextSpan:
 def _paper(
     reference: Reference, text: str, latest: int | None
 ) -> tuple[TruthPaper, list[ExtractionFlag]]:
-    """The truth paper that a reference makes; what *text* does not have is removed."""
+    """Return a reference's truth paper, without the values that *text* lacks."""
     flags: list[ExtractionFlag] = []
 
     def removed(code: FlagCode, value: str) -> None:
@@ -245,10 +243,11 @@ def _paper(
 def _merged(
     references: Sequence[GroundedReference], entry_spans: Sequence[TextSpan]
 ) -> list[GroundedReference]:
-    """Each paper of an entry once: by PMID, by DOI, by title.
+    """Merge references to the same paper of an entry: by PMID, by DOI, by title.
 
-    First values win, and blanks are filled. Papers whose PMIDs or years differ are two,
-    whatever else they share, and so is one that the review lists under two studies.
+    First values win, and blanks are filled. Papers with different PMIDs or years remain
+    separate, even if other values match, and so does one that the review lists under
+    two studies.
     """
     normal = Normaliser()
     merged: list[GroundedReference] = []

@@ -53,28 +53,28 @@ Status: TypeAlias = Literal["accepted", "needs review", "incomplete"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewExtraction:
-    """What one model made of a review."""
+    """A review as one model extracted it."""
 
     model: str
     review: Review | None  #: None: a field is missing that a truth file needs
     recorded: CheckedReview
     included: CheckedReferences
     excluded: CheckedReferences
-    flags: tuple[ExtractionFlag, ...]  #: all that a person should look at
-    placed: tuple[Section, ...] = ()  #: sections that the model has found
-    stated: int | None = None  #: studies by the abstract
-    missing: int = 0  #: tasks that the present plan asks for and the run has not
-    stale: int = 0  #: stored answers that the present plan no longer asks for
+    flags: tuple[ExtractionFlag, ...]  #: all faults for a person to review
+    placed: tuple[Section, ...] = ()  #: sections that the model located
+    stated: int | None = None  #: studies according to the abstract
+    missing: int = 0  #: tasks of the current plan that the run does not have
+    stale: int = 0  #: stored answers that the current plan no longer needs
 
     @property
     def studies(self) -> int:
-        """Distinct studies by name; a reference without one counts by itself."""
+        """Number of distinct studies; a reference without a name counts as one."""
         papers = [reference.paper for reference in self.included.references]
         ref_ids = {paper.ref_id for paper in papers if paper.ref_id}
         return len(ref_ids) + sum(not paper.ref_id for paper in papers)
 
     def status(self, *, accept: bool) -> Status:
-        """Whether a truth file is written."""
+        """Return whether a truth file is written."""
         if self.review is None:
             return "incomplete"
         return "needs review" if self.flags and not accept else "accepted"
@@ -82,7 +82,7 @@ class ReviewExtraction:
 
 @dataclass(slots=True)
 class _Gathered:
-    """The answers of one model, read."""
+    """Parsed answers of one model."""
 
     spans: dict[Section, TextSpan] = field(default_factory=dict)
     meta: ReviewMeta | None = None
@@ -97,7 +97,7 @@ class _Gathered:
 def extract_review(
     extract: ExtractionInputs, model: str, answers: Sequence[Answer]
 ) -> ReviewExtraction:
-    """What a model's answers come to, all replicates together."""
+    """Build the review from a model's answers of all replicates."""
     document = extract.document
     grounds = SourceText.of(document)
     read = _gathered(extract, answers)
@@ -160,7 +160,7 @@ def _planned_specs(
     answers_by_task: dict[tuple[str, str], Answer],
     read: _Gathered,
 ) -> Iterator[TaskSpec]:
-    """What a replicate was to read, once its sections are known."""
+    """Yield the reading tasks of a replicate, once its sections are known."""
     for spec in plan(extract):
         if spec.stage != "x.places":
             yield spec
@@ -185,7 +185,7 @@ def _planned_specs(
 
 
 def _take(answer: Answer, spec: TaskSpec, read: _Gathered) -> None:
-    """Read one answer; one that cannot be is flagged."""
+    """Parse an answer; flag one that cannot be parsed."""
     if answer.chat is None:
         _no_answer(answer, answer.error or answer.skip or "open", read)
         return
@@ -217,7 +217,7 @@ def _no_answer(answer: Answer, reason: str, read: _Gathered) -> None:
 def _entries(
     extract: ExtractionInputs, spans: Sections, name: Section
 ) -> tuple[TextSpan, ...]:
-    """The entries of a list that the settings ask for."""
+    """Return the entries of a list, if the settings include it."""
     if name not in spans or (name == "excluded" and not extract.settings.with_excluded):
         return ()
     return entries(extract.document, spans[name])
@@ -236,7 +236,7 @@ def _not_found(extract: ExtractionInputs, spans: Sections) -> Iterator[Extractio
 def _review(
     meta: ReviewMeta, included: CheckedReferences
 ) -> tuple[Review | None, tuple[ExtractionFlag, ...]]:
-    """The review as a truth file has it; None, and why, where a field is missing."""
+    """Return the review for a truth file, or None and a flag for each missing field."""
     needed = {
         "cochrane_id": meta.id,
         "title": meta.title,
@@ -265,7 +265,7 @@ def _review(
 
 
 def _count(extraction: ReviewExtraction) -> Iterator[ExtractionFlag]:
-    """The abstract counts studies, or, where each has one, their references."""
+    """Yield a flag if neither studies nor references agree with the abstract."""
     if extraction.stated not in {
         None,
         extraction.studies,
@@ -306,7 +306,7 @@ EXCLUDED = TableOf[_ExcludedRow](
 def files(
     extraction: ReviewExtraction, extract: ExtractionInputs, name: str
 ) -> Iterator[Artifact]:
-    """What is written of an extraction; truth only where it is accepted."""
+    """Yield the files of an extraction; the truth only if it is accepted."""
     status = extraction.status(accept=extract.settings.accept)
     if extraction.review is not None and status == "accepted":
         yield json_file(f"cochrane_{name}.json", review_to_json(extraction.review))
@@ -314,7 +314,7 @@ def files(
 
 
 def excluded_table(extraction: ReviewExtraction, name: str, folder: str = "") -> Table:
-    """The excluded studies that have a PMID, by which screening knows a paper."""
+    """Return the excluded studies with a PMID, which screening needs."""
     review = extraction.recorded.meta.id
     return EXCLUDED.table(
         (

@@ -1,7 +1,7 @@
 """Loads the text of a review and finds its sections and references without a model.
 
 A heading is a line whose letters are those of a known one; blanks, numbers and marks in
-it do not count, since top headings are printed with spaced letters. An entry of a
+it are ignored, since top headings are printed with spaced letters. An entry of a
 Cochrane review is a study, headed by its name and year, with one or more publications;
 in other reviews it is a numbered reference, a paragraph or a line.
 """
@@ -37,7 +37,7 @@ NEEDED: Final[tuple[Section, ...]] = (
     "conclusions",
     "included",
 )
-"""Sections whose place a model is asked for where no heading tells it."""
+"""Sections that a model locates if no heading marks them."""
 
 _STARTS: Final[Mapping[Section, tuple[str, ...]]] = {
     "objectives": ("Objectives", "Objective"),
@@ -61,7 +61,7 @@ _INNER: Final[Mapping[Section, tuple[str, ...]]] = {
     ),
     "conclusions": ("Implications for practice", "Implications for research"),
 }
-"""Headings that a section holds itself."""
+"""Headings within a section."""
 
 _OTHERS: Final = (
     "Abstract",
@@ -101,11 +101,11 @@ _OTHERS: Final = (
 """Headings that only end a section."""
 
 LONGEST: Final = 100
-"""Characters of a heading's line, spaced letters included."""
+"""Most characters of a heading's line, spaced letters included."""
 
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _ORDERED: Final = re.compile(r"\[ordered by .*|\.\s?\.\s?\..*", re.IGNORECASE)
-"""What may follow a heading: how a table is ordered, or the dots of a contents list."""
+"""Text after a heading: the order of a table, or the dots of a table of contents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class SectionLine:
 
 
 def lines(document: Document) -> Iterator[SectionLine]:
-    """The lines of a document, blank ones included."""
+    """Yield the lines of a document, blank ones included."""
     at = 0
     for raw in document.text.splitlines(keepends=True):
         span = TextSpan(start=at, end=at + len(raw))
@@ -126,10 +126,10 @@ def lines(document: Document) -> Iterator[SectionLine]:
 
 
 def sections(document: Document) -> dict[Section, TextSpan]:
-    """Where each section stands; one without a heading is left out.
+    """Return the place of each section; one without a heading is left out.
 
-    A heading may come several times: in the abstract, in the contents, and where the
-    section is. The longest section counts.
+    A heading may occur several times: in the abstract, in the contents, and at the
+    section. The longest section counts.
     """
     headings = [
         (key, line.span)
@@ -174,24 +174,24 @@ _HEADING_KEYS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionInputs:
-    """All inputs of a run that reads a review."""
+    """All inputs of a run that extracts a review."""
 
     settings: ReviewBenchmarkSettings
     document: Document
-    sections: Sections  #: those that a heading tells
+    sections: Sections  #: those that a heading marks
     prompts: PromptBook = field(default_factory=WORDING.shipped)
-    database: PaperDatabase | None = None  #: whose titles the PMIDs are checked by
-    against: tuple[Review, ...] = ()  #: truth that the extraction is scored by
+    database: PaperDatabase | None = None  #: its titles verify the PMIDs
+    against: tuple[Review, ...] = ()  #: truth for scoring the extraction
     findings: tuple[Finding, ...] = ()
 
     @property
     def missing_sections(self) -> tuple[Section, ...]:
-        """Sections that a model is asked to find."""
+        """Sections that a model must locate."""
         return tuple(name for name in NEEDED if name not in self.sections)
 
 
 def inputs(settings: ReviewBenchmarkSettings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings."""
+    """Return the files and folders that `load` reads under these settings."""
     files = (
         (name, getattr(settings, name)) for name in ("extract", "against", "prompts")
     )
@@ -202,10 +202,10 @@ def inputs(settings: ReviewBenchmarkSettings) -> tuple[InputFile, ...]:
 
 
 def load(settings: ReviewBenchmarkSettings) -> ExtractionInputs:
-    """Read the review and cut it.
+    """Read the review and find its sections.
 
     Raises:
-        DatasetError: an input is off.
+        DatasetError: an input is invalid.
         UsageError: no file is named.
     """
     if settings.extract is None:
@@ -228,7 +228,7 @@ def load(settings: ReviewBenchmarkSettings) -> ExtractionInputs:
 
 
 OVERLAP: Final = 2
-"""Entries that a chunk shares with the one before it."""
+"""Entries that a chunk shares with the previous one."""
 
 STUDIES: Final = (
     re.compile(
@@ -239,7 +239,7 @@ STUDIES: Final = (
         re.MULTILINE,
     ),
 )
-"""A study's heading: `Ahn 2008 {published data only}`, or without the braces."""
+"""Heading of a study: `Ahn 2008 {published data only}`, or without the braces."""
 
 BORDERS: Final = (
     *STUDIES,
@@ -247,19 +247,19 @@ BORDERS: Final = (
     re.compile(r"(?<=\n)[ \t]*\n(?=[ \t]*\S)"),
     re.compile(r"^(?=[^\W\d_][\w'-]+ [A-Z]{1,3}[,.:])", re.MULTILINE),
 )
-"""What an entry begins with; the first that comes at all, of a study, or more than
-once, of anything else, counts."""
+"""Patterns of an entry's beginning, in order of preference. A pattern of studies
+applies if it matches at all, any other if it matches more than once."""
 
 PUBLICATION: Final = re.compile(
     r"(?<![^.\])}\n]\n)^[ \t]*(?:\*[ \t]*)?(?=[^\W\d_][\w' -]{0,40} [A-Z]{1,3}[,.])",
     re.MULTILINE,
 )
-"""What a reference to a publication begins with: a star, or its first author, where the
-line before has come to its end; a list of authors goes on over lines too."""
+"""Beginning of a reference to a publication: a star or its first author, after a
+complete line; a list of authors may continue on the next line."""
 
 
 def entries(document: Document, span: TextSpan) -> tuple[TextSpan, ...]:
-    """The entries of a list of references, in order; at least one."""
+    """Return the entries of a list of references, in order; at least one."""
     for border in BORDERS:
         is_study = border in STUDIES
         starts = [
@@ -267,7 +267,7 @@ def entries(document: Document, span: TextSpan) -> tuple[TextSpan, ...]:
             for match in border.finditer(document.text, span.start, span.end)
         ]
         if starts and not is_study:
-            # what stands before the first border is an entry too
+            # the text before the first border is an entry too
             before = TextSpan(start=span.start, end=starts[0])
             starts[:0] = [span.start] if document.piece(before) else []
         if len(starts) > 1 or (starts and is_study):
@@ -280,7 +280,7 @@ def entries(document: Document, span: TextSpan) -> tuple[TextSpan, ...]:
 
 
 def study_name(entry: str) -> str:
-    """What an entry is headed by, such as `Ahn 2008`; empty where it is no study's."""
+    """Return the name that heads an entry, such as `Ahn 2008`, or an empty text."""
     matches = (border.match(entry) for border in STUDIES)
     return next((head["id"].strip() for head in matches if head), "")
 
@@ -288,9 +288,9 @@ def study_name(entry: str) -> str:
 def chunks(
     document: Document, entry_spans: tuple[TextSpan, ...], size: int
 ) -> tuple[TextSpan, ...]:
-    """Spans of about *size* publications that end at the borders of entries.
+    """Return spans of about *size* publications that end at the borders of entries.
 
-    Each but the first begins with the last entries of the one before.
+    Each one but the first begins with the last entries of the previous one.
     """
     chunk_spans = []
     begin = end = 0
@@ -308,5 +308,5 @@ def chunks(
 
 
 def _publications(document: Document, entry: TextSpan) -> int:
-    """How many publications an entry seems to have; at least one."""
+    """Return the estimated number of publications of an entry; at least one."""
     return max(1, len(PUBLICATION.findall(document.text, entry.start, entry.end)))

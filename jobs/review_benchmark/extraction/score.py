@@ -1,6 +1,6 @@
-"""Scores a run that read a review's text: files, metrics and a summary.
+"""Scores a run that extracted a review: files, metrics and a summary.
 
-Where there is truth made by hand, the extraction is scored against it.
+If there is hand-made truth, the extraction is scored against it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NORMAL = Normaliser()
 def matching_papers(
     papers: Sequence[TruthPaper], among: Sequence[TruthPaper], rules: MatchingRules
 ) -> tuple[TruthPaper | None, ...]:
-    """The paper among others that each one matches, by the rules of a run."""
+    """Return the match of each paper among others, by the matching rules of a run."""
     pool = RecordListPool.of(
         (
             AgentRecord(
@@ -64,21 +64,24 @@ def matching_papers(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthComparison:
-    """An extraction beside the truth of the same review."""
+    """An extraction compared with the truth of the same review."""
 
     truth: Review
     review: Review | None  #: as extracted; None: a field is missing
     pairs: Sequence[tuple[TruthPaper, TruthPaper]]  #: truth papers that were extracted
     extracted: int  #: papers
-    missed: int  #: of these, those that match no truth paper
+    missed: int  #: of these, papers that match no truth paper
 
     def identifiers(self, of: Callable[[TruthPaper], str]) -> MeasuredValue:
-        """Matched papers with the truth's identifier, of those whose truth has one."""
+        """Return the share of matched papers with the truth's identifier.
+
+        Papers whose truth has no identifier do not count.
+        """
         ids = [(of(a), of(b)) for a, b in self.pairs if of(a)]
         return share(sum(first == second for first, second in ids), len(ids))
 
     def similarity(self, of: Callable[[Review], str]) -> MeasuredValue:
-        """How alike a field of the two reviews is."""
+        """Return the similarity of a field in the two reviews."""
         expected = NORMAL.title(of(self.truth))
         read = "" if self.review is None else NORMAL.title(of(self.review))
         return count(string_ratio(expected, read) if expected else None, 1)
@@ -186,11 +189,11 @@ EXTRACTION = Measures(
         **{f"count.{key}": measure for key, measure in COUNTS.items()},
     },
 )
-"""Of `siftlog run review-benchmark --no-score`."""
+"""Metrics of `siftlog run review-benchmark --no-score`."""
 
 
 def _references(extraction: ReviewExtraction) -> int:
-    """References that are kept or dropped, repeated ones once."""
+    """Count the references, also dropped ones; repeated ones count once."""
     return len(extraction.included.references) + len(extraction.included.dropped)
 
 
@@ -215,10 +218,10 @@ def truth_comparison(
 
 
 MOST_FLAGS = 20
-"""Flags that are listed; all of them stand in extraction_{id}.json."""
+"""Number of flags in the summary; extraction_{id}.json has all."""
 
 WIDTH = 60
-"""Cells of what a flag is about."""
+"""Cells of a flag's subject and detail."""
 
 
 def extraction_text(
@@ -226,7 +229,7 @@ def extraction_text(
     extract: ExtractionInputs,
     compared: Sequence[Metric] = (),
 ) -> str:
-    """What a terminal shows of one model's extraction, and how it stands to truth."""
+    """Return a text about one model's extraction and its comparison with the truth."""
     values = (
         f"  {metric.path:24} {'n/a' if metric.value is None else f'{metric.value:.4f}'}"
         f"  (n {metric.n})"
@@ -283,7 +286,7 @@ SETTINGS: Final = frozenset(
 
 
 def score(extract: ExtractionInputs, answers: Answers) -> Scorecard:
-    """All metrics and files of an extraction; pure."""
+    """Return all metrics and files of an extraction; pure."""
     by_model: dict[str, list[Answer]] = {model: [] for model in answers.models}
     for answer in chain.from_iterable(answers.families()):
         by_model[answer.task.model].append(answer)
@@ -351,7 +354,7 @@ def _metrics(extraction: ReviewExtraction) -> Iterator[Metric]:
 def _compared(
     extraction: ReviewExtraction, extract: ExtractionInputs
 ) -> tuple[Metric, ...]:
-    """How it stands to the truth of the same review, where there is one."""
+    """Return metrics against the truth of the same review, if there is one."""
     comparisons = (
         truth_comparison(extraction, truth, extract.settings.rules)
         for truth in extract.against
@@ -367,7 +370,7 @@ def _compared(
 def _findings(
     extraction: ReviewExtraction, extract: ExtractionInputs
 ) -> Iterator[Finding]:
-    """One a kind of flag, and truth that is of other reviews."""
+    """Yield a finding for each kind of flag, and one if no truth has this review."""
     review = extraction.recorded.meta.id
     if extract.against and all(truth.id != review for truth in extract.against):
         yield Finding(
@@ -391,7 +394,7 @@ def _findings(
 
 
 def _failure(extraction: ReviewExtraction, extract: ExtractionInputs) -> str:
-    """Why no truth file is written, where none is."""
+    """Return why no truth file is written; empty if one is."""
     name = _file_name(extraction)
     match extraction.status(accept=extract.settings.accept):
         case "incomplete":
@@ -415,13 +418,13 @@ def _failure(extraction: ReviewExtraction, extract: ExtractionInputs) -> str:
 
 
 def _folders(models: Sequence[str]) -> dict[str, str]:
-    """Where the files of each model go: of several, each has a folder of its own."""
+    """Return the folder of each model's files: a separate one if there are several."""
     if len(models) == 1:
         return dict.fromkeys(models, "")
     return {model: f"{slug}/" for model, slug in slugs(models).items()}
 
 
 def _file_name(extraction: ReviewExtraction) -> str:
-    """The review's id, which the text gave, as a file name."""
+    """Return the review's id, which comes from the text, as a file name."""
     review = extraction.recorded.meta.id or "unknown"
     return slugs([review])[review]

@@ -1,4 +1,4 @@
--- The paper database: what an agent searches, and what truth papers are looked up in.
+-- The paper database, for searches of agents and look-ups of truth papers.
 
 CREATE TABLE papers (
     id INTEGER PRIMARY KEY,
@@ -34,7 +34,7 @@ CREATE VIRTUAL TABLE papers_fts USING fts5 (
     content = 'papers', content_rowid = 'id',
     tokenize = 'porter unicode61 remove_diacritics 2'
 );
--- Who writes papers indexes them too: a trigger would write the index out row by row,
--- which takes longer than the rest of an import. What is to be indexed gathers here,
--- in bytes, until it is worth writing.
+-- Writers of papers update the index too: a trigger would write it row by row, which
+-- takes longer than the rest of an import. This is the size, in bytes, of the buffer of
+-- pending index entries.
 INSERT INTO papers_fts (papers_fts, rank) VALUES ('hashsize', 16777216);

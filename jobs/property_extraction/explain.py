@@ -192,7 +192,7 @@ def alias_blocks(results: PropertyResults, name: str) -> Iterator[Block]:
     """Yield the page of a name without its head."""
     dataset = results.dataset
     if name in dataset.canonical:
-        yield "name       of truth or rubric: right as it is"
+        yield "name       canonical (in truth or rubric)"
     else:
         yield "name       neither truth nor rubric has it"
     # crossfitted drafts differ by model
@@ -206,10 +206,10 @@ def alias_blocks(results: PropertyResults, name: str) -> Iterator[Block]:
     for entry in name_entries:
         yield from _entry(results, entry)
     if not name_entries:
-        yield "no entry: it stands for itself"
+        yield "no alias"
     led = [entry for entry in entries if entry.gt_name == name != entry.pred_name]
     if led:
-        yield "stands in for it:"
+        yield "aliases:"
     for entry in led:
         yield Fact(entry.status, entry.label, indent=2)
     yield from _candidates(results, name)

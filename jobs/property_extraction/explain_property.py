@@ -272,7 +272,7 @@ def group_blocks(results: PropertyResults, refno: str, name: str) -> Iterator[Bl
     targets = dict.fromkeys(target for group in groups for target in group.targets)
     for target in targets or [name]:
         if target != name:
-            yield Fact("stands for", target)
+            yield Fact("alias of", target)
         yield from _rule(dataset.rubric, target)
     if not groups:
         indices = truth_of(results, refno, {name})
@@ -288,7 +288,7 @@ def _rule(rubric: Rubric, name: str) -> Iterator[Block]:
     if prop is None:
         yield f"rule       {rubric.kind(name)}: the rubric does not have the name"
         return
-    si = f", told in {prop.si}" if prop.si else ""
+    si = f", in {prop.si}" if prop.si else ""
     yield Fact("rule", f"{prop.kind}{si}", is_cut=True)
     yield Fact("meaning", prop.definition)
 

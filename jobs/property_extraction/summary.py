@@ -211,7 +211,7 @@ def _inputs(results: PropertyResults) -> Iterator[Block]:
         for input_file in dataset.rules
     ]
     yield TableBlock([Words("setting"), Words("file"), Words("SHA-256")], file_rows)
-    rows = f"{len(dataset.truth):,}, {dataset.truth_blank:,} without a value apart"
+    rows = f"{len(dataset.truth):,}, {dataset.truth_blank:,} without a value left out"
     yield f"  truth rows {rows}"
     aliases = dataset.aliases
     yield f"  alias set  {aliases.id} ({aliases.status_mix})"

@@ -150,7 +150,7 @@ def _detailed(rubric: Rubric) -> TableOf[_GroupRow]:
 
 def _in_words(counts: _Counts) -> str:
     tp, fp, fn = counts
-    return f"{tp} of {tp + fn} found, {fp} beyond them"
+    return f"{tp} of {tp + fn} found, {fp} others predicted"
 
 
 def _encompassment(aliases: AliasSet) -> TableOf[_GroupRow]:
@@ -220,7 +220,7 @@ CANDIDATES = TableOf[AliasCandidate](
         text("examples", lambda candidate: _examples_json(candidate.examples)),
     ),
     caption="Wrong names with the missed ones that they may mean, by spelling "
-    "or by value. Where values spoke, a score on the same papers is in-sample.",
+    "or by value. If values were used, a score on the same papers is in-sample.",
 )
 
 REVIEWED = TableOf[AliasCandidate](

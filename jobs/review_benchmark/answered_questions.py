@@ -124,7 +124,7 @@ def question_page(dataset: ReviewDataset, rebuilt: RebuiltReview) -> Iterator[Bl
     yield Fact("model", rebuilt.model)
     for search in rebuilt.searches:
         of = f", replicate {search.replicate}" if len(rebuilt.searches) > 1 else ""
-        plan = " (fixed plan: the model's was of no use)" if search.is_fallback else ""
+        plan = " (fixed plan: the model's was unusable)" if search.is_fallback else ""
         yield Heading(f"search{of}{plan}")
         for query, hits in zip(search.queries, search.hits, strict=True):
             yield Fact("", f"{hits:,} hits: {expression(query)}", indent=2, width=0)

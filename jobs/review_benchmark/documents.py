@@ -342,7 +342,7 @@ def _failed(
 def _paper_lines(match: PaperMatch) -> str:
     name = f"{match.paper.ref_id}: " if match.paper.ref_id else ""
     title = match.paper.title or match.paper.name
-    rationale = f" It says: {match.rationale}" if match.rationale else ""
+    rationale = f" Rationale: {match.rationale}" if match.rationale else ""
     return f"- {_plain(name + title)}\n  {_plain(match.resolution + '.' + rationale)}"
 
 

@@ -181,7 +181,7 @@ def _studies(explained: ExplainedReview, document: str) -> Iterator[Block]:
         study = f"{match.index} ({match.paper.name})"
         yield Fact("study", f"{study}, by {match.method} ({match.confidence:.2f})")
     if not matches:
-        yield "study      none of the review's"
+        yield "study      not a study of the review"
 
 
 def _replies(explained: ExplainedReview, paper: DatabasePaper) -> Iterator[Block]:
@@ -198,7 +198,7 @@ def _replies(explained: ExplainedReview, paper: DatabasePaper) -> Iterator[Block
             yield Quote(answer.chat.text)
         yield Fact("", _read(explained.dataset, answer), indent=4, width=0)
     if not answers:
-        yield "  nothing was asked about it"
+        yield "  no request about this paper"
 
 
 def _read(dataset: ReviewDataset, answer: Answer) -> str:
@@ -270,7 +270,7 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Blo
             near = stock.nearest.get(at)
             if near is not None:
                 yield (
-                    f"    the likest title, at {near.ratio:.4f}, is that of "
+                    f"    the most similar title, at {near.ratio:.4f}, is that of "
                     f"{near.document}"
                 )
 
@@ -290,7 +290,7 @@ def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Bloc
         for at, (study, it) in enumerate(zip(review.studies, records, strict=True))
         if it == paper.id
     ]
-    yield Fact("study", "; ".join(studies) or "none of the review's")
+    yield Fact("study", "; ".join(studies) or "not a study of the review")
     yield Heading("search")
     yield from ranked_blocks(planned_search(dataset, review), paper)
 

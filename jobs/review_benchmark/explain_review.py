@@ -189,7 +189,7 @@ def conclusion_blocks(explained: ExplainedReview) -> Iterator[Block]:
             within = explained.dataset.settings.certainty_within
             comparison = compare_effects(effect, truth, within)
             yield (
-                f"  beside the authors: {comparison.outcome} "
+                f"  compared with the authors: {comparison.outcome} "
                 f"({REASONS[comparison.reason]})"
             )
         judged = conclusion.judged.get(explained.review.id)
@@ -209,7 +209,7 @@ def conclusion_blocks(explained: ExplainedReview) -> Iterator[Block]:
 
 def _effect_words(effect: StatedEffect) -> str:
     direction = effect.direction or "no direction of effect that a rule can read"
-    others = f", besides {', '.join(sorted(effect.others))}" if effect.others else ""
+    others = f"; also {', '.join(sorted(effect.others))}" if effect.others else ""
     certainty = effect.certainty or "not stated"
     return f"{direction}{others}; certainty {certainty}"
 
@@ -253,7 +253,7 @@ def _lost(lost: Sequence[PaperMatch]) -> Iterator[Block]:
         for match in papers:
             yield study_fact(match.index, match.paper)
             yield Fact("", match.resolution, indent=4, width=0)
-            yield Fact("it says: ", match.rationale, indent=4, width=0)
+            yield Fact("rationale: ", match.rationale, indent=4, width=0)
 
 
 def _outcome(explained: ExplainedReview) -> Iterator[Block]:

@@ -174,7 +174,8 @@ def _not_in_database(case: _PaperCase) -> str:
     nearest = (
         ""
         if near is None
-        else f"; the likest title, at {near.ratio:.2f}, is that of {near.document}"
+        else f"; the most similar title, at {near.ratio:.2f}, is that of "
+        f"{near.document}"
     )
     return f"import it{suffix}, or record it as a limitation{nearest}"
 

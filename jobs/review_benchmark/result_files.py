@@ -216,7 +216,7 @@ def _list_records(
                 "no_document_id",
                 "warn",
                 where,
-                "Papers have no document_id; their place in the list stands for it.",
+                "Papers have no document_id; their position in the list is used.",
                 example=f"{STAND_IN}{name}:{index}",
             )
         note_bad_pmid(record.pmid, where, findings)

@@ -155,7 +155,7 @@ SEARCHES = TableOf[_SearchRow](
         text("label", lambda row: row.search.queries[row.query].label or None),
         text("expression", lambda row: expression(row.search.queries[row.query])),
         whole("hits", lambda row: row.search.hits[row.query], "papers, in any year"),
-        flag("fixed_plan", lambda row: row.is_fallback, "the model's was of no use"),
+        flag("fixed_plan", lambda row: row.is_fallback, "the plan was unusable"),
     ),
     caption="Every query as it was searched, in SQLite's full-text syntax.",
 )

@@ -156,20 +156,20 @@ class ReviewBenchmarkSettings(BaseModel):
         None, description="included from this score; none: 3.0, on 0-1 0.5"
     )
     unscored: Literal["exclude", "include"] = Field(
-        "exclude", description="what a paper without a readable score counts as"
+        "exclude", description="decision for papers without a readable score"
     )
     target_recall: float = Field(
         1.0, gt=0.0, le=1.0, description="recall at which a review passes"
     )
     matching: Matching = Field("whole-list", description="how papers are matched")
     title_cutoff: float = Field(
-        0.85, gt=0.0, le=1.0, description="least likeness of matching titles"
+        0.85, gt=0.0, le=1.0, description="least similarity of matching titles"
     )
     autojunk: bool = Field(
         default=True, description="difflib's shortcut in titles of 200 characters"
     )
     punctuation: Punctuation = Field(
-        "blank", description="what a mark in a title becomes"
+        "blank", description="replacement of punctuation in titles"
     )
     strip_dx: bool = Field(
         default=True, description="remove dx.doi.org/ before a DOI too"

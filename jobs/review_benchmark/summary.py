@@ -151,7 +151,7 @@ def _opposite(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
 
 def _similar_pairs(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
     """Yield the pairs of reviews that are alike, the most similar first."""
-    label = "Judged alike" if concluded[0].kind == "judge" else "Alike by themselves"
+    label = "Judged alike" if concluded[0].kind == "judge" else "Most similar"
     pairs: dict[tuple[str, str], float] = {}
     for verdicts in concluded:
         for pair, similarity in verdicts.similar_reviews.items():

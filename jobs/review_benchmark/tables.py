@@ -137,7 +137,7 @@ COMPARISON = TableOf[ModelPair](
     caption="Left minus right on the reviews that both have done. Each metric has "
     "its own test by review, corrected by Holm over all pairs of this table, and a "
     "verdict on the left model. McNemar's exact test of the studies that only one "
-    "included ignores that studies of a review hang together; it is secondary and "
+    "included ignores that studies of a review are dependent; it is secondary and "
     "decides nothing.",
 )
 

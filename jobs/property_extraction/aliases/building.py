@@ -246,5 +246,5 @@ def _overrides(entries: Entries) -> Iterator[BuildStep]:
     for entry in entries:
         if entry.acts and entry.refno is not None and entry.pred_name in everywhere:
             other = everywhere[entry.pred_name].gt_name
-            message = f"goes before {other!r} there"
+            message = f"takes precedence over {other!r} in that paper"
             yield BuildStep(rule="scope", entry=entry, message=message)

@@ -155,7 +155,7 @@ def _troubles(by_key: Mapping[Key, AliasEntry], scope: _Scope) -> Iterator[Build
         for name in sorted(circle):
             for entry in acting[name]:
                 if entry.gt_name in circle and entry.refno == scope.refno:
-                    message = f"dropped: {names} stand for one another"
+                    message = f"dropped: {names} form a cycle"
                     yield BuildStep(rule="cycle", entry=entry, message=message)
     if circles:
         return

@@ -389,8 +389,8 @@ def _refuse_loops(
                 if fold(entry.gt_name) in loop
             ]
             raise DatasetError(
-                f"{file.file}: {' and '.join(rows)} send names in a circle: "
-                f"{', '.join(map(repr, sorted(loop)))} stand for one another; remove "
+                f"{file.file}: {' and '.join(rows)} form a cycle of names: "
+                f"{', '.join(map(repr, sorted(loop)))} name one another; remove "
                 "one of the rows."
             )
 

@@ -70,7 +70,7 @@ def test_a_property_has_both_sides_the_factor_the_edge_and_the_pair() -> None:
 def test_a_name_that_was_stated_is_led_to_what_it_stands_for() -> None:
     lines = told("P1", "Hc2")
     assert lines[1].startswith("summary    truth: ")
-    assert lines[2:4] == ["stands for field", "rule       0.1% SI, told in T"]
+    assert lines[2:4] == ["alias of   field", "rule       0.1% SI, in T"]
     without = told("P1", "Hc2", aliases=AliasSet())
     assert without[2] == "rule       exact: the rubric does not have the name"
     near = without[
@@ -106,13 +106,13 @@ def test_an_alias_says_who_decided_why_and_what_it_did() -> None:
 
 def test_a_right_name_lists_what_stands_in_for_it() -> None:
     lines = told("field")
-    assert "name       of truth or rubric: right as it is" in lines
+    assert "name       canonical (in truth or rubric)" in lines
     assert "  accepted   'Hc2' => 'field'" in lines
 
 
 def test_a_name_without_an_entry_has_its_candidates() -> None:
     lines = told("Hc2", aliases=AliasSet())
-    assert "no entry: it stands for itself" in lines
+    assert "no alias" in lines
     assert lines[-1].split() == ["1", "0.0000", "1", "field"]
 
 

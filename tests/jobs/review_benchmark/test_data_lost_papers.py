@@ -63,7 +63,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperDatabase]:
         (
             TruthPaper(title="voiding by the clock for babies"),
             "not_in_database",
-            "import it, or .*; the likest title, at 0.77, is that of 1",
+            "import it, or .*; the most similar title, at 0.77, is that of 1",
         ),
         (
             TruthPaper(title="voiding by clocks in old men"),

@@ -51,7 +51,7 @@ def test_a_review_tells_its_queries_its_papers_and_what_was_lost(
     assert "      1     5     4  walk" in page
     assert '    1  (("walking"))' in page
     assert "  candidates: 4" in page
-    assert "    it says: By its title." in page
+    assert "    rationale: By its title." in page
     for step in filter(None, LOST_AT):
         assert f"{step} (1)" in page
     assert (
@@ -87,9 +87,9 @@ def test_a_paper_tells_its_ranks_its_reply_and_the_decision(tmp_path: Path) -> N
     [
         ("3", "    failed: server_error"),
         ("5", "  this paper: no query offers it"),
-        ("5", "  nothing was asked about it"),
+        ("5", "  no request about this paper"),
         ("5", "decision   not a candidate"),
-        ("6", "study      none of the review's"),
+        ("6", "study      not a study of the review"),
     ],
 )
 def test_a_paper_without_a_score_says_why(
@@ -157,7 +157,7 @@ def test_before_a_run_the_fixed_plan_is_searched(tmp_path: Path) -> None:
     assert "studies    7: 5 in the database, 3 found by the fixed plan" in page
     assert "not in the database (2)" in page
     assert "not found (2)" in page
-    assert "    the likest title, at 0.8471, is that of 6" in page
+    assert "    the most similar title, at 0.8471, is that of 6" in page
     assert "study      4 (Running for rest)" in page
     for paper in ("8", "0", "x", "²"):
         with pytest.raises(UsageError, match="has no paper"):

@@ -1,4 +1,4 @@
-"""The likest title of a paper that has no record."""
+"""The most similar title of a paper that has no record."""
 
 from __future__ import annotations
 

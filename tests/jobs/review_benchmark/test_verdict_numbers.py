@@ -33,7 +33,7 @@ NUMBERS = [
     "  own    8/8    1.000    0.056 (56)  1.000      0.093    8/8     8/8",
     "  first against its authors: 6 same effect, 2 not judged (none stated)",
     "  own against its authors: 8 same effect",
-    "  Alike by themselves: CD015244 and CD015249 (0.579).",
+    "  Most similar: CD015244 and CD015249 (0.579).",
 ]
 """All are above the threshold; two of the first sentences state no effect."""
 

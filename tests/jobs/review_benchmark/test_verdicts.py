@@ -105,7 +105,7 @@ def test_sister_reviews_with_boilerplate_are_named_and_draw_no_line_alone() -> N
     assert list(found.similar_reviews) == [("CD7", "CD8")]
     assert found.threshold.value < found.similar_reviews["CD7", "CD8"] < 1
     assert all(found.is_similar(own.id) for own in truths)
-    assert "Alike by themselves: CD7 and CD8 (" in as_text(verdict_blocks([found]))
+    assert "Most similar: CD7 and CD8 (" in as_text(verdict_blocks([found]))
     dataset = ReviewDataset(settings=ReviewBenchmarkSettings(), reviews=truths)
     (finding,) = verdict_findings(dataset, [found])
     assert (finding.n, finding.example) == (1, "CD7 and CD8")

@@ -240,7 +240,9 @@ def test_what_is_said_of_a_paper_goes_before_what_is_said_of_all() -> None:
     renaming = Renaming.of(built.alias_set)
     assert renaming.renamed("P1", "a").name == "T2"
     assert renaming.renamed("P2", "a").name == "T1"
-    assert built.report == ("scope: 'a' => 'T2' in P1 goes before 'T1' there",)
+    assert built.report == (
+        "scope: 'a' => 'T2' in P1 takes precedence over 'T1' in that paper",
+    )
 
 
 def test_a_chain_over_an_alias_of_one_paper_is_cut_short_in_that_paper_alone() -> None:

@@ -41,24 +41,24 @@ def judged(tmp_path: Path, text: str, **options: Any) -> AliasSet:
             "a,b,,accepted\nb,a,,accepted\n",
             {},
             (
-                "a.csv: row 2 and row 3 send names in a circle: 'a', 'b' stand for one "
+                "a.csv: row 2 and row 3 form a cycle of names: 'a', 'b' name one "
                 "another; remove one of the rows."
             ),
         ),
         (
             "a,b,,accepted\nb,c,,accepted\nc,a,,accepted\n",
             {"same_name": "keep"},
-            "row 2 and row 3 and row 4 send names in a circle",
+            "row 2 and row 3 and row 4 form a cycle of names",
         ),
         (
             "a,b,,accepted\nb,a,P1,accepted\n",
             {},
-            "row 2 and row 3 send names in a circle",
+            "row 2 and row 3 form a cycle of names",
         ),
         (
             "A,b,,accepted\nB,a,,accepted\n",
             {"name_match": "fold"},
-            "row 2 and row 3 send names in a circle",
+            "row 2 and row 3 form a cycle of names",
         ),
         (
             "T1,T2,,accepted\n",

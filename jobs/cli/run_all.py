@@ -1,6 +1,7 @@
 """The command `siftlog run-all`: runs jobs, models and settings from one file.
 
-It is imported for the help of all verbs too, and so imports almost nothing itself.
+It is also imported for the help of all commands, so it imports hardly anything at the
+top.
 """
 
 from __future__ import annotations
@@ -230,7 +231,7 @@ def _show(
 
 
 def _worst(codes: Sequence[int]) -> int:
-    """One exit code for all: what a person must see to first.
+    """Return one exit code for all: what a person must see to first.
 
     Something interrupted, then money, then what failed, then what a check found.
     """

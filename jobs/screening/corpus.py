@@ -48,7 +48,7 @@ class RecordRow(PaperRow):
     label_abstract_screening: Label | None = None
 
     def label(self, name: str) -> int:
-        """Return the label in a column, which must hold one."""
+        """Return the label in a column, which must have one."""
         label = dict(zip(LABELS, self.labels, strict=True))[name]
         if label is None:
             raise self.error(f"{name} {BLANK}")

@@ -116,7 +116,7 @@ def read_texts(
 
     Args:
         path: the table.
-        findings: learns of repeated ids.
+        findings: receives repeated ids.
         renamed: columns of the file by the names used here.
 
     Raises:

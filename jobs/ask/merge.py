@@ -44,7 +44,7 @@ class TaskPlace:
 
     @property
     def key(self) -> str:
-        """The key of the task."""
+        """Key of the task."""
         then = f"/then{self.then}" if self.then else ""
         check = f"/check{self.check}" if self.check else ""
         chunk = f"#{self.chunk}" if self.chunk else ""
@@ -52,7 +52,7 @@ class TaskPlace:
 
 
 def place_of(task: Task) -> TaskPlace:
-    """Return the place of a task, from its stage and key."""
+    """Return the item and part of a task, from its stage and key."""
     key = task.key
     if task.stage == CHUNK:
         item, _, number = key.rpartition("#")

@@ -233,7 +233,7 @@ def _checks(
 ) -> Iterator[TaskSpec]:
     """Yield the checks of values whose quotes are in the text.
 
-    An invented quote is known to be wrong already.
+    An invented quote is already known to be wrong.
     """
     recipe = dataset.recipe
     for number, check in enumerate(recipe.check, 1):

@@ -34,7 +34,7 @@ class Example(TomlTable):
     """A solved example for the prompt: a text with its answers."""
 
     text: Sentence
-    answers: Mapping[str, Any]  #: by field; a field left out is not reported
+    answers: Mapping[str, Any]  #: by field; an omitted field is not reported
     quotes: Mapping[str, str] = {}  #: verbatim quotes, by field
 
 
@@ -49,13 +49,13 @@ class Then(TomlTable):
 class Check(TomlTable):
     """Asks a model to verify values against their quotes."""
 
-    fields: tuple[str, ...] = ()  #: fields with quotes; empty: all of them
+    fields: tuple[str, ...] = ()  #: fields with quotes; empty: all such fields
     by: Literal["judge", "same"] = "judge"
     """The model of `--judge-model`, or the model that answered."""
 
 
 class Recipe(TomlTable):
-    """A whole recipe."""
+    """A complete recipe."""
 
     items: str | None = None  #: folder, glob or file, relative to the recipe
     id: str | None = None  #: column of an item's key
@@ -63,7 +63,7 @@ class Recipe(TomlTable):
     document: str | None = None  #: column with the name of a file with the text
     instructions: str = ""
     vision: bool = False  #: send pages of PDF files as images too
-    explain: bool = False  #: ask for a reasoning before the values
+    explain: bool = False  #: request a reasoning before the values
     replicates: int = Field(1, ge=1, le=100)
     chunk: Chunking | None = None
     gold: str | None = None  #: file of gold labels, relative to the recipe

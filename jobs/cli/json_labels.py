@@ -91,7 +91,7 @@ class RaterAgreementJson(TypedDict):
     items: int  #: with two ratings or more
     ratings: int
     percent: CoefficientJson
-    cohen: CoefficientJson | None  #: null: there are not two raters
+    cohen: CoefficientJson | None  #: null unless there are two raters
     fleiss: CoefficientJson
     krippendorff: CoefficientJson
     gwet: CoefficientJson

@@ -45,7 +45,7 @@ async def label_plainly(
         session: has the questions, and records the answers.
         write: prints text, escaped for a terminal.
         read: returns the next key or word; None: the input has ended.
-        read_line: returns a line of text after a prompt, likewise.
+        read_line: returns a line of text after a prompt; None: the input has ended.
     """
     printed: Question | None = None
     while (question := session.question) is not None:

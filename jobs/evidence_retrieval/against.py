@@ -235,7 +235,7 @@ def with_verification(
         card: without the verification.
         results: compared with the stored numbers.
         models: the metrics of each model.
-        stored: the summary; None: there is none.
+        stored: the summary, or None.
     """
     if stored is None or not results.models:
         return card

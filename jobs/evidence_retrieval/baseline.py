@@ -1,4 +1,4 @@
-"""Answers requests offline, from their words alone: `baseline/lexical`."""
+"""Answers requests offline, from their words alone, as `baseline/lexical`."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _off_pool(
 
 
 def _end_early(view: PredictionView) -> Iterator[Violation]:
-    """Check that lists are longer than K, or recall at 20 equals recall at 10."""
+    """Check that lists reach each cut-off: else recall@20 equals recall@10."""
     for name, lengths in _lengths(view).items():
         longest = int(lengths.max(initial=0))
         beyond = [k for k in sorted(view.settings.k_values) if k > longest]
@@ -295,7 +295,7 @@ def _states_and_thresholds(view: PredictionView) -> Iterator[Violation]:
             values=values,
         )
     else:
-        # where this edge explains them too, no row breaks the rule
+        # no violation if this kind of edge explains them too
         yield Violation(
             code="state_of_other_edge",
             rows=rows,

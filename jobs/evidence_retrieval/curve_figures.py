@@ -222,7 +222,7 @@ def precision_recall(plot: Plot) -> Drawing:
         for at in dict.fromkeys(shares)
     ]
     for model, gate in curves:
-        # at the start precision is undefined
+        # precision is undefined at the start
         line = thinned_line(
             gate.points.tpr[1:],
             gate.points.precision[1:],
@@ -231,7 +231,7 @@ def precision_recall(plot: Plot) -> Drawing:
         )
         points = {point: (point.tpr, point.precision) for point in gate.operating}
         marks += [
-            # the precision of a threshold holds for the recall that it adds
+            # the precision of a threshold applies to the recall that it adds
             replace(line, x=(0.0, *line.x), y=(*line.y, line.y[-1]), steps=True),
             _deployed(points, model.series, curves=len(curves)),
         ]
@@ -240,7 +240,7 @@ def precision_recall(plot: Plot) -> Drawing:
 
 def _area_label(model: Model, name: str) -> str:
     area = model.data.by_path()[name.lower()].value
-    return f"{name} {area:.3f}: {model.name}"  # a long name is cut at its end
+    return f"{name} {area:.3f}: {model.name}"  # long names are truncated
 
 
 def _deployed(

@@ -52,8 +52,8 @@ def documents(
 ) -> Iterator[Artifact]:
     """Yield `leakage.json`, `consistency.json`, and the fitted gates.
 
-    `gate_fold_<k>.json` for each model and fold; `gate_final.json` if it is requested,
-    one file of all models, in the format of `--apply-gate`.
+    A gate is in `gate_fold_<k>.json` for each model and fold; `gate_final.json`, on
+    request, has those of all models, in the format of `--apply-gate`.
     """
     leaks = [asdict(check) for check in scoring_input.leak_checks]
     yield Artifact(name="leakage.json", text=as_text(leaks))

@@ -182,7 +182,7 @@ class ExplainedRun:
     def __init__(self, dataset: EvidenceDataset, answers: Answers) -> None:
         self.dataset = dataset
         self.is_imported = answers.imported
-        # gates are fitted on all posts, so that one query needs every answer
+        # gates are fitted to all posts, so one query needs every answer
         self.scoring_input = scoring_input_of(dataset, answers)
 
     def headline(self, model: str) -> Predictions:

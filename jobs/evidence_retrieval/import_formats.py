@@ -232,7 +232,7 @@ def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
         for name, column in further.items():
             if column in probs:
                 other = ImportedPrediction(probs={column: probs[column]})
-                earlier = predictions.get(name)  # a column may be the file's own
+                earlier = predictions.get(name)  # may also be the file's model
                 predictions[name] = merge_answers(earlier, other) if earlier else other
         truth = _truth(source, row, names_gold=GOLD in columns)
         yield replace(row.part, truth=truth, predictions=predictions)

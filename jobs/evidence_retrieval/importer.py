@@ -219,7 +219,7 @@ def _compare_truth(
 
 
 MODEL = "imported"
-"""Model name where a file names none."""
+"""Default model name of a file."""
 
 FORMS: Mapping[str, ImportForm] = {
     "rankings": ImportForm(

@@ -34,7 +34,7 @@ _SEPARATORS: Final = re.compile(r"[\s,;]+")
 
 
 class EvidenceLabelling(Labelling):
-    """The sentences of a post that are evidence for each criterion."""
+    """Declares the sentences of a post that are evidence for each criterion."""
 
     gold_setting = "gold"
 
@@ -121,7 +121,7 @@ class EvidenceLabelling(Labelling):
 def _assessments(
     dataset: EvidenceDataset, key: str, parsed: object
 ) -> Iterator[tuple[str, str, Assessment]]:
-    """Yield the post, criterion and reading of an assessment's reply."""
+    """Yield post, criterion and assessment from an assessment's reply."""
     if isinstance(parsed, PostAssessment):
         for criterion, assessment in parsed.criteria.items():
             if isinstance(assessment, Assessment):

@@ -45,8 +45,7 @@ from jobs.kit.metrics.columns import Bools, Ints
 from runner.scorecard import Finding
 
 STANDARD_ERRORS = 4
-"""Allowed distance of the AUROC of shuffled gold from 0.5: exceeded by chance once in
-16,000."""
+"""Allowed distance from 0.5 of the AUROC of shuffled gold: by chance 1 in 16,000."""
 
 
 def deep_checks(

@@ -81,7 +81,7 @@ _DECIMAL = r"\d+(?:[.,]\d+)?(?:[eE][+-]?\d{1,4})?"
 _PROBABILITY = re.compile(rf"({_DECIMAL})\s*(%?)")
 _RELEVANCE = re.compile(rf"(-?{_DECIMAL})\s*%?")
 
-# more digits cannot be a sentence number, and Python refuses to parse thousands of them
+# more digits cannot be a sentence number, and Python refuses to parse thousands
 _ONE_RUN = re.compile(r"\D*(\d{1,9})\D*")
 
 

@@ -99,7 +99,7 @@ class FoldGate:
     config: str
     fold: str
     posts: Mapping[str, int]  #: number by use: "fit", "tune" and "test"
-    tau_neg: float | None  #: None: the gate could not be fitted, or there is none
+    tau_neg: float | None  #: None: no gate, or it could not be fitted
     tau_pos: float | None
     on_tune: Mapping[str, float | None]
     """Metrics of the thresholds on the tuning posts, and the metric of the choice."""

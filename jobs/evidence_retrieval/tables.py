@@ -161,7 +161,7 @@ def _tried(
 
 
 def _constant(block: JudgedPredictions, name: str) -> Cell:
-    """Return a threshold, if all queries have the same, else its source."""
+    """Return a threshold, if all queries have the same one, else its source."""
     column = getattr(block.prediction, name)
     if column is None:
         return "as the file says"

@@ -51,7 +51,7 @@ def lines(
     """Yield the lines that a paper, or a single question, adds to its model's files.
 
     Args:
-        paper: of one model and replicate.
+        paper: paper of one model and replicate.
         slug: slug of the model.
         is_recorded: whether scored records keep the fields of the old profile.
     """
@@ -96,7 +96,7 @@ def investigation_fields(paper: GradedPaper) -> dict[str, Any]:
         for graded_answer in group
         if graded_answer.judgement is not None
     }
-    # they count for no recalled variant: with a reply, or the error
+    # questions that count for no recalled variant: with a reply, or the error
     others = [
         {
             **_answer_fields(

@@ -116,8 +116,7 @@ CHARS_PER_TOKEN = 4
 """The usual estimate for English; the extraction of section 4.3 uses it too."""
 
 CACHED_PAPERS = 64
-"""Number of papers whose questions are cached by key: consecutive requests are about
-them."""
+"""Number of papers whose questions are cached by key, for consecutive requests."""
 
 
 LETTERS = ("a", "b", "c", "d")

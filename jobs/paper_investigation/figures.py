@@ -378,7 +378,7 @@ def figures(
 
     Args:
         tally: counts of the run.
-        metrics: by model and path.
+        metrics: metrics by model and path.
         pairs: every two models.
     """
     return ChartFigures(

@@ -10,8 +10,8 @@ variant v:
     F1                 2 |R| / (|T| + |L|)
     accuracy(v)        right / answered over Q(v)
     question accuracy  unweighted mean of accuracy(v) over recalled v with answers
-    paper score        recall x question accuracy; 0 where no recalled variant has
-                       questions; undefined where none of them has a reply
+    paper score        recall x question accuracy; 0 if no recalled variant has
+                       questions; undefined if none of them has a reply
 """
 
 from __future__ import annotations
@@ -70,9 +70,7 @@ class GradedPaper:
         GradedAnswer, ...
     ] = ()  #: about missed variants, for diagnosis only
     unlinked: tuple[str, ...] = ()  #: recalled variants that no question names
-    unasked: tuple[
-        QuestionItem, ...
-    ] = ()  #: in the current plan, but not in the run
+    unasked: tuple[QuestionItem, ...] = ()  #: in the current plan, but not in the run
     stale: int = 0  #: replies that the current plan does not need
 
     @property

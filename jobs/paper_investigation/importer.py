@@ -1,4 +1,4 @@
-"""Imports responses, predictions and results of other programs, in any form.
+"""Imports responses, predictions and results of other programs, in any format.
 
 Missing answers become skipped tasks, so that they stay in the counts: otherwise, a file
 that leaves out the papers on which a model failed would make the model look better.

@@ -46,7 +46,7 @@ _OTHER_READINGS: Mapping[str, Measure] = {
     **FAILURES_AS_FN,
     "avg_variant_recall~without_reference_alleles": WITHOUT_REFERENCE,
 }
-"""Measures whose paths have a form include the names of the forms."""
+"""Further measures; for paths with a form, name and meaning are those of the form."""
 
 
 def _behind(prefix: str, measures: Mapping[str, Measure]) -> dict[str, Measure]:

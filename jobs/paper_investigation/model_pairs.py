@@ -61,7 +61,7 @@ _ANSWERED, _RIGHT, _P_VALUE, _SIGNIFICANCE = 1, 2, 4, 8
 class AnswerShare:
     """Share of correct answers, by some criterion, to a set of questions."""
 
-    pipeline: str  #: TOTAL: all of them
+    pipeline: str  #: TOTAL: all questions
     bit: int  #: bit of a verdict
     definition: str
 

@@ -59,8 +59,7 @@ Chosen: TypeAlias = Mapping[str, str]
 
 
 _Shares: TypeAlias = Counter[tuple[int, float]]
-"""Number of answers, by the number of answers in their group and their paper's
-recall."""
+"""Number of answers by size of their group and recall of their paper."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -55,7 +55,7 @@ class QuestionFacts:
     papers: int
     pipelines: Mapping[str, int]
     joined: int  #: with more than one variant
-    joined_in_truth: int  #: of them, those whose every part is a truth variant
+    joined_in_truth: int  #: joined ones whose parts are all truth variants
     no_bench_paper: tuple[str, ...]  #: keys, if the bench lacks the paper
     unlinked: tuple[str, ...]  #: keys of those that no truth variant links to
     leaks: tuple[str, ...]  #: keys of those that reveal their answer

@@ -33,7 +33,7 @@ STUDY_FIELDS = (
     ("Phenotype", "phenotype"),
     ("Sentence", "sentence"),
 )
-"""Label in the prompt, and field of `Question`; blank fields are left out."""
+"""Label in the prompt, and field of `Question`; blank fields are omitted."""
 
 QUESTION_PROMPTS = ("question.choice", "question.association")
 
@@ -105,7 +105,7 @@ def _one_line(text: str) -> str:
 
 
 def _mark(text: str) -> str:
-    """Return a delimiter's hash: no text can contain the hash of itself."""
+    """Return a delimiter's hash of *text*, which cannot contain its hash."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 

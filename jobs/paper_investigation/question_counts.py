@@ -34,7 +34,7 @@ from runner.evaluation import KEYS_STAY, STAYS
 from runner.messages import ParseFailure, Reply
 
 TOTAL = "TOTAL"
-"""Follows the pipelines, and represents all of them together."""
+"""Name of the total over all pipelines."""
 
 GROUPS = (*PIPELINES, TOTAL)
 
@@ -259,7 +259,7 @@ class FieldCounts:
     significance: int = 0
     both: int = 0
     read: int = 0  #: parsed replies
-    not_found: int = 0  #: of them, with the p-value "not found"
+    not_found: int = 0  #: replies with the p-value "not found"
 
 
 FIELD_DEFINITION = "ratio@1({part} right / answered)"

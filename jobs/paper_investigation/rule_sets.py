@@ -97,8 +97,7 @@ def is_not_found(text: str) -> bool:
 def read_p_value(text: str) -> StatedPValue | None:
     """Parse the p-value in *text*; None if it has no number.
 
-    Among several numbers, the one after "p", "p-value" or "p adj" counts, else the
-    first.
+    Of several numbers, the one after "p", "p-value" or "p adj" counts, else the first.
     """
     text = _plain(text)
     stated = next(

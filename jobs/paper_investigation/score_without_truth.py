@@ -55,7 +55,7 @@ class PaperVariants(NamedTuple):
 
     @property
     def spellings(self) -> Mapping[str, str]:
-        """The spellings by normalised variant; none without a list."""
+        """Spellings by normalised variant; empty without a list."""
         return self.paper.predicted or {}
 
     @property
@@ -65,7 +65,7 @@ class PaperVariants(NamedTuple):
 
     @property
     def found(self) -> int:
-        """The number of variants that are in the text."""
+        """Number of variants that are in the text."""
         return sum(verdict is True for verdict in self.grounded.values())
 
     @property
@@ -201,12 +201,12 @@ class ModelLists:
 
     @property
     def total(self) -> int:
-        """The number of variants in all lists."""
+        """Number of variants in all lists."""
         return sum(map(len, self.lists.values()))
 
     @property
     def grounded(self) -> Ratio:
-        """The share of variants that are in the text, by paper."""
+        """Share of variants that are in the text, by paper."""
         return Ratio([*self.found.values()], [*self.judged.values()])
 
     def named(self) -> Iterator[_NamedVariant]:
@@ -275,7 +275,7 @@ class ListAgreement(NamedTuple):
 
     @property
     def both(self) -> int:
-        """The number of variants that both list."""
+        """Number of variants that both list."""
         return sum(
             len(self.a.lists[pmcid].keys() & self.b.lists[pmcid].keys())
             for pmcid in self.papers
@@ -283,7 +283,7 @@ class ListAgreement(NamedTuple):
 
     @property
     def disagreements(self) -> Sequence[_Disagreement]:
-        """Variants that only one of them lists, by paper."""
+        """Variants that only one of the models lists, by paper."""
         return [
             _Disagreement(pmcid, one.lists[pmcid][name], one.model, other.model)
             for pmcid in self.papers

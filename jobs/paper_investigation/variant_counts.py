@@ -217,7 +217,7 @@ HITS: Mapping[str, ValueMeasure[VariantHits]] = {
         definition="ratio@1(2 tp / (2 tp + fp + fn))",
     ),
 }
-"""Paths after `class.{class}.`; `{of}` is the class, or all of them."""
+"""Paths after `class.{class}.`; `{of}` is the class, or all classes."""
 
 FAILURES_AS_FN: Mapping[str, ValueMeasure[VariantHits]] = {
     "recall~failures_as_fn": ValueMeasure(

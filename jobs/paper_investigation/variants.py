@@ -99,7 +99,7 @@ def plain_signs(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", text)
-    # a search for one sign is faster than a pattern of all of them
+    # a search per sign is faster than a pattern of all signs
     for plain, signs in _SIGNS.items():
         for sign in signs:
             text = text.replace(sign, plain)

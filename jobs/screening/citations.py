@@ -81,7 +81,7 @@ def read_citations(
 
 
 class CitationCollector:
-    """Collects edges in any order; each id is held once."""
+    """Collects edges in any order; each id is stored once."""
 
     def __init__(self) -> None:
         self._reviews: dict[str, int] = {}
@@ -120,7 +120,7 @@ def _sorted_indices(seen: Iterable[str], indices: array[int]) -> tuple[Ids, Indi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusions:
-    """A list of exclusions, and the texts that came with it."""
+    """A list of exclusions, with the texts in it."""
 
     exclusions: tuple[Exclusion, ...]  #: one per review and paper, ascending
     texts: Mapping[str, ArticleText]  #: by paper
@@ -137,7 +137,7 @@ def read_exclusions(
     Args:
         path: the table.
         citations: edges; cited papers stay included.
-        findings: receives papers both included and excluded, and of repetitions.
+        findings: receives papers both included and excluded, and repetitions.
         renamed: columns of the file by the names used here.
 
     Raises:

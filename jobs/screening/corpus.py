@@ -150,7 +150,7 @@ def read_records(
 
 
 def _review(path: Path) -> str:
-    """Return the id of the review that a file holds."""
+    """Return the id of the review in a file."""
     name = path.name.removesuffix(".gz").removesuffix(".csv")
     try:
         review = id_of(name)
@@ -176,7 +176,7 @@ FIELDS = tuple(
 
 
 def renamed_columns(pairs: Sequence[str], paths: Iterable[Path]) -> dict[str, str]:
-    """Return the fields by the columns that hold them.
+    """Return the field names by the columns of the files.
 
     Args:
         pairs: as typed, each OLD=NEW or NEW=OLD.
@@ -233,7 +233,7 @@ def read_corpus(settings: ScreeningSettings) -> Corpus:
         UsageError: nothing is named, both tables and records are, or a column to be
             renamed does not exist.
         DatasetError: an input is invalid; names file, row and column. Or the settings
-            name a review that cites nothing; names the nearest.
+            name a review that cites no paper; names the nearest.
     """
     findings = InputFindings()
     paths = table_paths(settings)

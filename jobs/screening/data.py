@@ -1,10 +1,10 @@
 """Defines reviews, papers, exclusions and the validation set drawn from them.
 
-A `Corpus` holds the inputs of a draw: reviews, papers, citations, known exclusions. A
+A `Corpus` has the inputs of a draw: reviews, papers, citations, known exclusions. A
 `ValidationSet` is what `prepare` writes, `run` reads and scoring uses: each review's
-included papers and its negatives. It holds its texts, so a set is whole without the
-tables it was drawn from. A `ScreeningJudgement` is the parsed reply about one record.
-Ids are text everywhere: leading zeros count, and order is that of text.
+included papers and its negatives. It includes the texts, so a set is complete without
+the tables it was drawn from. A `ScreeningJudgement` is the parsed reply about one
+record. Ids are text everywhere: leading zeros count, and order is that of text.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ def true_exclusions(
 
     Args:
         corpus: texts.
-        cited: what the review cites: it stays included whatever else is said.
-        exclusions: what the review has excluded or not decided, by paper.
+        cited: papers that the review cites; these stay included.
+        exclusions: papers that the review has excluded or not decided, by paper.
     """
     taken = set(cited)
     return [
@@ -232,7 +232,7 @@ class ValidationSet:
     candidates: Mapping[str, int] = field(default_factory=dict)
     """Number of reviews by their number of candidates."""
     contamination: Mapping[str, float | None] = field(default_factory=dict)
-    """Shares and bounds of the candidates, where exclusions are known."""
+    """Shares and bounds of the candidates, if exclusions are known."""
     drift: Mapping[str, float | None] = field(default_factory=dict)
     """Macro averages of topic drift by name, as in summary.json."""
     findings: tuple[Finding, ...] = ()
@@ -246,7 +246,7 @@ def review_index(review: str, reviews: Ids) -> int:
         reviews: ids, ascending.
 
     Raises:
-        DatasetError: there is none of that id; names the nearest.
+        DatasetError: there is no such review; names the nearest.
     """
     index = index_in(reviews, review)
     if index is not None:

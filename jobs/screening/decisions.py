@@ -313,7 +313,7 @@ class DecisionView:
 
     @cached_property
     def outcome(self) -> Ints:
-        """Outcomes, derived from p_include where a threshold is set."""
+        """Outcomes, derived from p_include if a threshold is set."""
         decisions, tau = self.decisions, self.settings.threshold
         if tau is None:
             return decisions.outcome

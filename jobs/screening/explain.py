@@ -271,7 +271,7 @@ def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> 
 
 
 MOST_LISTED = 20
-"""Maximum number of records in a table; the files of a scoring hold all."""
+"""Maximum number of records in a table; the files of a scoring list all."""
 
 COLUMNS = (
     Words("paper"),
@@ -392,7 +392,7 @@ def explain(dataset: ScreeningDataset, answers: Answers, items: tuple[str, ...])
         items: records as `review:paper`, or ids of reviews or papers.
 
     Raises:
-        UsageError: an item names nothing in the run.
+        UsageError: an item is not in the run.
     """
     screened = screened_records(dataset, read_answers(answers))
     chosen = select(items, screened)

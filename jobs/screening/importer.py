@@ -1,4 +1,4 @@
-"""Imports decisions and scores made by other tools, from CSV files, as a run's answers.
+"""Imports decisions and scores of other tools, from CSV files, as a run's answers.
 
 A row is an answer of one stage. Its decision becomes a reply in the format required of
 models, so that it is parsed, scored and compared like any other. A row with a score and
@@ -73,7 +73,7 @@ FORMS: Mapping[str, ImportForm] = {
 
 
 MODEL = "imported"
-"""Model name where a row names none."""
+"""Default model name of a row."""
 
 PARSED = "parsed"
 STATUSES = (PARSED, "unparsed", "failed", "skipped", "missing")
@@ -184,7 +184,7 @@ class _Layout:
         )
 
     def last_ranks(self) -> Mapping[str, int]:
-        """Return the lowest rank in each review; empty for other scores."""
+        """Return the largest rank number by review; empty for other scores."""
         last: dict[str, int] = {}
         for row in self.rows() if self.model is _RankRow else ():
             if isinstance(row, _RankRow) and row.rank is not None:

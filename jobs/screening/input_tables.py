@@ -91,7 +91,7 @@ def _year(cell: InputCell) -> int | None:
 
 
 class TextRow(RowModel):
-    """The columns that hold the text of a paper or review."""
+    """The columns with the text of a paper or review."""
 
     title: Trimmed = ""
     abstract: Trimmed = ""
@@ -99,7 +99,7 @@ class TextRow(RowModel):
 
     @property
     def text(self) -> ArticleText:
-        """The text that the row holds."""
+        """The text in the row."""
         return ArticleText(title=self.title, abstract=self.abstract, year=self.year)
 
 
@@ -120,7 +120,7 @@ def read_texts(
         renamed: columns of the file by the names used here.
 
     Raises:
-        DatasetError: the table is off; names file and row.
+        DatasetError: the table is invalid; names file and row.
     """
     texts: dict[str, ArticleText] = {}
     rows = read_table(path, PaperRow, findings=findings, renamed=renamed, unit="row")
@@ -167,7 +167,7 @@ _NotBlank = AfterValidator(_without_blanks)
 
 
 def _criterion_list(cell: InputCell) -> Ids:
-    # a lone text is one criterion, whatever signs it holds
+    # a single text is one criterion, even if it contains separators
     texts = (cell,) if isinstance(cell, str) else texts_of(cell)
     return tuple(text.strip() for text in texts if text.strip())
 
@@ -254,7 +254,7 @@ class ExclusionRow(TextRow):
 
     @property
     def exclusion(self) -> Exclusion:
-        """The exclusion that the row holds."""
+        """The exclusion in the row."""
         return Exclusion(
             review=self.review_pmid,
             paper=self.pmid,

@@ -63,7 +63,7 @@ class ScreeningDataset:
     validation_set: ValidationSet | None = None
     fulltexts: Mapping[str, Path] = field(default_factory=dict)  #: by paper
     library: Mapping[str, LibraryRecord] = field(default_factory=dict)
-    """The records of a library by id; empty for a set."""
+    """Records of a library by id; empty for a set."""
     findings: tuple[Finding, ...] = ()
 
     @cached_property
@@ -214,7 +214,7 @@ def read_set(folder: Path) -> ValidationSet:
 def _check(folder: Path) -> None:
     """Refuse files whose hashes differ from the manifest.
 
-    A folder without a manifest was made by hand, and is accepted unchanged.
+    A folder without a manifest was written by hand, and is accepted unchanged.
     """
     manifest = folder / MANIFEST
     if not manifest.is_file():
@@ -372,7 +372,7 @@ def load(settings: ScreeningSettings) -> ScreeningDataset:
     """Read and validate the named inputs; an imported run may name none.
 
     Raises:
-        DatasetError: an input is off; names file and row.
+        DatasetError: an input is invalid; names file and row.
     """
     validation_set = None
     library: Mapping[str, LibraryRecord] = {}

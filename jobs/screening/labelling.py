@@ -90,7 +90,7 @@ class ScreeningLabelling(Labelling):
         for key in self.items(dataset):
             record = dataset.record(key)
             decision = gold.get(key, {}).get("", "unlabelled")
-            if decision == record.kind:  # has no label in either
+            if decision == record.kind:  # no label on either side
                 continue
             has_kind = decision == EXCLUDE and record.kind in NEGATIVES
             yield {

@@ -398,7 +398,7 @@ def _known_columns(path: Path, mapped: Collection[str]) -> dict[str, str]:
 
     Args:
         path: the file.
-        mapped: names that `--map` gives to other columns.
+        mapped: names that `--map` assigns to other columns.
     """
     columns = csv_columns(path)
     by_lower = {column.lower(): column for column in reversed(columns)}

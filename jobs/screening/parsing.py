@@ -119,8 +119,8 @@ _NUMBER = re.compile(r"([0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(%?)")
 
 
 REPEATED = 200
-"""Maximum characters of a reply that is cached after parsing: without reasons, there
-are only a few hundred distinct decisions, however many replies there are."""
+"""Maximum characters of a reply that is cached after parsing: without reasons, only a
+few hundred distinct decisions occur."""
 
 
 @guarded

@@ -206,7 +206,8 @@ def describe_review(
     Args:
         settings: settings, which select the sources.
         review: its text, and its criteria from the file.
-        context: of a task that follows a model's criteria; see `criteria_to_context`.
+        context: context of a task that follows a model's criteria; see
+            `criteria_to_context`.
     """
     if context is not None:
         return ReviewDescription(

@@ -225,7 +225,7 @@ def read_reason_map(path: Path, findings: InputFindings) -> dict[str, str]:
     """Read codes by reason from a table `reason`, `reason_code`.
 
     Raises:
-        DatasetError: the table is off, a code is unknown, or a reason has two.
+        DatasetError: the table is invalid, a code is unknown, or a reason has two.
     """
     codes: dict[str, str] = {}
     for row in read_table(path, _ReasonRow, findings=findings, unit="row"):

@@ -348,9 +348,7 @@ class ScreeningResults:
     predictions: ScreeningPredictions  #: of all records
     frame: ScreeningFrame  #: input of the metrics
     columns: Mapping[str, ScreeningModelResults]  #: by model, then by ensemble
-    replicates: tuple[
-        ScreeningModelResults, ...
-    ]  #: single ones, where there are several
+    replicates: tuple[ScreeningModelResults, ...]  #: single ones, if there are several
     findings: tuple[Finding, ...]
     pairs: tuple[ScreeningPair, ...] = ()  #: only a scorecard compares models
 

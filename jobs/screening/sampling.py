@@ -99,7 +99,7 @@ def candidate_pools(
         corpus: all texts.
         graph: the citations.
         near: neighbourhood of the review.
-        exclusions: what the review has excluded or not decided, by paper.
+        exclusions: papers that the review has excluded or not decided, by paper.
         settings: settings with the kinds to draw.
     """
     candidates = dict(
@@ -136,8 +136,8 @@ def unrelated_papers(
 
     Args:
         graph: the citations.
-        near: neighbourhood of the review; its citations and candidates are not.
-        exclusions: papers that it has excluded or not decided; these are not either.
+        near: neighbourhood of the review; its citations and candidates are left out.
+        exclusions: papers that it has excluded or not decided; also left out.
     """
     indices = map(graph.index, exclusions)
     excluded_indices = [index for index in indices if index is not None]

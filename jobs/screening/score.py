@@ -1,7 +1,7 @@
 """Scores a run: metrics, tables, files, figures, verdicts and a summary.
 
 Answers are read once, into columns. Verdicts are built while they are written, so that
-none is kept in memory. Each reply is judged by itself, as the model gave it: no stage,
+none stays in memory. Each reply is judged by itself, as the model gave it: no stage,
 threshold or replicate changes it. Unclear is neither right nor wrong.
 """
 
@@ -154,7 +154,7 @@ RANKING = ("wss95", "wss100", "atd", "ndcg", "loss", "auroc", "ap")
 """Ranking measures that are averaged over reviews."""
 
 LOSSES = frozenset({"atd", "loss"})
-"""Those of them for which lower is better."""
+"""Ranking measures for which lower is better."""
 
 
 def _of_reviews(word: str, column: ScreeningModelResults) -> Sequence[float | None]:

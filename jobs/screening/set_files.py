@@ -135,7 +135,7 @@ class BuiltSet:
     """Result of building a set; rows have already been written."""
 
     statistics: list[ReviewStatistics] = field(default_factory=list)
-    analysed: list[ReviewStatistics] = field(default_factory=list)  #: enough papers
+    analysed: list[ReviewStatistics] = field(default_factory=list)  #: with enough
     drift: list[ReviewDrift] = field(default_factory=list)
     contamination: dict[str, Contamination] = field(default_factory=dict)
     kinds: Counter[RecordKind] = field(default_factory=Counter)  #: records by kind
@@ -163,8 +163,8 @@ def build(
         graph: graph of its citations.
         settings: settings of the draw.
         candidates: receives the candidates, review by review.
-        records: receives the drawn records, likewise: a hundred thousand reviews have
-            millions of both.
+        records: receives the drawn records in the same way: a hundred thousand reviews
+            have millions of both.
     """
     built = BuiltSet()
     draw = NegativeSampler(corpus, graph, settings)

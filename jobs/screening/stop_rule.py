@@ -63,15 +63,15 @@ StopEvent: TypeAlias = RecordDrawn | RecordLabelled | RecordUnlabelled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopStatus:
-    """What the events so far prove."""
+    """The conclusions from the events so far."""
 
     records: int
     read: int  #: labelled records
-    relevant: int  #: of them
+    relevant: int  #: relevant records among them
     draws: int  #: random draws, labelled or not
     draws_counted: int  #: draws that are part of the bound
     most_relevant: int  #: upper bound on the relevant records of the library
-    recall: float  #: lower bound on the share of them that was labelled
+    recall: float  #: lower bound on the share of relevant records that were labelled
     should_stop: bool  #: the bound reaches the target
     draws_needed: int  #: more draws that reach the target if none is relevant
     advice: Advice  #: what to read next; not part of the guarantee
@@ -102,7 +102,7 @@ class RecallStopRule:
         self._fold = self._new_fold()
 
     def receive(self, event: StopEvent) -> None:
-        """Take the next event.
+        """Receive the next event.
 
         Raises:
             ValueError: a draw of a record that was read, or from a wrong number of

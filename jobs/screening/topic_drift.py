@@ -109,7 +109,7 @@ class TfidfVectors:
     def similarities_of(
         self, texts: Sequence[ArticleText], included: Indices
     ) -> Floats:
-        """Return the similarities of papers without citations to the included."""
+        """Return the similarities of uncited papers to the included ones."""
         if not texts:
             return np.empty(0)
         rows = sparse.csr_array(self._terms.transform(map(_words, texts)))

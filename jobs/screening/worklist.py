@@ -8,10 +8,10 @@ Conventions of RIS. Zotero converts `KW` to tags, split at semicolons, and `N1` 
 note (see its RIS translator). Rayyan keeps `N1` and appends to it; its own form there,
 `RAYYAN-INCLUSION: {"name"=>"Included"}`, is the decision of a person (see its help page
 on export files), so a model's decision is not written in it. Nor is it written as
-`ASReview_relevant`, which ASReview reads as a label. Covidence asks at import for the
-stage of a whole file (guides of libraries), hence a file for each decision. This is
-based on code and documentation: no file was imported into Rayyan or Covidence, which
-require an account.
+`ASReview_relevant`, which ASReview reads as a label. Covidence sets the stage of a
+whole file at import (see guides of libraries), which is why there is a file for each
+decision. This is based on code and documentation: no file was imported into Rayyan or
+Covidence, which require an account.
 """
 
 from __future__ import annotations

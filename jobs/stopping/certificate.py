@@ -80,7 +80,7 @@ def code_sha256() -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """Return SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -27,8 +27,7 @@ from jobs.kit.metrics.resampling import Resamples
 from runner.scorecard import Metric
 
 MOST_ROWS = 200_000
-"""Maximum number of queries that are resampled individually, as this is slow and
-secondary."""
+"""Maximum number of queries for resampling single queries, which is slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 Items, intervals, tests, Holm's correction and verdicts are those of the kit, so that a
 pair of models has the same p here and in `siftlog compare`. Metrics without a value per
 query (`ece`, `sentences_extracted`) have a difference and no test. `auroc` and `auprc`
-of configurations that cover different queries have no test either: each is over its own
-queries.
+of configurations that cover different queries have no test either: each covers
+different queries.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def judged_queries(block: JudgedPredictions) -> ItemFrame:
     """Return the judged queries with the gate's score, and its decision at tau.
 
     Only a probability is a decision. Queries that a metric leaves out are included,
-    since their posts are drawn all the same.
+    since their posts are drawn too.
     """
     queries, gated = block.queries, block.gated
     rows = np.flatnonzero(block.judged).tolist()

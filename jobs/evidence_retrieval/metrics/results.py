@@ -102,9 +102,7 @@ class MeasuredFrame:
 
     frame: EvidenceFrame
     models: Mapping[str, ModelResults]
-    steps: tuple[
-        AblationStep, ...
-    ]  #: configurations, by model; none where there is one
+    steps: tuple[AblationStep, ...]  #: configurations, by model; empty for a single one
     draws: PostBootstrap  #: for intervals that are computed on demand
 
     @property

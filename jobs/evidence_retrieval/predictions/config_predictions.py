@@ -124,7 +124,7 @@ def _empty_as_zero(
 
 def _taus(queries: Queries, gated: GateOutput) -> tuple[Floats, Floats]:
     """Return the thresholds of each query's fold; NaN if that has no gate."""
-    names = (*queries.folds, None)  # the last one is that of UNKNOWN, which is -1
+    names = (*queries.folds, None)  # for UNKNOWN, which is -1
     gates = [gated.gate(name) for name in names]
     neg = [np.nan if gate is None else gate.thresholds.tau_neg for gate in gates]
     pos = [np.nan if gate is None else gate.thresholds.tau_pos for gate in gates]
@@ -266,7 +266,7 @@ def decide(
     Args:
         dataset: inputs, with the settings.
         queries: queries with gold, of which only the part open to a fold is used.
-        config: one of the data set's.
+        config: a configuration of the data set.
         model: the model under test.
         columns: its answers, as rankings.
         subject: its answers, as parsed.

@@ -222,8 +222,8 @@ def gate_chain(chains: Sequence[RankingChain]) -> RankingChain:
     """Return the last step whose scores indicate whether there is evidence.
 
     A graph's scores are shares of the pool, and those of a model's ranking depend on
-    rank: the best of a pool of one always gets everything. A gate on such scores would
-    learn the length of posts.
+    rank: the best of a pool of one always gets everything. A gate fitted to such scores
+    would depend on the length of posts.
     """
     *_, last = (
         chain for chain in chains if chain.graph == "none" and chain.rerank != "llm"

@@ -208,7 +208,7 @@ def cumulative_mass(
 def mass_k(mass: Floats, gamma: float) -> int:
     """Return the first rank at which *mass* reaches *gamma*.
 
-    The whole pool if rounding keeps the sum below.
+    If rounding keeps the sum below, it is the size of the pool.
     """
     reached = np.flatnonzero(mass >= gamma)
     return int(reached[0]) + 1 if len(reached) else len(mass)

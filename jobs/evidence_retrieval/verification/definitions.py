@@ -1,4 +1,4 @@
-"""Defines the definitions of figures, and reads the rows they are computed from."""
+"""Declares definitions of figures, and reads the rows they are computed from."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def read_queries(rows: Iterable[Row]) -> list[QueryRow]:
     """Return the queries of *rows*, in file order.
 
     Args:
-        rows: cells by column name, as `csv.DictReader` gives them.
+        rows: cells by column name, as returned by `csv.DictReader`.
 
     Raises:
         ValueError: a cell that should be a number is not one.
@@ -146,7 +146,7 @@ def _query(row: Row, probability: str) -> QueryRow:
         lists={
             name.removesuffix(_TOPK): _split(cell)
             for name, cell in row.items()
-            # an empty list of a query that no model has seen is no information
+            # an empty list of a query without any model's reply is no information
             if name.endswith(_TOPK) and (cell or row.get("status", _SEEN) == _SEEN)
         },
         stated_values={

@@ -250,7 +250,7 @@ class ChangedMetricJson(TypedDict):
 
 
 class DifferenceJson(TypedDict):
-    """Why two scorings of a run differ."""
+    """Causes of the difference between two scorings of a run."""
 
     run: str
     job: str
@@ -418,7 +418,7 @@ class DriftModelJson(TypedDict):
 
 
 class DriftJson(TypedDict):
-    """What served a run's models, and whether their verdicts changed."""
+    """Models that served a run, and changes of their verdicts."""
 
     run: str
     tested: Literal["right", "parsed"]

@@ -74,7 +74,7 @@ class StopStatus:
     recall: float  #: lower bound on the share of relevant records that were labelled
     should_stop: bool  #: the bound reaches the target
     draws_needed: int  #: more draws that reach the target if none is relevant
-    advice: Advice  #: what to read next; not part of the guarantee
+    advice: Advice  #: on the next record; not part of the guarantee
 
 
 class RecallStopRule:
@@ -147,7 +147,7 @@ class RecallStopRule:
 
     @property
     def advice(self) -> Advice:
-        """What to read next; cheaper to compute than `status`.
+        """Advice on the next record to read; cheaper to compute than `status`.
 
         Ranked order while it finds relevant records, then draws until one is relevant.
         """

@@ -447,7 +447,7 @@ def _above_pool(view: PredictionView) -> Iterator[Violation]:
 
 
 def _without_effect(view: PredictionView) -> Iterator[Violation]:
-    """Check that a larger share of the mass never needs fewer sentences."""
+    """Check that mean K grows with gamma, the share of the mass."""
     sweep = view.prediction.sweep
     low, high = min(sweep, default=0.0), max(sweep, default=0.0)
     if low == high:

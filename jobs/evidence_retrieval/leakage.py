@@ -253,7 +253,7 @@ NOT_IN_FILES = "the files do not say"
 def imported_leak_checks(
     dataset: EvidenceDataset, queries: Queries, predictions: Sequence[Predictions]
 ) -> tuple[LeakCheck, ...]:
-    """Return the possible leak checks, and the reason why others are not."""
+    """Return the possible leak checks, and the reason why others are impossible."""
     fold_of = {
         queries.posts[post]: queries.folds[fold]
         for post, fold in zip(queries.post.tolist(), queries.fold.tolist(), strict=True)

@@ -148,7 +148,7 @@ def _averages(
 
 
 def _as_zero(metrics: Mapping[str, Metric]) -> Iterator[str]:
-    """Yield the scores that count failures, if there are any."""
+    """Yield the scores with failures counted, where they differ."""
     for path, words in (
         ("avg_paper_score~parse_failures_as_zero", "unparsed papers as 0"),
         ("avg_paper_score~skipped_as_zero", "all skipped papers as 0"),

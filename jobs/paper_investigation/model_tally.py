@@ -98,7 +98,7 @@ class TrivialAnswers:
                 self._shares[question.pipeline][_folded(question)][share] += 1
 
     def baselines(self) -> Iterator[Trivial]:
-        """Yield two baselines: always the most frequent answer; always "not found"."""
+        """Yield baselines: always the most frequent answer; always "not found"."""
         frequent = {
             name: min(counts, key=lambda answer: (-counts[answer], answer))
             for name, counts in self._answers.items()

@@ -86,7 +86,7 @@ def _decision(p: float) -> str:
 
 
 def _reason(fields: Mapping[str, str], words: set[str], *, has_design: bool) -> str:
-    """Return "study_design" if it is missing, else the label that overlaps least.
+    """Return "study_design" if no design is stated, else the label that overlaps least.
 
     Of two labels that overlap equally, the first is returned.
     """

@@ -165,7 +165,7 @@ def kind_similarity(
 
 
 def mean_jaccard(graph: Graph, near: Neighbourhood) -> float | None:
-    """Return the mean Jaccard index of the included papers of related reviews."""
+    """Return the mean Jaccard index of a review and each related one."""
     sizes = np.diff(graph.included.indptr)
     union = len(near.included) + sizes[near.related] - near.shared
     return mean((near.shared / union).tolist()) if len(union) else None

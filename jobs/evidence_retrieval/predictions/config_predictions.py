@@ -146,7 +146,7 @@ def _states(p: Floats, tau_neg: Floats, tau_pos: Floats, gated: GateOutput) -> S
 def _status(
     queries: Queries, number: Floats, subject: SubjectOutputs, config: Config
 ) -> Sequence[str]:
-    """Return whether each query counts, by the number that orders queries."""
+    """Return the status of each query, by the number that orders queries."""
     goes_by_endpoint = config.gate == "none" and config.rerank == "endpoint"
     statuses = []
     for i, (y, value) in enumerate(zip(queries.y.tolist(), number, strict=True)):

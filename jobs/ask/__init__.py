@@ -1,1 +1,1 @@
-"""Asks questions of papers: a job declared in a recipe, or by flags."""
+"""Asks questions about papers, declared in a recipe or by options."""

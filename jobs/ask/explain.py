@@ -1,4 +1,4 @@
-"""Explains items: what each model answered, from which words, and what is right."""
+"""Explains items: the answers of each model, their quotes, and the gold values."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _page(
 
 
 def _overview(row: ModelResult, judge: Judge | None) -> ItemAnswer:
-    """Return how many fields a model answered and, of those judged, how many right."""
+    """Return the number of fields that a model answered, and of correct ones."""
     outcomes = [r for r in row.fields.values() if r.state not in {"not asked", "open"}]
     answered = sum(result.state == "answered" for result in outcomes)
     text = f"{answered} of {plural(len(outcomes), 'field')} answered"

@@ -1,7 +1,7 @@
 """Loads the items of a run, and keeps their texts in a temporary file.
 
 Texts of thousands of papers do not fit into memory. `load` reads each once and writes
-it to an unnamed temporary file, from which an item is read again when it is needed.
+it to an unnamed temporary file, from which an item is read again on demand.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from runner.scorecard import Finding
 SAMPLE: Final = Path(str(files("jobs.ask") / "sample"))
 
 CACHED_ITEMS: Final = 64
-"""Items whose text is in memory; several calls and their replies are about each."""
+"""Number of items whose text is in memory; consecutive calls and replies are about the
+same ones."""
 
 
 class ItemStore(Mapping[str, Item]):
@@ -82,7 +83,7 @@ class ItemStore(Mapping[str, Item]):
 
 
 class AskDataset:
-    """All inputs of a run."""
+    """Inputs of a run."""
 
     def __init__(
         self,
@@ -98,14 +99,14 @@ class AskDataset:
         self.recipe = recipe
         self.items = items  #: by key, in the order of the papers
         self.prompts = prompts
-        self.gold = gold  #: None: no gold values are given
+        self.gold = gold  #: None: no gold values
         self.findings = findings
         self.constants = constant_prompts(recipe)  #: by number of the request
         self._papers = lru_cache(CACHED_ITEMS)(self._paper)
         self._chunked = lru_cache(CACHED_ITEMS)(self._chunks)
 
     def paper(self, key: str) -> PaperText:
-        """Return an item's text in the forms that quotes are looked up in."""
+        """Return an item's text in the forms that quotes are searched in."""
         return self._papers(key)
 
     def chunks(self, key: str) -> tuple[Chunk, ...]:
@@ -120,25 +121,25 @@ class AskDataset:
 
     @property
     def chunking(self) -> Chunking | None:
-        """Return how long texts are split; None: they are not."""
+        """Length of chunks; None: texts are not split."""
         tokens = self.settings.chunk
         if tokens is not None:
             return Chunking(tokens=tokens, overlap=tokens // 10)
         return self.recipe.chunk
 
     def _pdf(self, key: str) -> Path | None:
-        """Return the PDF of an item, if its pages are shown."""
+        """Return the PDF of an item, if its pages are sent as images."""
         path = self.items[key].path
         is_seen = self.settings.vision or self.recipe.vision
         is_pdf = path is not None and path.suffix.lower() == ".pdf"
         return path if is_seen and is_pdf else None
 
     def is_blank(self, key: str) -> bool:
-        """Return whether there is nothing to show of an item."""
+        """Return whether an item has no text and no pages."""
         return not self.items[key].document.text.strip() and self._pdf(key) is None
 
     def images(self, key: str, span: TextSpan | None = None) -> tuple[ImagePart, ...]:
-        """Return the pages of a PDF, or of a part of its text, if they are shown."""
+        """Return the pages of a PDF, or of a part of its text, if they are sent."""
         path = self._pdf(key)
         if path is None:
             return ()
@@ -151,7 +152,7 @@ class AskDataset:
         )
 
     def located(self, key: str, quote: AnswerQuote) -> AnswerQuote:
-        """Return a quote with its place in an item's text."""
+        """Return a quote with its position in an item's text."""
         match = ground(self.paper(key), quote.text)
         if match.start is None:
             return AnswerQuote(text=quote.text, level=match.level)
@@ -195,8 +196,8 @@ def require(settings: AskSettings) -> None:
 def fit(settings: AskSettings, limits: Mapping[str, ModelLimits]) -> AskSettings:
     """Return the settings that a run records.
 
-    The recipe becomes text, its paths become absolute, and the longest prompt is the
-    shortest context among the models.
+    The recipe becomes text, its paths become absolute, and the maximum prompt length is
+    the shortest context among the models.
     """
     text, name = recipe_source(settings)
     known = [limit.context_tokens for limit in limits.values() if limit.context_tokens]
@@ -216,7 +217,7 @@ def fit(settings: AskSettings, limits: Mapping[str, ModelLimits]) -> AskSettings
 
 
 def sources(settings: AskSettings) -> tuple[Path, ...]:
-    """Return the folders and files of the papers; a glob as the files that match."""
+    """Return the folders and files of the papers; a glob becomes the matching files."""
     named = settings.papers
     if not named:
         recipe = recipe_of(settings)
@@ -233,7 +234,7 @@ def sources(settings: AskSettings) -> tuple[Path, ...]:
 
 
 def gold_file(settings: AskSettings) -> Path | None:
-    """Return the file of right values, if the settings or the recipe name one."""
+    """Return the file of gold labels, if the settings or the recipe name one."""
     recipe = recipe_of(settings)
     if settings.gold is not None or recipe.gold is None:
         return settings.gold
@@ -272,9 +273,10 @@ def inputs(settings: AskSettings) -> tuple[InputFile, ...]:
 
 
 def _papers_input(path: Path) -> InputFile:
-    """Return a source of papers; of a folder the files that are read count.
+    """Return a source of papers; for a folder, only the files that are read count.
 
-    A folder that holds more, such as the runs, would change while a run goes on.
+    A folder with other contents, such as the runs, would change while a run is in
+    progress.
     """
     if not path.is_dir():
         return InputFile(setting="papers", path=path)

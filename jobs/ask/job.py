@@ -1,4 +1,4 @@
-"""Declares the job ask: which module has each of its parts."""
+"""Declares the job ask and the modules of its parts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Ask(Job):
     quotes = Deferred("jobs.ask.explain:quotes")
 
     def replicates(self, settings: AskSettings, /) -> int | None:
-        """Return the number of replicates that the recipe asks for."""
+        """Return the number of replicates that the recipe sets."""
         return recipe_of(settings).replicates
 
 

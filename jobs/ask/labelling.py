@@ -1,4 +1,4 @@
-"""Declares what people label in ask: the value of each field of an item."""
+"""Declares the labels of ask: the value of each field of an item."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from runner.labelling import (
 )
 
 NOT_REPORTED: Final = "not reported"
-"""Value of a field that the text does not report, as gold files write it."""
+"""Value of a field that the text does not report, as in gold files."""
 
 _EVERY: Final = (
     LabelChoice(value=NOT_REPORTED, key="n"),
@@ -36,11 +36,11 @@ KEYS: Final = tuple(
     for key in string.digits[1:] + string.ascii_lowercase
     if key not in COMMAND_KEYS | {choice.key for choice in _EVERY}
 )
-"""Keys of options in their order."""
+"""Keys of options, in order."""
 
 
 def choices(spec: FieldSpec) -> tuple[LabelChoice, ...]:
-    """The values that a field may have, with their keys; open fields have two."""
+    """Return the values that a field may have, with keys; open fields have two."""
     named: tuple[LabelChoice, ...] = ()
     match spec.type:
         case "boolean":
@@ -60,12 +60,12 @@ def choices(spec: FieldSpec) -> tuple[LabelChoice, ...]:
 
 
 class AskLabelling(Labelling):
-    """A value per field of the recipe."""
+    """Declares a value per field of the recipe."""
 
     gold_setting = "gold"
 
     def fields(self, dataset: AskDataset) -> tuple[LabelField, ...]:
-        """The fields of the recipe, those of follow-ups included."""
+        """Return the fields of the recipe, including follow-ups."""
         return tuple(
             LabelField(
                 name=name,
@@ -78,23 +78,23 @@ class AskLabelling(Labelling):
         )
 
     def items(self, dataset: AskDataset) -> Iterator[str]:
-        """The papers in their order, without those that have no text."""
+        """Yield the papers in their order, without those that have no text."""
         return (key for key in dataset.items if not dataset.is_blank(key))
 
     def item(self, dataset: AskDataset, key: str) -> LabelItem:
-        """The text of a paper."""
+        """Return the text of a paper."""
         item = dataset.items[key]
         return LabelItem(
             key=key, title=item.fields.get("title", ""), text=item.document.text
         )
 
     def items_of_task(self, dataset: AskDataset, key: str) -> tuple[str, ...]:
-        """The paper of a chunk, follow-up or check."""
+        """Return the paper of a chunk, follow-up or check."""
         del dataset
         return (item_of_key(key),)
 
     def replies(self, dataset: AskDataset, answers: Answers) -> Iterator[ModelLabel]:
-        """The value of each field in each replicate, with its quotes."""
+        """Yield the value of each field in each replicate, with its quotes."""
         fields = dataset.recipe.every_field
         for row in (row for result in results(dataset, answers) for row in result.rows):
             for replicate in row.replicates:
@@ -116,7 +116,7 @@ class AskLabelling(Labelling):
     def gold_rows(
         self, dataset: AskDataset, gold: Mapping[str, Mapping[str, str]]
     ) -> Iterator[Mapping[str, str]]:
-        """A row per item with its fields; a blank one is not judged."""
+        """Yield a row per item with its fields; a blank one is not judged."""
         columns = {
             name: spec.gold or name for name, spec in dataset.recipe.every_field.items()
         }
@@ -128,7 +128,7 @@ class AskLabelling(Labelling):
 
 
 def _value(result: FieldResult) -> str | None:
-    """The value as a gold file writes it; None: there is none."""
+    """Return the value as in a gold file, or None."""
     match result.state:
         case "answered":
             return value_text(result.answer.value)

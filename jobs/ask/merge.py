@@ -35,7 +35,7 @@ _CHECK: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlace:
-    """The item that a task is about, and its part in the recipe."""
+    """The item of a task, and its part of the recipe."""
 
     item: str
     chunk: int = 0  #: from 1; 0: the whole text
@@ -44,7 +44,7 @@ class TaskPlace:
 
     @property
     def key(self) -> str:
-        """Return the key of the task."""
+        """Key of the task."""
         then = f"/then{self.then}" if self.then else ""
         check = f"/check{self.check}" if self.check else ""
         chunk = f"#{self.chunk}" if self.chunk else ""
@@ -52,7 +52,7 @@ class TaskPlace:
 
 
 def place_of(task: Task) -> TaskPlace:
-    """Return the place of a task, from its stage and key."""
+    """Return the item and part of a task, from its stage and key."""
     key = task.key
     if task.stage == CHUNK:
         item, _, number = key.rpartition("#")
@@ -70,7 +70,7 @@ _PARTS = re.compile(r"(/then\d+)?(/check\d+)?(#\d+)?\Z", re.ASCII)
 
 
 def item_of_key(key: str) -> str:
-    """Return the item of a task's key where the stage is not known."""
+    """Return the item of a task's key if the stage is unknown."""
     return _PARTS.sub("", key, count=1)
 
 
@@ -83,12 +83,12 @@ def item_answers(
 ) -> Iterator[MergedReplies]:
     """Yield the merged answers of a run, item by item, in constant memory.
 
-    The models of an item follow one another, and the replicates of a model.
+    The models of an item are consecutive, as are the replicates of a model.
 
     Args:
-        recipe: of the run.
-        answers: of the run.
-        parse: parses a reply, with places of quotes; `plan.parser_of` returns one.
+        recipe: recipe of the run.
+        answers: answers of the run.
+        parse: parses a reply, with positions of quotes; `plan.parser_of` returns one.
     """
     order = {model: number for number, model in enumerate(answers.models)}
     by_item = groupby(answers.families(), key=lambda f: place_of(f[0].task).item)

@@ -1,4 +1,4 @@
-"""Shows the answers of a run as a page: each value next to its quote in context."""
+"""Formats the answers of a run as a page: each value with its quote in context."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def page_row(dataset: AskDataset, row: JudgedRow, differing: Collection[str]) ->
     """Return the answers of one model about one item.
 
     Args:
-        dataset: of the run.
+        dataset: inputs of the run.
         row: the answers.
         differing: fields that differ between models or replicates.
     """
@@ -69,7 +69,7 @@ def page_row(dataset: AskDataset, row: JudgedRow, differing: Collection[str]) ->
 
 
 def in_context(dataset: AskDataset, key: str, quote: AnswerQuote) -> QuoteInContext:
-    """Return a quote with the text around it."""
+    """Return a quote with the surrounding text."""
     if quote.start is None or quote.end is None:
         return QuoteInContext(quote=quote.text, is_located=False)
     text = dataset.items[key].document.text

@@ -1,10 +1,10 @@
 """Plans the tasks of ask, builds their requests and parses their replies.
 
-Stages: `ask` asks all fields of an item; `chunk` asks them of each chunk of a text that
-is longer than the recipe's chunks; `then` asks follow-ups of items whose answers meet
-a condition; `check` (the same model) and `judge` (a second one) verify values against
-their quotes. Items have a task per request; checks carry the values as their context,
-because a request depends on its task and the data alone.
+Stages: `ask` requests all fields of an item; `chunk` requests them for each chunk of a
+text that is longer than the recipe's chunks; `then` has follow-ups for items whose
+answers meet a condition; `check` (the same model) and `judge` (a second one) verify
+values against their quotes. Items have a task per request; checks carry the values as
+their context, because a request depends on its task and the data alone.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def reaches(dataset: AskDataset) -> list[str]:
 
 
 def request(dataset: AskDataset, task: Task) -> ChatRequest:
-    """Build the request of a task; `KeyError` if the data lost its item."""
+    """Build the request of a task; raise `KeyError` if the data lost its item."""
     place = place_of(task)
     if place.check:
         return _check_request(dataset, task)
@@ -132,7 +132,7 @@ def admit(dataset: AskDataset) -> None:
 
 
 def _advice(planned: ChatRequest, limit: int) -> str:
-    """Return how a text would fit, with a tenth to spare for the estimate's error."""
+    """Describe how a text would fit, with a tenth to spare for the estimate's error."""
     text = planned.messages[-1].text
     room = (limit - prompt_tokens(planned) + text_tokens(text)) * 9 // 10
     if room < LEAST_CHUNK:
@@ -153,7 +153,7 @@ def _task_of(spec: TaskSpec) -> Task:
 def parsed(
     dataset: AskDataset, task: Task, reply: Reply
 ) -> ParsedReply | ParsedCheck | ParseFailure:
-    """Parse a reply of any stage; quotes get their places."""
+    """Parse a reply of any stage, and locate its quotes."""
     place = place_of(task)
     if place.check:
         return read_check(reply, json.loads(task.context or "{}"))
@@ -233,7 +233,7 @@ def _checks(
 ) -> Iterator[TaskSpec]:
     """Yield the checks of values whose quotes are in the text.
 
-    An invented quote is known to be wrong already.
+    An invented quote is already known to be wrong.
     """
     recipe = dataset.recipe
     for number, check in enumerate(recipe.check, 1):

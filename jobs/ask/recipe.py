@@ -1,4 +1,4 @@
-"""Defines a recipe: what to read, which fields to ask for, and how to judge them.
+"""Defines recipes: sources of items, fields to ask for, and how to judge them.
 
 A recipe is a TOML file. Its smallest form names the papers and one field:
 
@@ -31,10 +31,10 @@ from jobs.kit.inputs.toml_tables import TomlTable, near_hint, read_tables
 
 
 class Example(TomlTable):
-    """A solved example that the prompt shows: a text with its answers."""
+    """A solved example for the prompt: a text with its answers."""
 
     text: Sentence
-    answers: Mapping[str, Any]  #: by field; a field left out is not reported
+    answers: Mapping[str, Any]  #: by field; an omitted field is not reported
     quotes: Mapping[str, str] = {}  #: verbatim quotes, by field
 
 
@@ -49,24 +49,24 @@ class Then(TomlTable):
 class Check(TomlTable):
     """Asks a model to verify values against their quotes."""
 
-    fields: tuple[str, ...] = ()  #: fields with quotes; empty: all of them
+    fields: tuple[str, ...] = ()  #: fields with quotes; empty: all such fields
     by: Literal["judge", "same"] = "judge"
     """The model of `--judge-model`, or the model that answered."""
 
 
 class Recipe(TomlTable):
-    """A whole recipe."""
+    """A complete recipe."""
 
     items: str | None = None  #: folder, glob or file, relative to the recipe
     id: str | None = None  #: column of an item's key
     text: str | None = None  #: column, or template such as "{title}\n\n{abstract}"
-    document: str | None = None  #: column that names a file with the text
+    document: str | None = None  #: column with the name of a file with the text
     instructions: str = ""
-    vision: bool = False  #: show pages of PDF files as images too
-    explain: bool = False  #: ask for a reasoning before the values
+    vision: bool = False  #: send pages of PDF files as images too
+    explain: bool = False  #: request a reasoning before the values
     replicates: int = Field(1, ge=1, le=100)
     chunk: Chunking | None = None
-    gold: str | None = None  #: file of right values, relative to the recipe
+    gold: str | None = None  #: file of gold labels, relative to the recipe
     fields: Mapping[FieldName, FieldSpec] = {}
     examples: tuple[Example, ...] = ()
     then: tuple[Then, ...] = ()
@@ -74,7 +74,7 @@ class Recipe(TomlTable):
 
     @property
     def every_field(self) -> dict[str, FieldSpec]:
-        """Return all fields by name, those of follow-ups after the others."""
+        """All fields by name, those of follow-ups after the others."""
         return {
             **self.fields,
             **{name: spec for then in self.then for name, spec in then.fields.items()},
@@ -98,7 +98,7 @@ class Recipe(TomlTable):
 
 
 def _faults(recipe: Recipe) -> Iterator[str]:
-    """Yield what is wrong between the parts of a recipe."""
+    """Yield the contradictions between the parts of a recipe."""
     if not recipe.fields:
         yield "it asks nothing; add a [fields.NAME] table with ask"
     yield from _name_faults(recipe)
@@ -150,7 +150,7 @@ def read_recipe(text: str, name: str = "recipe.toml") -> Recipe:
 
     Args:
         text: the TOML text.
-        name: the file, as errors name it.
+        name: name of the file, for errors.
 
     Raises:
         DatasetError: it is not TOML, or a table or key is wrong.

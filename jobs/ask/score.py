@@ -1,7 +1,7 @@
-"""Scores a run: the table of answers, and metrics where gold values are known.
+"""Scores a run: the table of answers, and metrics if gold values are known.
 
 The answers are read twice, item by item: once for the counts, and once while the long
-files are written. Neither holds the answers of a run.
+files are written. Neither pass has all answers in memory.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ LINES = "answers.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCounts:
-    """The counts of a run."""
+    """Counts of a run's answers."""
 
-    items: Sequence[str]  #: that have a row, in the order of the run
+    items: Sequence[str]  #: with a row, in the order of the run
     models: Mapping[str, ModelOutcomes]
     first: tuple[ItemResult, ...]  #: the first items, for the summary
     disagreeing: Counter[str]  #: fields that differ between models, by field
-    is_open: bool  #: whether any task has no outcome yet
+    is_open: bool  #: whether any task is open
 
 
 def count_answers(
@@ -375,6 +375,6 @@ def _verdicts(
 
 
 def _is_grounded(result: FieldResult) -> bool | None:
-    """Whether no quote is absent from the text; None without a quote."""
+    """Return whether all quotes are in the text; None without a quote."""
     levels = {quote.level for quote in result.answer.quotes}
     return GroundingLevel.ABSENT not in levels if levels else None

@@ -1,4 +1,4 @@
-"""Defines the settings of ask, and finds the recipe that they mean.
+"""Defines the settings of ask, and finds their recipe.
 
 A recipe comes from a file, or from questions on the command line. A new run records its
 text as the setting `recipe_text`, so that a run can be scored after the file has moved.
@@ -34,7 +34,7 @@ EVERYDAY: Final = (
 )
 
 QUESTION_RECIPE: Final = "recipe"
-"""Name of the recipe that questions make, in errors and in the log."""
+"""Name of a recipe built from questions, in errors and in the log."""
 
 
 class AskSettings(BaseModel):
@@ -102,10 +102,10 @@ class AskSettings(BaseModel):
 
 
 def recipe_of(settings: AskSettings) -> Recipe:
-    """Return the recipe that the settings mean.
+    """Return the recipe of the settings.
 
     Raises:
-        UsageError: there is none, or questions and types do not fit together.
+        UsageError: there is none, or questions and types do not match.
         DatasetError: the recipe is not valid.
     """
     text, name = recipe_source(settings)
@@ -174,7 +174,7 @@ def question_recipe(settings: AskSettings) -> str:
 
 
 def _type(word: str) -> Iterator[tuple[str, object]]:
-    """Yield the keys of a field that a word of `--type` means."""
+    """Yield the keys of a field for a word of `--type`."""
     if "|" in word:
         yield "type", "one-of"
         yield "options", [option.strip() for option in word.split("|") if option]

@@ -1,4 +1,4 @@
-"""Builds what the terminal prints: a few items with their quotes, or counts."""
+"""Formats the summary for the terminal: a few items with their quotes, or counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from store.document import Block, Column, Heading, Numbers, PageText, TableBlock
 from store.printable import one_line
 
 MOST_ITEMS = 5
-"""Items of a run up to which the summary lists every answer."""
+"""Maximum number of items of a run for which the summary lists every answer."""
 
 VALUE_CHARS, QUOTE_CHARS, QUOTE_LINES = 22, 38, 4
 """Widths of the columns, which fit 80 columns, and lines of a quote."""
@@ -38,13 +38,13 @@ def run_text(
     """Return the summary of a run.
 
     Args:
-        dataset: of the run.
+        dataset: inputs of the run.
         items: its first items, one more than are listed.
-        counts: by model and field.
-        metrics: by model.
+        counts: counts by model and field.
+        metrics: metrics by model.
         judge: has the gold values, if they are known.
         disagreeing: number of items whose models differ, by field.
-        findings: of inputs and answers.
+        findings: findings about inputs and answers.
     """
     blocks: list[Block] = [*answer_blocks(dataset, items, counts, judge=judge)]
     if disagreeing:
@@ -63,7 +63,7 @@ def answers_text(
     *,
     judge: Judge | None,
 ) -> PageText:
-    """Return what the end of a run shows: the answers, or how many there are."""
+    """Return the text at the end of a run: the answers, or their counts."""
     page = answer_blocks(dataset, items, counts, judge=judge)
     return summary_text([*page, "answers.html shows each value in its context."])
 
@@ -115,7 +115,7 @@ def _gold(judge: Judge | None, row: ModelResult, name: str) -> str:
 
 
 def _value(result: FieldResult, unit: str | None, gold: str) -> str:
-    """Return a value, or why there is none, and the gold value if it is wrong."""
+    """Return a value, or the reason for none, and the gold value if it is wrong."""
     value = result.text_with(unit) or result.state
     value += f": {result.failure}" if result.failure else ""
     return f"{value} [gold: {gold}]" if gold else value
@@ -140,7 +140,7 @@ def _lines(
 
 
 def _quote(result: FieldResult) -> str:
-    """Return a quote with its place, or with a note that it is not in the text."""
+    """Return a quote with its position, or a note that it is not in the text."""
     if result.quote is None:
         return ""
     place = place_text(result.place) if result.place else "not in the text"

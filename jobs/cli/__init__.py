@@ -1,1 +1,1 @@
-"""The commands of `siftlog` that need jobs: one file a command, named like it."""
+"""The commands of `siftlog` that need jobs: one file per command, named after it."""

@@ -136,7 +136,7 @@ def _read(file: Path) -> Manuscript:
 
 
 def _named(manuscripts: dict[Path, Manuscript]) -> str:
-    """Return the run that the manuscripts are made from, by their own account."""
+    """Return the run that the manuscripts name as their source."""
     from runner.errors import UsageError
 
     for manuscript in manuscripts.values():

@@ -210,7 +210,7 @@ def _watched(
     typed: Mapping[str, Sequence[str]],
     options: Mapping[str, Any],
 ) -> int:
-    """The comparison of runs that go on."""
+    """Compare runs that are still in progress."""
     from jobs.kit.comparison.sequential import show_running
     from runner.errors import UsageError
     from store.results import StoppingRule

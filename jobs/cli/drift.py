@@ -87,10 +87,10 @@ def drift(
 def _verdicts(
     log: Path, what: str | None
 ) -> tuple[str, Callable[[OrderedReply], bool | None]]:
-    """Return what is tested, and the verdict of a reply.
+    """Return the name of the test, and the function for the verdict of a reply.
 
     Raises:
-        UsageError: replies are to be right, and no scoring has a truth for them.
+        UsageError: the test is of correctness, and no scoring has labels.
     """
     from jobs.kit.drift import right_by_task
     from runner.errors import UsageError
@@ -147,7 +147,7 @@ def _changes(
 
 
 def _sentence(change: ModelDrift, alpha: float, times: Mapping[int, int]) -> str:
-    """Say whether a model's verdicts changed, where and by how much."""
+    """Describe whether a model's verdicts changed, where and by how much."""
     from store.clock import iso_time
 
     test, at = change.test, change.at

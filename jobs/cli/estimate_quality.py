@@ -1,4 +1,4 @@
-"""The command `siftlog estimate-quality`: what labels say of the models of a run."""
+"""The command `siftlog estimate-quality`: estimates model quality from labels."""
 
 from __future__ import annotations
 

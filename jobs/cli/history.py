@@ -1,6 +1,7 @@
-"""The command `siftlog history`: shows what runs reached, and alerts if it fell.
+"""The command `siftlog history`: shows the scores of runs, and alerts on drops.
 
-It is imported for the help of all verbs too, and so imports almost nothing itself.
+It is also imported for the help of all commands, so it imports hardly anything at the
+top.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class SideJson(TypedDict):
 
 
 class DominatingSideJson(SideJson):
-    """A side that is as good for less, and how its quality compares."""
+    """A side with the same quality at lower cost, and how its quality compares."""
 
     quality: str
 
@@ -67,7 +67,7 @@ class FrontJson(TypedDict):
 
 
 class CorrectedPValueJson(TypedDict):
-    """A p-value, and as corrected over its family."""
+    """A p-value, also corrected over its family."""
 
     name: str  #: of the test
     p: float
@@ -141,7 +141,7 @@ class ComparisonJson(TypedDict):
 
 
 class RunningSideJson(TypedDict):
-    """A model of a run that may go on."""
+    """A model of a run that may still be in progress."""
 
     run: str
     model: str
@@ -162,7 +162,7 @@ class InterimPairJson(TypedDict):
 
 
 class InterimComparisonJson(TypedDict):
-    """A comparison that stays valid however often it is made."""
+    """A comparison that stays valid however often it is repeated."""
 
     metric: str
     margin: float
@@ -189,7 +189,7 @@ class VerdictSideJson(TypedDict):
 
 
 class VerdictChangeJson(TypedDict):
-    """A verdict that changed; null: it is on one side alone."""
+    """A verdict that changed; null: only one side has it."""
 
     task: int
     key: str
@@ -198,7 +198,7 @@ class VerdictChangeJson(TypedDict):
 
 
 class BookingJson(TypedDict):
-    """A change of a metric, divided by what the job counts."""
+    """A change of a metric, split by the units that the job counts."""
 
     metric: str
     change: float | None
@@ -226,7 +226,7 @@ class ItemShareJson(TypedDict):
 
 
 class CauseShareJson(TypedDict):
-    """The part of a change that some causes made."""
+    """The part of a change that is due to some causes."""
 
     causes: list[str]
     before: float | None
@@ -250,7 +250,7 @@ class ChangedMetricJson(TypedDict):
 
 
 class DifferenceJson(TypedDict):
-    """Why two scorings of a run differ."""
+    """Causes of the difference between two scorings of a run."""
 
     run: str
     job: str
@@ -293,7 +293,7 @@ class PartChangeJson(TypedDict):
 
 
 class HistoryComparisonJson(TypedDict):
-    """The newest run beside the one of `--against`."""
+    """The newest run compared with the one of `--against`."""
 
     run: str
     model: str
@@ -311,7 +311,7 @@ class HistoryComparisonJson(TypedDict):
 
 
 class HistoryJson(TypedDict):
-    """What the runs of a job reached."""
+    """Scores of the runs of a job."""
 
     job: str
     measure: str
@@ -333,7 +333,7 @@ class ReportJson(TypedDict):
     run: str
     scoring: int
     report: str  #: path
-    drawn: bool  #: it was built now
+    drawn: bool  #: it was built by this command
 
 
 class MatrixPreviewRunJson(TypedDict):
@@ -350,7 +350,7 @@ class MatrixPreviewRunJson(TypedDict):
 
 
 class MatrixPreviewJson(TypedDict):
-    """What run-all would do."""
+    """The plan of run-all."""
 
     group: str
     dry_run: Literal[True]
@@ -360,7 +360,7 @@ class MatrixPreviewJson(TypedDict):
 
 
 class MatrixJson(TypedDict):
-    """All runs of a file, when they have ended; also in comparison.json."""
+    """All runs of a file, after they have ended; also in comparison.json."""
 
     event: Literal["compared"]
     group: str
@@ -394,7 +394,7 @@ class ShareJson(TypedDict):
 
 
 class SnapshotChangeJson(TypedDict):
-    """A change of what served a model."""
+    """A change in what served a model."""
 
     field: Literal["model", "fingerprint"]
     before: str
@@ -418,7 +418,7 @@ class DriftModelJson(TypedDict):
 
 
 class DriftJson(TypedDict):
-    """What served a run's models, and whether their verdicts changed."""
+    """Models that served a run, and changes of their verdicts."""
 
     run: str
     tested: Literal["right", "parsed"]
@@ -451,4 +451,4 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.matrix-preview/1": JsonForm(("run-all",), (MatrixPreviewJson,)),
     "siftlog.matrix/1": JsonForm(("run-all",), (MatrixJson,)),
 }
-"""Every form of the commands in `jobs.cli`, by its name and version."""
+"""Every JSON form of the commands in `jobs.cli`, by its name and version."""

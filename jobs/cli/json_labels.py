@@ -53,7 +53,7 @@ class LabelJson(TypedDict):
     seconds: float | None
     blind: str  #: `yes`, `no`, or empty: unknown
     gold: str  #: gold value of the field; empty: disputed, or stale
-    adjudicated: str  #: whether an adjudication says so: `yes`, `no`, or empty
+    adjudicated: str  #: whether an adjudication set it: `yes`, `no`, or empty
     visible: str  #: what the author could see, separated by blanks
     recorded: str
     id: str
@@ -86,26 +86,26 @@ class CoefficientJson(TypedDict):
 
 
 class RaterAgreementJson(TypedDict):
-    """How far raters agree."""
+    """Agreement of raters."""
 
     items: int  #: with two ratings or more
     ratings: int
     percent: CoefficientJson
-    cohen: CoefficientJson | None  #: null: there are not two raters
+    cohen: CoefficientJson | None  #: null unless there are two raters
     fleiss: CoefficientJson
     krippendorff: CoefficientJson
     gwet: CoefficientJson
 
 
 class PairAgreementJson(RaterAgreementJson):
-    """How far two raters agree."""
+    """Agreement of two raters."""
 
     a: str
     b: str
 
 
 class LatentClassesJson(TypedDict):
-    """Estimates without a truth, by Dawid and Skene."""
+    """Estimates without gold labels, by Dawid and Skene."""
 
     prevalence: dict[str, float]  #: by category
     accuracy: dict[str, float]  #: by rater
@@ -126,7 +126,7 @@ class FieldAgreementJson(TypedDict):
 
 
 class PeopleAgreementJson(TypedDict):
-    """How far people, and models, agree on labels."""
+    """Agreement of people, and models, on labels."""
 
     folder: str
     run: str | None
@@ -136,7 +136,7 @@ class PeopleAgreementJson(TypedDict):
 
 
 class RateJson(TypedDict):
-    """A rate with its interval; null where undefined."""
+    """A rate with its interval; null if undefined."""
 
     value: float | None
     lo: float | None
@@ -148,14 +148,14 @@ class EstimatedMetricJson(RateJson):
 
     metric: str
     labels_alone: RateJson
-    naive: RateJson  #: with the other models for the truth
+    naive: RateJson  #: with the other models as the truth
     weight: float  #: of the other models; 0: labels alone
     effective_labels: float | None  #: random labels alone of the same precision
-    labels_needed: int | None  #: more labels, for the width; null: none was asked for
+    labels_needed: int | None  #: more labels, for the width; null: not requested
 
 
 class ModelQualityJson(TypedDict):
-    """What labels say of a model."""
+    """Quality of a model, estimated from labels."""
 
     model: str
     items: int  #: with a reply that has a value
@@ -165,26 +165,26 @@ class ModelQualityJson(TypedDict):
 
 
 class FieldQualityJson(TypedDict):
-    """What labels say of the models on a field."""
+    """Quality of the models on a field, estimated from labels."""
 
     field: str
     positive: str | None  #: value that precision and recall are about
-    design: str | None  #: of the draw; null: labels are taken as drawn at random
-    labels: int  #: gold values that count
+    design: str | None  #: of the draw; null: labels count as a random sample
+    labels: int  #: gold values used
     outside: int  #: gold values of items that were not drawn
-    strata: list[str]  #: that the estimates know; empty: one for all items
+    strata: list[str]  #: used by the estimates; empty: one for all items
     models: list[ModelQualityJson]
 
 
 class LabelQualityJson(TypedDict):
-    """How good models are, estimated from labels."""
+    """Quality of models, estimated from labels."""
 
     run: str
     folder: str
     level: float
     width: float | None
     judge: str | None
-    scoring: int | None  #: whose verdicts may predict the labels
+    scoring: int | None  #: its verdicts may predict the labels
     fields: list[FieldQualityJson]
 
 
@@ -220,7 +220,7 @@ class MethodsValueJson(TypedDict):
     text: str  #: the value, rounded
     unit: str  #: empty: none
     rounding: str  #: the rule
-    n: int | None  #: denominator; null: no share of anything
+    n: int | None  #: denominator; null: not a share
     model: str | None  #: null: of the whole run
 
 
@@ -231,14 +231,14 @@ class MethodsJson(TypedDict):
     scoring: int | None  #: null: the run was not scored
     seq: int  #: the last event that was read
     format: Literal["markdown", "latex", "docx"]
-    text: str | None  #: null: of a file of Word
+    text: str | None  #: null: for a DOCX file
     file: str | None
     supplement: str | None  #: file of the prompts
     values: list[MethodsValueJson]
 
 
 class ManuscriptFaultJson(TypedDict):
-    """A value in a manuscript that is not what the log gives."""
+    """A value in a manuscript that differs from the log."""
 
     kind: FaultKind
     line: int  #: from 1; in DOCX: number of the paragraph

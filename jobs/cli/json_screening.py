@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class ScreeningJson(TypedDict):
-    """Where screening to a stop stands after a session."""
+    """The state of a screening after a session."""
 
     run: str
     folder: str  #: of the label logs
@@ -22,11 +22,11 @@ class ScreeningJson(TypedDict):
     draws_counted: int  #: in the bound
     stop: bool
     forecast: str
-    certificate: str | None  #: that this session wrote
+    certificate: str | None  #: written by this session
 
 
 class CurvePointJson(TypedDict):
-    """After some records of a simulated screening."""
+    """The state after some records of a simulated screening."""
 
     read: int
     bound: float  #: lower bound on recall

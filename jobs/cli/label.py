@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 FRONT_ENDS = "siftlog.labelling"
 """Group of entry points: functions that run sessions of a `LabelDesk` for an author.
-`screen` is used on a terminal unless --plain is given, `web` with --web, which has the
-arguments `port` and `say` too."""
+`screen` is used on a terminal unless --plain is given, `web` with --web, which also has
+the arguments `port` and `say`."""
 FrontEnd: TypeAlias = "Callable[[SessionDesk, str], Awaitable[None]]"
 _LAST_PORT = 65_535
 
@@ -184,8 +184,8 @@ def front_end(write: Callable[[str], None], *, is_plain: bool) -> FrontEnd:
     """Return the function that asks the questions of a session.
 
     Args:
-        write: prints text of the plain one.
-        is_plain: whether it must be that.
+        write: prints text of the plain front end.
+        is_plain: whether to return the plain front end.
     """
     if not is_plain and sys.stdin.isatty() and sys.stdout.isatty():
         front_end = _installed("screen")
@@ -234,7 +234,7 @@ async def _label(
     selection: LabelSelection,
     show: FrontEnd,
 ) -> Mapping[str, SessionProgress]:
-    """Run sessions; return their progress at the end, by author."""
+    """Run sessions and return their progress at the end, by author."""
     from jobs.kit.labels.desk import open_desk
 
     async with open_desk(run, folder, selection) as desk:

@@ -1,7 +1,7 @@
-"""Finds the labels that a command is about, and opens them for writing.
+"""Finds the labels that a command names, and opens them for writing.
 
-What is named is a run, whose labels are in its folder or in that of `--labels`, or a
-folder of label logs itself.
+A name is a run, with labels in its folder or in that of `--labels`, or a folder of
+label logs.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ field_option = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelTarget:
-    """What was named."""
+    """The labels that a command names."""
 
     folder: Path  #: of label logs
-    run: RunFolder | None  #: None: a folder of label logs was named
+    run: RunFolder | None  #: None: the name is a folder of label logs
 
     @contextmanager
     def source(self) -> Iterator[LabelSource | None]:
@@ -67,7 +67,7 @@ def target_of(runs_dir: Path, name: str, labels_dir: Path | None) -> LabelTarget
     """Return the labels of a run, or of a folder of label logs.
 
     Raises:
-        StoreError: there is neither.
+        StoreError: neither exists.
     """
     from store.errors import NoSuchRun, NotALog
     from store.labels.folder import label_logs
@@ -83,11 +83,11 @@ def target_of(runs_dir: Path, name: str, labels_dir: Path | None) -> LabelTarget
 
 
 def author_name(author: str | None) -> str:
-    """Return the name of the person at work.
+    """Return the name of the person who labels.
 
     Raises:
-        StoreError: the name is none that can be used.
-        UsageError: the system knows no user name.
+        StoreError: the name is invalid.
+        UsageError: the system has no user name.
     """
     from runner.errors import UsageError
     from store.labels.writer import check_author

@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from store.labels.fold import LabelSet
 
 MOST_DISPUTED = 20
-"""Disputed fields that the page lists."""
+"""Maximum number of disputed fields in the list."""
 
 run_or_folder = click.argument("name", metavar="RUN|FOLDER")
 
 
 class ListingGroup(click.Group):
-    """A group whose first word may be a run: it is then listed."""
+    """A group that lists a run if the first word is not a command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the typed command, or the listing."""
+        """Return the named command, or the listing."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             args = ["list", *args]
         return super().resolve_command(ctx, args)
@@ -126,7 +126,7 @@ def list_(name: str, labels_dir: Path | None, runs_dir: Path, as_json: bool) -> 
 
 
 def _read(target: LabelTarget) -> tuple[LabelSet, dict[str, str]]:
-    """Return the labels of a target, and the hashes of the present texts."""
+    """Return the labels of a target, and the hashes of the current texts."""
     from store.labels.folder import read_labels
 
     read = read_labels(target.folder)

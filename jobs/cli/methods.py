@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jobs.kit.methods.references import QuotedValue
 
 FORMS: Final = {".md": "markdown", ".tex": "latex", ".docx": "docx"}
-"""Formats by the ending of a file."""
+"""Formats by file suffix."""
 
 
 @click.command(short_help="Write a run's methods text.")
@@ -117,7 +117,7 @@ def _source_line(source: MethodsSource) -> str:
 
 
 def _written(source: MethodsSource, form: str, prompts: Path | None) -> str | None:
-    """Return the text; None for a form that is no text."""
+    """Return the text; None for a format that is not text."""
     from jobs.kit.methods.markup import latex, markdown
     from jobs.kit.methods.text import methods_text
 
@@ -149,7 +149,7 @@ def _write(
 
 
 def _values(known: list[QuotedValue], form: str) -> str:
-    """Return all values, one a line, as a manuscript quotes them."""
+    """Return all values, one per line, as a manuscript quotes them."""
     from jobs.kit.methods.markup import latex_value, markdown_value
 
     marked = latex_value if form == "latex" else markdown_value

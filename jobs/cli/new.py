@@ -1,6 +1,7 @@
 """The command `siftlog new`: writes a commented recipe to start from.
 
-It is imported for the help of all verbs too, and so imports almost nothing itself.
+It is also imported for the help of all commands, so it imports hardly anything at the
+top.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from jobs.kit.inputs.items import ItemColumn
 
 CATEGORIES: Final = 6
-"""Distinct words of a column up to which they are options of a question."""
+"""Maximum number of distinct values of a column that become options of a question."""
 
 LONG_CHARS: Final = 80
-"""Mean characters of a cell from which a column is a text."""
+"""Minimum mean length of the cells of a text column, in characters."""
 
 
 @click.command()
@@ -76,14 +77,14 @@ def new(file: Path, source: str | None, *, sample: bool, as_json: bool) -> int:
 
 
 SAMPLE_RECIPE: Final = Path(__file__).parents[1] / "ask/sample/recipe.toml"
-"""The recipe of the sample that ships with ask, beside its papers and gold values."""
+"""The recipe of the sample that ships with ask, next to its papers and gold values."""
 
 
 def _sample_files(folder: Path) -> tuple[tuple[Path, Path], ...]:
-    """Return the files of the sample, each with its place in *folder*.
+    """Return the files of the sample, each with its path in *folder*.
 
     Raises:
-        UsageError: one of them exists.
+        UsageError: one of them already exists.
     """
     from runner.errors import UsageError
 
@@ -119,7 +120,7 @@ def recipe_text(source: str | None, folder: Path) -> str:
 
 
 def _table_keys(columns: tuple[ItemColumn, ...]) -> Iterator[str]:
-    """Yield the keys that say which columns have the id and the text."""
+    """Yield the settings that name the columns of the id and the text."""
     from jobs.kit.inputs.items import KEYS
 
     by_lower = {column.name.lower(): column.name for column in columns}
@@ -139,7 +140,7 @@ def _column_line(column: ItemColumn) -> str:
 
 
 def _is_label(column: ItemColumn) -> bool:
-    """Return whether a column may hold right values of a question."""
+    """Return whether a column may have gold labels of a question."""
     from jobs.kit.inputs.items import KEYS
 
     return (
@@ -152,7 +153,7 @@ def _is_label(column: ItemColumn) -> bool:
 def _recipe(items: str, labels: list[ItemColumn]) -> str:
     text = TEMPLATE
     for name in ("enrolled", "design"):
-        # a field may not have the name of a column
+        # a field must not have the name of a column
         is_column = any(column.name == name for column in labels)
         text = text.replace(f"@{name}@", f"study_{name}" if is_column else name)
     head, _, rest = text.partition("{items}\n")

@@ -1,7 +1,7 @@
 """Labels items in a plain terminal, or from a script: `siftlog label RUN --plain`.
 
-One item at a time is printed, and one key answers. On a terminal a key counts at once;
-from a pipe each line is an answer, so a script can label too.
+Each item is printed and answered by one key. On a terminal a key takes effect
+immediately; from a pipe each line is an answer, so a script can label too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COMMANDS: Final = {
 }
 
 _CONTROLS: Final = {"\x03": QUIT, "\x04": QUIT, "\x7f": UNDO, "\x08": UNDO, " ": SKIP}
-"""Further keys of a terminal: Ctrl-C, Ctrl-D, backspace, space."""
+"""Additional keys of a terminal: Ctrl-C, Ctrl-D, backspace, space."""
 
 RULE: Final = "-" * 60
 
@@ -42,10 +42,10 @@ async def label_plainly(
     """Ask all questions of a session until they are answered or the person quits.
 
     Args:
-        session: what is asked; it records the answers.
-        write: prints text, made harmless for a terminal.
+        session: has the questions, and records the answers.
+        write: prints text, escaped for a terminal.
         read: returns the next key or word; None: the input has ended.
-        read_line: returns a line of text after a prompt, likewise.
+        read_line: returns a line of text after a prompt; None: the input has ended.
     """
     printed: Question | None = None
     while (question := session.question) is not None:
@@ -90,7 +90,7 @@ async def _answer(
 
 
 def question_text(question: Question, session: LabelSession) -> str:
-    """The page of a question: text, visible replies and labels, and the keys."""
+    """Return the page of a question: text, visible replies and labels, and the keys."""
     progress, item = session.progress, question.item
     lines = [
         RULE,
@@ -156,7 +156,7 @@ def key_of(stream: TextIO) -> str | None:
     before = termios.tcgetattr(stream)
     try:
         keys = termios.tcgetattr(stream)
-        # without ISIG, Ctrl-C arrives as a key and ends the session in order
+        # without ISIG, Ctrl-C arrives as a key and ends the session properly
         keys[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
         termios.tcsetattr(stream, termios.TCSADRAIN, keys)
         key = stream.read(1)

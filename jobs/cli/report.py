@@ -1,6 +1,7 @@
-"""The command `siftlog report`: names the report of a scoring, drawn if need be.
+"""The command `siftlog report`: prints the path of a report, built if needed.
 
-It is imported for the help of all verbs too, and so imports almost nothing itself.
+It is also imported for the help of all commands, so it imports hardly anything at the
+top.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The command `siftlog run-all`: runs jobs, models and settings from one file.
 
-It is imported for the help of all verbs too, and so imports almost nothing itself.
+It is also imported for the help of all commands, so it imports hardly anything at the
+top.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def _conclude(
     *,
     scores: bool,
 ) -> list[int]:
-    """Score what ended, and what an earlier process left unscored; all exit codes."""
+    """Score ended runs and those left unscored; return all exit codes."""
     from runner.cli import run_steps
     from runner.cli.console import FAILED_TASKS, print_note
     from runner.run.end import RunOutcome
@@ -186,7 +187,7 @@ def _conclude(
                 or RunOutcome(outcome="cancelled" if is_cancelled else "finished"),
                 output,
                 scores=scores and is_unscored,
-                shows=False,  # the table does, of all runs
+                shows=False,  # the table has all runs
             )
         )
     return codes
@@ -230,13 +231,13 @@ def _show(
 
 
 def _worst(codes: Sequence[int]) -> int:
-    """One exit code for all: what a person must see to first.
+    """Return one exit code for all: the most urgent one.
 
-    Something interrupted, then money, then what failed, then what a check found.
+    The order: interrupted, over budget, failed tasks, failed checks.
     """
     from runner.cli.console import BUDGET, CHECK_FAILED, DONE, FAILED_TASKS, INTERRUPTED
 
     order = (INTERRUPTED, BUDGET, FAILED_TASKS, CHECK_FAILED, DONE)
-    # an endpoint that is out, or a run that cannot be scored, failed here
+    # such as an unavailable endpoint, or a run that cannot be scored
     seen = {code if code in order else FAILED_TASKS for code in codes}
     return next((code for code in order if code in seen), DONE)

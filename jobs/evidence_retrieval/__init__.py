@@ -1,1 +1,1 @@
-"""Find the evidence sentences for a criterion, and know when there are none."""
+"""Finds the evidence sentences for a criterion, and detects when there are none."""

@@ -1,9 +1,9 @@
 """Compares stored results (`--against`) with the rows that a scoring writes.
 
-The rows are those of `per_query.csv` and `per_query_lists.csv`, cell by cell, and
-nothing that scoring has in hand besides. A summary of another program has other keys
-and another layout: `--map KEY=METRIC` says which metric a key states; every other key
-that is not known is reported with the nearest metric.
+The rows are the cells of `per_query.csv` and `per_query_lists.csv`, and no other data
+of the scoring. A summary of another program has other keys and another layout: `--map
+KEY=METRIC` assigns a metric to a key; every other unknown key is reported with the
+nearest metric.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from runner.scorecard import Cell, Finding, Metric, Scorecard, Table
 from store.document import PageText, blocks_of
 
 _INDEX = re.compile(r"\[[0-9]+\]")
-"""Of an entry of a list; a key is reported once for all entries."""
+"""Index of a list entry; a key is reported once for all entries."""
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """All values that are no object or list, with their paths such as `a.b[0].c`."""
+    """Yield all values that are no object or list, with paths such as `a.b[0].c`."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             yield from leaves(below, f"{path}.{key}" if path else str(key))
@@ -48,9 +48,9 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 def mapped_paths(
     stored: Mapping[str, Any], pairs: Sequence[str], metrics: Mapping[str, Metric]
 ) -> ColumnMap:
-    """The metric that each mapped path of a summary states.
+    """Return the metric of each mapped path of a summary.
 
-    A key is named by its path, or by itself where it occurs once.
+    A key is named by its path, or by its last part if that is unique.
 
     Raises:
         UsageError: there is no such key or metric.
@@ -71,7 +71,7 @@ def mapped_paths(
 
 
 def without_paths(value: Any, paths: ColumnMap, path: str = "") -> Any:  # noqa: ANN401 - JSON
-    """A summary without the values at some *paths*."""
+    """Return a summary without the values at some *paths*."""
     if not isinstance(value, Mapping):
         return value
     rest = {}
@@ -88,7 +88,7 @@ def mapped_comparisons(
     metrics: Mapping[str, Metric],
     tolerance: float,
 ) -> Iterator[StoredComparison]:
-    """Each mapped value with the metric that it states."""
+    """Yield each mapped value with its metric."""
     for path, value in leaves(stored):
         if path in paths:
             yield _compared(path, value, metrics[paths[path]], tolerance)
@@ -134,10 +134,10 @@ def merged_verification(
     stored: Mapping[str, Any],
     mapped: Sequence[StoredComparison],
 ) -> SummaryVerification:
-    """A verification with the mapped keys, and with every unknown key by itself.
+    """Return a verification with the mapped keys, and each unknown key listed.
 
     Args:
-        verification: of the keys that are not mapped.
+        verification: verification of the unmapped keys.
         stored: those keys.
         mapped: the comparisons of mapped keys.
     """
@@ -168,7 +168,7 @@ def merged_verification(
         )
         for path, value in below.items()
     ]
-    # blocks that siftlog's layout has are not missing in a summary of another layout
+    # blocks of siftlog's layout are not missing in a summary of another layout
     is_foreign = bool(mapped) and not others
     return SummaryVerification(
         comparisons=(*mapped, *others, *expanded),
@@ -179,7 +179,7 @@ def merged_verification(
 def unknown_keys(
     verification: SummaryVerification, metrics: Mapping[str, Metric]
 ) -> tuple[tuple[StoredComparison, ...], tuple[Finding, ...]]:
-    """The comparisons with the nearest metric of each unknown key, and the findings.
+    """Return the comparisons, with the nearest metric of unknown keys, and findings.
 
     A key that entries of a list share is one finding.
     """
@@ -227,15 +227,15 @@ def with_verification(
     models: Mapping[str, Sequence[Metric]],
     stored: Mapping[str, Any] | None,
 ) -> Scorecard:
-    """The scorecard with what became of each stored number; as it is without them.
+    """Return the scorecard with the verification of each stored number, if any.
 
     A summary is of one model: the one that it names, or else the first of the run.
 
     Args:
-        card: without them.
-        results: that the stored numbers are compared with.
+        card: without the verification.
+        results: compared with the stored numbers.
         models: the metrics of each model.
-        stored: the summary; None: there is none.
+        stored: the summary, or None.
     """
     if stored is None or not results.models:
         return card
@@ -285,7 +285,7 @@ def _model(
 def verification_of(
     block: JudgedPredictions, stored: Mapping[str, Any], results: EvidenceResults
 ) -> SummaryVerification:
-    """What became of each stored number, under the definitions that were scored by."""
+    """Verify each stored number, under the definitions of the scoring."""
     return verify(
         written_rows(block),
         stored,
@@ -296,7 +296,7 @@ def verification_of(
 
 
 def written_rows(block: JudgedPredictions) -> Iterator[dict[str, str]]:
-    """A query's cells of both per-query files, as they are read back."""
+    """Yield a query's cells of both per-query files, as they are read back."""
     for row in query_rows(block):
         fields = {name: _text(cell) for name, cell in PER_QUERY.fields(row).items()}
         for step, lists in block.prediction.lists.items():

@@ -1,4 +1,4 @@
-"""Answers requests offline, from their words alone: `baseline/lexical`."""
+"""Answers requests offline, from their words alone, as `baseline/lexical`."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ been am have has had do does did will would can could should not no never
 """
 
 FUNCTION_WORDS = frozenset(_WORDS.split())
-"""Words that stand in any sentence, and say nothing of what it is about."""
+"""Words of any sentence, which do not carry its topic."""
 
 DENIALS = frozenset({"not", "no", "never"})
 REACH = 3
-"""Words over which a denial reaches forward."""
+"""Number of following words that a negation affects."""
 
 
 def content_words(text: str) -> list[str]:
-    """The words of a text that carry meaning by themselves."""
+    """Return the words of a text without function words."""
     return [word for word in tokens(text) if word not in FUNCTION_WORDS]
 
 
 def matches(sentences: Sequence[str], query: str) -> list[dict[str, float]]:
-    """What each word of *query* adds to the bm25 score of each sentence."""
+    """Return the share of each word of *query* in the bm25 score, by sentence."""
     pool = [" ".join(content_words(sentence)) for sentence in sentences]
     return Bm25(pool).shares(" ".join(content_words(query)))
 
 
 def stated_scores(sentences: Sequence[str], query: str) -> list[float]:
-    """Bm25 scores in which a word that is denied counts half."""
+    """Return bm25 scores in which a negated word counts half."""
     return [
         math.fsum(
             share * (1 - denied_share(words, word) / 2)
@@ -60,7 +60,7 @@ def stated_scores(sentences: Sequence[str], query: str) -> list[float]:
 
 
 def denied_share(words: Sequence[str], word: str) -> float:
-    """The share of a word's places that have a denial shortly before them."""
+    """Return the share of a word's occurrences with a negation shortly before."""
     indices = [index for index, other in enumerate(words) if other == word]
     denied = [
         index
@@ -71,7 +71,7 @@ def denied_share(words: Sequence[str], word: str) -> float:
 
 
 def baseline(request: Request) -> Content:
-    """The reply to a request of any kind."""
+    """Return the reply to a request of any kind."""
     match request:
         case EmbedRequest():
             return Vectors.of(
@@ -126,7 +126,7 @@ def _ranking(request: RerankRequest) -> Ranking:
 
 
 def _numbered(text: str) -> list[str]:
-    """The sentences listed; one may run over several lines."""
+    """Return the listed sentences; one may span several lines."""
     sentences: list[str] = []
     for line in text.split("\n"):
         number = f"[{len(sentences) + 1}] "

@@ -25,7 +25,7 @@ SUMMED = (
     *("at_tau.tp", "at_tau.fp", "at_tau.tn", "at_tau.fn"),
     *(f"states.{state}" for state in STATES),
 )
-"""Counts whose folds, and whose criteria, add up to the whole."""
+"""Counts whose sums over folds, and over criteria, equal the total."""
 
 LOST, SENSITIVITY = "screening_fn_per_1000", "screening_sensitivity"
 
@@ -37,7 +37,7 @@ DECIDED = frozenset(
         *("alert_precision", "alert_recall"),
     ]
 )
-"""Names that mean nothing without the threshold behind them."""
+"""Names that are meaningless without a threshold."""
 
 _THRESHOLD = re.compile(r"p >=? |tau|state|threshold|target=")
 _AT_A_NUMBER = re.compile(r"evidence_(?:recall|precision)@\d+")
@@ -45,7 +45,7 @@ _HALF = re.compile(r"(?:baseline|chance)\D{0,12}0?\.50*(?!\d)")
 
 
 def printed(metrics: Sequence[Metric], queries: Queries) -> Iterator[Finding]:
-    """All findings about the metrics of one model."""
+    """Yield all findings about the metrics of one model."""
     yield from check_metrics(metrics)
     by_path = {metric.path: metric for metric in metrics}
     yield from _sums(by_path, queries)
@@ -55,12 +55,12 @@ def printed(metrics: Sequence[Metric], queries: Queries) -> Iterator[Finding]:
 
 
 def metric_name(metric: str) -> str:
-    """The name at a path's end, without the figure it is of (`~std`)."""
+    """Return the last name of a path, without its statistic (`~std`)."""
     return metric.rpartition(".")[2].partition("~")[0]
 
 
 def _worded(metric: Metric) -> Iterator[Finding]:
-    """What a metric's own words give away."""
+    """Yield contradictions between a metric's name and its definition."""
     name, words = metric_name(metric.path), f"{metric.definition} {metric.note or ''}"
     if name in DECIDED and "@" not in name and not _THRESHOLD.search(words):
         yield _error(
@@ -80,7 +80,7 @@ def _worded(metric: Metric) -> Iterator[Finding]:
 
 
 def fixed_name(where: str, path: str, definition: str) -> Iterator[Finding]:
-    """A K chosen by query must not be printed as a number."""
+    """Yield a finding if a K selected by query is printed as a number."""
     match = _AT_A_NUMBER.search(path)
     if match is not None and "selected" in definition:
         yield _error(
@@ -92,7 +92,7 @@ def fixed_name(where: str, path: str, definition: str) -> Iterator[Finding]:
 
 
 def _sums(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[Finding]:
-    """Parts against the whole."""
+    """Yield findings about parts that do not add up to the total."""
     parts = {
         "fold": () if (queries.fold == UNKNOWN).any() else queries.folds,
         "criterion": queries.criteria,
@@ -117,7 +117,7 @@ def _sums(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[Finding]:
 
 
 def _denominators(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[Finding]:
-    """Misses are told per 1000 of all queries; per 1000 positives is another name."""
+    """Yield findings about misses that are per 1000 positives, not queries."""
     for prefix, rows in _parts(queries):
         lost = by_path.get(f"{prefix}{LOST}")
         caught = by_path.get(f"{prefix}{SENSITIVITY}")
@@ -138,7 +138,7 @@ def _denominators(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[F
 
 
 def _parts(queries: Queries) -> Iterator[tuple[str, Bools]]:
-    """The whole, each fold and each criterion: prefix and rows."""
+    """Yield the prefix and rows of the whole, each fold and each criterion."""
     yield "", np.ones(len(queries), dtype=np.bool_)
     groupings: Mapping[str, tuple[Sequence[str], Ints]] = {
         "fold": (queries.folds, queries.fold),
@@ -154,7 +154,7 @@ def _error(code: str, where: str, message: str) -> Finding:
 
 
 Identity: TypeAlias = frozenset[tuple[str, Cell]]
-"""What tells a row from others: its metric, subset, fold, ..."""
+"""Cells that identify a row: its metric, subset, fold, ..."""
 
 METRIC, VALUE = "metric", "value"
 
@@ -162,10 +162,10 @@ IDENTIFYING = (
     *("model", "fold", "criterion", "list", "split"),
     *("gamma", "tau", "tau_neg", "tau_pos", METRIC, "subset"),
 )
-"""Columns that tell a row of a table of metrics from others."""
+"""Columns that identify a row of a table of metrics."""
 
 CONFIG = "config"
-"""Tells rows apart too; a table without it speaks of the headline."""
+"""Also identifies rows; a table without it is about the headline."""
 
 THRESHOLDS = ("tau", "tau_neg", "tau_pos", "threshold")
 
@@ -177,7 +177,7 @@ BASELINES = ("baseline", "chance")
 
 
 def check_tables(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
-    """All findings about the tables of a scorecard with this *headline*."""
+    """Yield all findings about the tables of a scorecard with this *headline*."""
     yield from _two_values(tables, headline)
     for table in tables:
         yield from _no_deployed_threshold(table)
@@ -193,7 +193,7 @@ def _table_rows(table: Table) -> Iterator[dict[str, Cell]]:
 
 
 def _two_values(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
-    """One metric of one subset has one value, wherever it is printed."""
+    """Yield findings about metrics with two values for the same subset."""
     first: dict[Identity, tuple[str, Cell]] = {}
     for table in tables:
         if not {METRIC, VALUE} <= set(table.columns):
@@ -222,9 +222,9 @@ def _is_same(cell: Cell, other: Cell) -> bool:
 
 
 def _no_deployed_threshold(table: Table) -> Iterator[Finding]:
-    """A table over several thresholds says which of them is in use.
+    """Yield findings about tables of several thresholds without a deployed one.
 
-    What is marked for the whole holds for its folds and criteria too.
+    A mark for the whole applies to its folds and criteria too.
     """
     columns = [name for name in THRESHOLDS if name in table.columns]
     if not columns:
@@ -259,7 +259,7 @@ def _against_half(table: Table, row: dict[str, Cell]) -> Iterator[Finding]:
     if metric_name(str(row.get(METRIC, ""))) != "auprc":
         return
     for name in BASELINES:
-        if row.get(name) == 0.5:  # noqa: PLR2004 - the one value that is always meant
+        if row.get(name) == 0.5:  # noqa: PLR2004 - no other value is a plausible error
             yield _error(
                 "auprc_against_half",
                 f"{table.name} {row[METRIC]}",
@@ -276,7 +276,7 @@ BY_PREDICTION = (
 )
 
 OF_ROWS = tuple(consistency_rules.SEVERITIES)
-"""The code of every rule that rows must keep; figures and tables have further ones."""
+"""Codes of the rules for rows; figures and tables have further ones."""
 
 
 def check(
@@ -285,15 +285,15 @@ def check(
     metrics: Mapping[str, Sequence[Metric]],
     tables: Sequence[Table] = (),
 ) -> tuple[Finding, ...]:
-    """All contradictions in what is scored and in what was made of it.
+    """Return all contradictions in the input and the results of a scoring.
 
     Rows are checked under the headline configuration: the others share its lists and
-    its truth.
+    labels.
 
     Args:
-        scoring_input: what is scored.
-        settings: of the job.
-        metrics: of each model.
+        scoring_input: the input.
+        settings: settings of the job.
+        metrics: metrics of each model.
         tables: as they will be written.
     """
     of_metrics = (

@@ -1,4 +1,4 @@
-"""States the rules that rows must keep: truth, rankings, K, states."""
+"""States the rules that rows must satisfy: labels, rankings, K, states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jobs.kit.metrics.selective import NEG, STATES, Edge, States, assign
 from runner.scorecard import Finding
 
 Severity: TypeAlias = Literal["error", "warn", "info"]
-"""Impossible, suspicious, or worth knowing."""
+"""Impossible, suspicious, or for information."""
 
 SEVERITIES: Mapping[str, Severity] = {
     "incomplete_posts": "warn",
@@ -46,12 +46,12 @@ SEVERITIES: Mapping[str, Severity] = {
     "list_longer_than_pool": "error",
     "lists_end_early": "info",
 }
-"""By the code of each rule that rows must keep."""
+"""Severity by the code of each rule for rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionView:
-    """What one model under one configuration says, beside the truth."""
+    """Predictions of one model under one configuration, with the labels."""
 
     queries: Queries
     prediction: Predictions
@@ -60,17 +60,17 @@ class PredictionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """Rows that break a rule."""
+    """Rows that violate a rule."""
 
     code: str  #: of the rule, one of `SEVERITIES`
-    rows: Bools  #: (Q,) which
+    rows: Bools  #: (Q,) mask of the rows
     where: str  #: the column or list
     message: str  #: one sentence
     values: Callable[[int], str]
-    """What a row says and what it should, for the example."""
+    """Describes the stated and the expected value of a row, for the example."""
 
     def findings(self, queries: Queries, name: str) -> Iterator[Finding]:
-        """A finding about all rows; none where there is no row."""
+        """Yield a finding about all rows, if there are any."""
         rows = np.flatnonzero(self.rows)
         if len(rows):
             first = int(rows[0])
@@ -86,11 +86,11 @@ class Violation:
 
 TruthRule: TypeAlias = Callable[[Queries], Iterable[Violation]]
 PredictionRule: TypeAlias = Callable[[PredictionView], Iterable[Violation]]
-"""What must hold row by row; a violation for each column in which it does not."""
+"""Rules that each row must satisfy; a violation for each column that breaks them."""
 
 
 def _incomplete(queries: Queries) -> Iterator[Violation]:
-    """Every post is read for every criterion, so N is posts x criteria."""
+    """Check that every post has every criterion, so that N is posts x criteria."""
     per_post = np.bincount(queries.post, minlength=len(queries.posts))
     first_of_post = np.zeros(len(queries), dtype=np.bool_)
     first_of_post[np.unique(queries.post, return_index=True)[1]] = True
@@ -197,7 +197,7 @@ def _off_pool(
 
 
 def _end_early(view: PredictionView) -> Iterator[Violation]:
-    """Recall at 20 that equals recall at 10 may only mean that lists stop at 10."""
+    """Check that lists reach each cut-off: else recall@20 equals recall@10."""
     for name, lengths in _lengths(view).items():
         longest = int(lengths.max(initial=0))
         beyond = [k for k in sorted(view.settings.k_values) if k > longest]
@@ -234,11 +234,11 @@ RANKING_RULES: tuple[PredictionRule, ...] = (
 
 
 TOLERANCE = 1e-9
-"""Of probabilities that a file prints with few digits."""
+"""Tolerance for probabilities that a file rounds."""
 
 
 def recomputed(view: PredictionView, edge: Edge) -> States | None:
-    """The state of each row by its probability and thresholds; UNKNOWN without them."""
+    """Return states by probability and thresholds; UNKNOWN without them."""
     p, low, high = view.prediction.prob, *_thresholds(view)
     if p is None or low is None or high is None:
         return None
@@ -249,7 +249,7 @@ def recomputed(view: PredictionView, edge: Edge) -> States | None:
 
 
 def states_in_force(view: PredictionView) -> States | None:
-    """The file's own states, else those that follow from the thresholds."""
+    """Return the states of the file, else those that follow from the thresholds."""
     if view.prediction.state is not None:
         return view.prediction.state
     return recomputed(view, view.settings.gate_edge)
@@ -282,7 +282,7 @@ def _states_and_thresholds(view: PredictionView) -> Iterator[Violation]:
 
     rows = contradicted(state)
     counts = {edge: int(rows.sum()), other: int(contradicted(by_other).sum())}
-    if all(counts.values()):  # neither edge explains every state
+    if all(counts.values()):  # neither kind of edge explains every state
         yield Violation(
             code="state_contradicts_thresholds",
             rows=rows,
@@ -295,7 +295,7 @@ def _states_and_thresholds(view: PredictionView) -> Iterator[Violation]:
             values=values,
         )
     else:
-        # where this edge explains them too, no row breaks the rule
+        # no violation if this kind of edge explains them too
         yield Violation(
             code="state_of_other_edge",
             rows=rows,
@@ -337,7 +337,7 @@ def _varies_in_fold(
 
 
 def _same_everywhere(view: PredictionView) -> Iterator[Violation]:
-    """Fitted thresholds differ a little from fold to fold; constants do not."""
+    """Check that thresholds differ between folds, as fitted ones do."""
     low, high = _thresholds(view)
     if low is None or high is None:
         return
@@ -359,7 +359,7 @@ def _same_everywhere(view: PredictionView) -> Iterator[Violation]:
 
 
 def _first_by_fold(view: PredictionView, column: Floats) -> Floats:
-    """The first value that a row's fold has in *column*; NaN outside of any fold."""
+    """Return the first value of *column* in a row's fold; NaN outside of folds."""
     folds = view.queries.fold
     first = np.full(len(column), np.nan)
     for fold in np.unique(folds[folds != UNKNOWN]):
@@ -370,7 +370,7 @@ def _first_by_fold(view: PredictionView, column: Floats) -> Floats:
 
 
 def _not_monotone(view: PredictionView) -> Iterator[Violation]:
-    """Isotonic and Platt calibration keep the order of raw probabilities."""
+    """Check that calibration keeps the order of raw probabilities."""
     raw, p = view.prediction.prob_raw, view.prediction.prob
     if raw is None or p is None:
         return
@@ -393,7 +393,7 @@ def _not_monotone(view: PredictionView) -> Iterator[Violation]:
 
 
 def _falling(rows: Ints, raw: Floats, p: Floats) -> Ints:
-    """Those whose p lies below that of a row with a smaller raw value."""
+    """Return the rows whose p is below that of a row with a smaller raw value."""
     order = rows[np.lexsort((p[rows], raw[rows]))]
     if not len(order):
         return order
@@ -447,7 +447,7 @@ def _above_pool(view: PredictionView) -> Iterator[Violation]:
 
 
 def _without_effect(view: PredictionView) -> Iterator[Violation]:
-    """A larger share of the mass never needs fewer sentences, and at times more."""
+    """Check that mean K grows with gamma, the share of the mass."""
     sweep = view.prediction.sweep
     low, high = min(sweep, default=0.0), max(sweep, default=0.0)
     if low == high:

@@ -42,17 +42,17 @@ Model: TypeAlias = charts.PlottedModel[ModelResults]
 BAND_POINTS = 101
 
 MOST_BANDS = 2
-"""More of them hide one another."""
+"""Maximum number of bands; more would cover each other."""
 
 MOST_LETTERS = 3
-"""Curves whose points have letters; of more, letters hide one another."""
+"""Maximum number of curves with letters at their points; more would overlap."""
 
 BY_FOLD = " (off the curve where folds have thresholds of their own)"
-"""How a caption speaks of a point that no single threshold has."""
+"""Caption of a point that has no single threshold."""
 
 
 def plotted_models(results: EvidenceResults) -> Plot:
-    """Selects the models of the figures."""
+    """Select the models of the figures."""
     settings, posts = results.settings, f"{results.draws.clusters.size:,} posts"
     note = bootstrap_note(settings.level, "post", posts, settings.boot_b)
     return Plot.of(results, results.models, note)
@@ -60,7 +60,7 @@ def plotted_models(results: EvidenceResults) -> Plot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployedPoint:
-    """A deployed way to decide, as a point on the curves; None where undefined."""
+    """A deployed decision rule, as a point on the curves; None if undefined."""
 
     name: str
     fpr: float | None
@@ -69,7 +69,7 @@ class DeployedPoint:
 
     @property
     def initial(self) -> str:
-        """The letter that replaces the name where there are several lines."""
+        """Letter that replaces the name if there are several lines."""
         return self.name[0].upper()
 
 
@@ -83,7 +83,7 @@ class GateCurve:
 
 
 def gate_curve(block: JudgedPredictions) -> GateCurve | None:
-    """The curve of a block; None without both classes."""
+    """Return the curve of a block; None without both classes."""
     gated = block.gated
     if gated is None or not 0 < gated.y.sum() < len(gated.y):
         return None
@@ -95,7 +95,7 @@ def gate_curve(block: JudgedPredictions) -> GateCurve | None:
 
 
 def roc_band(gated: GateScores, draws: PostBootstrap, series: int) -> Band:
-    """Returns the interval of the sensitivity at each false positive rate."""
+    """Return the interval of the sensitivity at each false positive rate."""
     grid = np.linspace(0, 1, BAND_POINTS)
     clusters = draws.clusters.of_query[gated.rows]
     ends = draws.by_post.band_of(tpr_of(gated.y, gated.p, clusters, grid), BAND_POINTS)
@@ -123,7 +123,7 @@ def _operating(block: JudgedPredictions) -> Iterator[DeployedPoint]:
 
 
 def bins(block: JudgedPredictions) -> tuple[Bin, ...]:
-    """The reliability of the probabilities; none without probabilities."""
+    """Return the reliability of the probabilities; empty without probabilities."""
     gated, settings = block.gated, block.settings
     if gated is None or not gated.is_probability:
         return ()
@@ -137,7 +137,7 @@ def bins(block: JudgedPredictions) -> tuple[Bin, ...]:
 
 
 def risk(block: JudgedPredictions) -> RiskCoverage | None:
-    """Errors at tau against how many queries are decided, the surest first."""
+    """Return the errors at tau by the share of queries decided, most certain first."""
     gated = block.gated
     if gated is None or not gated.is_probability or not len(gated.y):
         return None
@@ -146,7 +146,7 @@ def risk(block: JudgedPredictions) -> RiskCoverage | None:
 
 
 def k_by_state(block: JudgedPredictions) -> dict[str, dict[int, int]]:
-    """How many queries of each state show how many sentences."""
+    """Return the number of queries by state and number of sentences."""
     chosen, stated = block.chosen, block.stated
     if chosen is None:
         return {}
@@ -167,7 +167,7 @@ def _counts(values: Ints) -> dict[int, int]:
 
 
 def states_by_fold(block: JudgedPredictions) -> dict[str, dict[str, int]]:
-    """How many queries of each fold are in each state."""
+    """Return the number of queries by fold and state."""
     if block.stated is None:
         return {}
     by_fold = {}
@@ -182,7 +182,7 @@ _Curves: TypeAlias = Sequence[tuple[Model, GateCurve]]
 
 
 def _curves(plot: Plot) -> _Curves:
-    """Returns the models with scores of queries of both kinds, and their curves."""
+    """Return the models with scores of queries of both kinds, and their curves."""
     return [
         (model, gate)
         for model in plot.models
@@ -191,7 +191,7 @@ def _curves(plot: Plot) -> _Curves:
 
 
 def roc(plot: Plot) -> Drawing:
-    """Plots the ROC curve of each model in its band, and the deployed thresholds."""
+    """Plot the ROC curve of each model with its band, and the deployed thresholds."""
     curves = _curves(plot)
     has_bands = len(curves) <= MOST_BANDS
     marks: list[Mark] = [ReferenceLine(way="diagonal", label="chance")]
@@ -214,7 +214,7 @@ def roc(plot: Plot) -> Drawing:
 
 
 def precision_recall(plot: Plot) -> Drawing:
-    """Plots the precision at each recall, and the deployed thresholds."""
+    """Plot the precision at each recall, and the deployed thresholds."""
     curves = _curves(plot)
     shares = [gate.points.positives / len(gate.gated.y) for _, gate in curves]
     marks: list[Mark] = [
@@ -222,7 +222,7 @@ def precision_recall(plot: Plot) -> Drawing:
         for at in dict.fromkeys(shares)
     ]
     for model, gate in curves:
-        # at the start precision is undefined
+        # precision is undefined at the start
         line = thinned_line(
             gate.points.tpr[1:],
             gate.points.precision[1:],
@@ -231,7 +231,7 @@ def precision_recall(plot: Plot) -> Drawing:
         )
         points = {point: (point.tpr, point.precision) for point in gate.operating}
         marks += [
-            # a threshold's precision holds for the recall that it adds
+            # the precision of a threshold applies to the recall that it adds
             replace(line, x=(0.0, *line.x), y=(*line.y, line.y[-1]), steps=True),
             _deployed(points, model.series, curves=len(curves)),
         ]
@@ -240,7 +240,7 @@ def precision_recall(plot: Plot) -> Drawing:
 
 def _area_label(model: Model, name: str) -> str:
     area = model.data.by_path()[name.lower()].value
-    return f"{name} {area:.3f}: {model.name}"  # a long name is cut at its end
+    return f"{name} {area:.3f}: {model.name}"  # long names are truncated
 
 
 def _deployed(
@@ -249,7 +249,7 @@ def _deployed(
     *,
     curves: int,
 ) -> Points:
-    """Returns the points with their names; where curves are several, with letters."""
+    """Return the points, labelled with names, or letters for several curves."""
     notes: tuple[str, ...] = ()
     if curves <= MOST_LETTERS:
         notes = tuple(point.name if curves == 1 else point.initial for point in points)
@@ -262,7 +262,7 @@ def _deployed(
 
 
 def _drawing(curves: _Curves, x: str, y: str, marks: Sequence[Mark]) -> Drawing:
-    """Returns the one panel of two rates, with what the caption says of its points."""
+    """Return the panel of two rates, with a caption for its points."""
     panel = Panel(
         x=Axis(label=x, lo=0, hi=1),
         y=Axis(label=y, lo=0, hi=1),
@@ -289,7 +289,7 @@ def _points_note(curves: _Curves) -> str:
 
 
 def reliability(plot: Plot) -> Drawing:
-    """Plots stated probabilities against observed shares, counts below."""
+    """Plot stated probabilities against observed shares, counts below."""
     drawing = charts.reliability(
         plot.select(lambda data: bins(data.block)),
         share="share with evidence",
@@ -300,7 +300,7 @@ def reliability(plot: Plot) -> Drawing:
 
 
 def risk_coverage(plot: Plot) -> Drawing:
-    """Plots wrong decisions among the surest queries, by how many are decided."""
+    """Plot wrong decisions among the most certain queries, by the number decided."""
     risks = [
         (model, risk_curve)
         for model in plot.models

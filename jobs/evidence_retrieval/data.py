@@ -1,4 +1,4 @@
-"""Holds the inputs of a run as values: posts, criteria, gold, folds, prompts."""
+"""Defines the inputs of a run: posts, criteria, gold labels, folds, prompts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ WORDING: Final = PromptCatalog(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criterion:
-    """What a post is read for."""
+    """A criterion that posts are read for."""
 
     id: str
     text: str
@@ -63,7 +63,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSentence:
-    """A candidate; its place in the post is its place in the pool."""
+    """A candidate sentence; its index in the post is its index in the pool."""
 
     sid: int
     uid: str
@@ -72,7 +72,7 @@ class PoolSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """A document with its pool: all of its sentences and nothing else."""
+    """A document with its pool, which has all of its sentences."""
 
     id: str
     sentences: tuple[PoolSentence, ...]
@@ -80,16 +80,16 @@ class Post:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gold:
-    """Which sentences are evidence, as people judged it."""
+    """Gold labels: the sentences that people judged to be evidence."""
 
-    posts: frozenset[str]  #: judged: a query of theirs without a row is negative
+    posts: frozenset[str]  #: judged posts; their queries without a row are negative
     evidence: Mapping[tuple[str, str], tuple[str, ...]]
-    """Uids of the evidence of (post, criterion), in pool order; only positive ones."""
+    """Uids of the evidence of (post, criterion), in pool order; positives only."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceDataset:
-    """All inputs of a run, validated; an imported run may have none but settings."""
+    """Validated inputs of a run; an import may have settings only."""
 
     settings: EvidenceSettings
     prompts: PromptBook = field(default_factory=WORDING.shipped)
@@ -97,15 +97,15 @@ class EvidenceDataset:
     criteria: tuple[Criterion, ...] = ()  #: in display order
     gold: Gold | None = None
     folds: Mapping[str, str] | None = None
-    """Fold by post, where a file names them or the posts are a sample."""
+    """Fold by post, from a file or from a sample of posts."""
     configs: tuple[Config, ...] = STANDARD
     stored: Mapping[str, Any] | None = None  #: results to verify, as JSON
     findings: tuple[Finding, ...] = ()
-    gates: tuple[StoredGate, ...] = ()  #: to use instead of fitting any
+    gates: tuple[StoredGate, ...] = ()  #: used instead of fitted gates
 
     @cached_property
     def idf(self) -> Idf | None:
-        """Of all sentences, where settings ask for it; None: each pool has its own."""
+        """Idf over all sentences, if set so; None: each pool has its own."""
         if self.settings.idf != "dataset":
             return None
         return Idf([tokens(s.text) for post in self.posts for s in post.sentences])
@@ -119,18 +119,18 @@ class EvidenceDataset:
         return {criterion.id: criterion for criterion in self.criteria}
 
     def post(self, post_id: str) -> Post:
-        """A post by its id; raise `KeyError` where there is none."""
+        """Return a post by its id; raise `KeyError` if there is none."""
         return self._posts_by_id[post_id]
 
     def query(self, key: str) -> tuple[Post, Criterion]:
-        """The post and criterion of a key; raise `KeyError` where there are none.
+        """Return the post and criterion of a key; raise `KeyError` if there are none.
 
-        A post's id may hold the "/" of `query_key`; a criterion's may not.
+        A post's id may have the "/" of `query_key`; a criterion's id may not.
         """
         post_id, _, criterion_id = key.rpartition("/")
         return self._posts_by_id[post_id], self._criteria_by_id[criterion_id]
 
 
 def query_key(post_id: str, criterion_id: str) -> str:
-    """The item key of a query."""
+    """Return the item key of a query."""
     return f"{post_id}/{criterion_id}"

@@ -22,38 +22,38 @@ from runner.scorecard import Artifact, Finding, Metric
 
 
 class EvidenceFolders:
-    """The folders of a scoring's models."""
+    """Paths of files in the folders of a scoring's models."""
 
     def __init__(self, models: Sequence[str]) -> None:
         self._slugs = slugs(models)
         self._is_alone = len(models) == 1
 
     def path(self, model: str, name: str) -> str:
-        """A file that a model has once."""
+        """Return the path of a file that a model has once."""
         return name if self._is_alone else f"{self._slugs[model]}/{name}"
 
     def all(self, model: str, name: str) -> tuple[str, ...]:
-        """A file that stands in the model's folder, and at the top if it is alone."""
+        """Return the paths of a file: in the model's folder, and at top if alone."""
         inside = f"{self._slugs[model]}/{name}"
         return (inside, name) if self._is_alone else (inside,)
 
 
 def step_files(pattern: str, steps: Sequence[str]) -> dict[str, str]:
-    """The file of each list of a model, such as `run.reranked.txt`."""
+    """Return the file of each list of a model, such as `run.reranked.txt`."""
     return {step: pattern.format(slug) for step, slug in slugs(steps).items()}
 
 
 GATE_FIELDS = ("posts", "tau_neg", "tau_pos", "on_tune", "fitted")
-"""What `gate_fold_<k>.json` holds of a gate."""
+"""Fields of a gate in `gate_fold_<k>.json`."""
 
 
 def documents(
     scoring_input: ScoringInput, findings: Iterable[Finding], folders: EvidenceFolders
 ) -> Iterator[Artifact]:
-    """`leakage.json`, `consistency.json`, and the gates as they were fitted.
+    """Yield `leakage.json`, `consistency.json`, and the fitted gates.
 
-    `gate_fold_<k>.json` for each model and fold; `gate_final.json` where it was asked
-    for, one file of all models, as `--apply-gate` takes it.
+    A gate is in `gate_fold_<k>.json` for each model and fold; `gate_final.json`, on
+    request, has those of all models, in the format of `--apply-gate`.
     """
     leaks = [asdict(check) for check in scoring_input.leak_checks]
     yield Artifact(name="leakage.json", text=as_text(leaks))
@@ -81,7 +81,7 @@ def documents(
 
 
 def as_text(content: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
-    """JSON with a line end; an infinite threshold is written as the text `inf`."""
+    """Format JSON with a line end; infinite thresholds are written as `inf`."""
     plain = _plain(content)
     return json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
@@ -97,13 +97,13 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
 
 
 LIST_MEASURES = ("recall", "mrr", "map", "ndcg")
-"""The measures of a list's block, at each cut-off."""
+"""Measures of a list's block, at each cut-off."""
 
 
 def summary_json(
     model_results: ModelResults, scoring_input: ScoringInput, settings: EvidenceSettings
 ) -> str:
-    """The file of one model's headline configuration."""
+    """Return the summary of one model's headline configuration."""
     content = (
         _by_fold(model_results, scoring_input, settings)
         if model_results.folds
@@ -113,7 +113,7 @@ def summary_json(
 
 
 def fold_keys(settings: EvidenceSettings) -> dict[str, dict[str, str]]:
-    """What each group of a fold's block holds: key, and path of the measure."""
+    """Return, by group of a fold's block, each key with the path of its measure."""
     at_fpr = {
         f"{name}_at_{100 * target:.10g}pct_fpr": f"{name}_at_fpr@{target:g}"
         for target in settings.fpr_targets
@@ -140,7 +140,7 @@ def fold_keys(settings: EvidenceSettings) -> dict[str, dict[str, str]]:
             "mrr": "mrr",
         },
         "dynamic_k": {
-            # the format states K as it was selected, not what a short post shows
+            # the format has K as selected, not as limited by a short post
             "mean_k": "k_nominal.mean",
             "median_k": "k_nominal.median",
             "mean_n": "n_candidates.mean",
@@ -202,7 +202,7 @@ def _values(
 def _selection(
     model_results: ModelResults, scoring_input: ScoringInput, fold: str
 ) -> dict[str, Any]:
-    """The thresholds of a fold, and what they reached where they were chosen."""
+    """Return the thresholds of a fold, and their metrics on the tuning posts."""
     prediction = model_results.block.prediction
     for gate in scoring_input.gates:
         gate_key = (prediction.model, prediction.config, fold)
@@ -227,7 +227,7 @@ def _selection(
 
 
 def _distinct(column: Floats | None, rows: Bools) -> Floats:
-    """The different thresholds of some queries; those without one are left out."""
+    """Return the distinct thresholds of some queries, without missing ones."""
     values = np.empty(0) if column is None else np.unique(column[rows])
     return values[~np.isnan(values)]
 
@@ -275,7 +275,7 @@ def _by_list(model_results: ModelResults, settings: EvidenceSettings) -> dict[st
 
 
 def _definitions(metrics: Mapping[str, Metric]) -> dict[str, Any]:
-    """The definition of each number, and the interval of its value over all queries."""
+    """Return the definition of each number, and its interval over all queries."""
     return {
         "definitions": {name: metric.definition for name, metric in metrics.items()},
         "intervals": {

@@ -1,4 +1,4 @@
-"""Explains a query: sentences, scores by stage, gate, K, gold, replies."""
+"""Explains a query: sentences, scores by stage, gate, K, gold labels, replies."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ CRITERIA = "criteria"
 def overview(
     queries: Sequence[ExplainedQuery], predictions: Predictions | None
 ) -> Iterator[Block]:
-    """Shows the queries of one post under the headline; None before any run."""
+    """Yield the queries of one post under the headline; None before any run."""
     first = queries[0]
     title = "before any run"
     if predictions is not None:
@@ -106,7 +106,7 @@ def overview(
 def _post_summary(
     queries: Sequence[ExplainedQuery], predictions: Predictions | None
 ) -> Fact:
-    """Shows the criteria with evidence in truth, and how many a model has right."""
+    """Return the number of criteria with evidence, and those a model has right."""
     known = [query for query in queries if query.y != UNKNOWN]
     with_evidence = sum(query.y == 1 for query in known)
     truth = (
@@ -123,7 +123,7 @@ def _post_summary(
 
 
 def query_answer(query: ExplainedQuery, predictions: Predictions) -> ItemAnswer:
-    """A model's answer about a query: its state, and whether the truth agrees."""
+    """Return a model's answer about a query: its state, and whether it is correct."""
     state = state_of(predictions, query.index)
     is_right = None
     if query.y != UNKNOWN and state in {STATES[NEG], STATES[POS]}:
@@ -148,7 +148,7 @@ def _predicted_cells(query: ExplainedQuery, predictions: Predictions) -> list[Ce
 
 
 def _gold_ranks(query: ExplainedQuery, predictions: Predictions) -> str:
-    """The places of the gold in the list that a reader sees the beginning of."""
+    """Return the ranks of the gold sentences in the final list."""
     lists = predictions.lists.get(predictions.final)
     gold = frozenset(query.gold or ())
     ranked_uids = () if lists is None else lists[query.index]
@@ -158,7 +158,7 @@ def _gold_ranks(query: ExplainedQuery, predictions: Predictions) -> str:
 
 
 def prompt_blocks(dataset: EvidenceDataset, query: ExplainedQuery) -> Iterator[Block]:
-    """Each first-stage task about the query, with the texts that are sent."""
+    """Yield each first-stage task about the query, with the texts that are sent."""
     query_items = {query.key, query.post_id}
     for spec in plan(dataset):
         task = _task(spec)
@@ -170,7 +170,7 @@ def prompt_blocks(dataset: EvidenceDataset, query: ExplainedQuery) -> Iterator[B
 
 
 def _task(spec: TaskSpec) -> Task:
-    """The first replicate of a spec, of no model in particular."""
+    """Return the first replicate of a spec, without a model."""
     return Task(
         number=0,
         stage=spec.stage,
@@ -206,13 +206,13 @@ def _extent(request: Request) -> str:
 
 
 HASH_LENGTH = 16
-"""Digits that are shown of a prompt's hash; enough to tell the prompts of a run."""
+"""Digits shown of a prompt's hash; enough to distinguish the prompts of a run."""
 
 
 def answer_blocks(
     dataset: EvidenceDataset, query: ExplainedQuery, answers: Iterable[Answer]
 ) -> Iterator[Block]:
-    """Shows each answer: its task and prompt, the reply, and what was read from it."""
+    """Yield the blocks of each answer: task, prompt, reply and parsed values."""
     for answer in answers:
         task = answer.task
         title = f"{task.model}, replicate {task.replicate}, task {task.number}"
@@ -224,10 +224,10 @@ def answer_blocks(
 
 
 def prompt_hash(dataset: EvidenceDataset, task: Task) -> str:
-    """The hash under which the log has the request, or that it cannot be built.
+    """Return the hash of the request in the log, or that it cannot be built.
 
-    It is that of the request as these settings make it: a run that was sent with other
-    ones, or asked again after an unreadable reply, has another hash in its log.
+    The request is built with the current settings: one that was sent with others, or
+    re-asked after an unreadable reply, has another hash in its log.
     """
     try:
         request = prompts.request(dataset, task)
@@ -296,7 +296,7 @@ NAME_WIDTH = 30
 
 
 def stated_table(predictions: Predictions, index: int) -> TableBlock:
-    """Shows the numbers of the files, then the state by file and by thresholds."""
+    """Return the numbers of the files, then the state by file and by thresholds."""
     numbers = {name: value for name, value in _numbers(predictions, index) if value}
     numbers |= {"state": state_of(predictions, index)}
     numbers |= {"state by p and taus": _recomputed(predictions, index)}
@@ -318,7 +318,7 @@ def _numbers(predictions: Predictions, index: int) -> Iterator[tuple[str, str]]:
 
 
 def _float(column: Floats | None, index: int) -> str:
-    """A number as it stands in a file; empty where there is none."""
+    """Format a number as in a file; "" if there is none."""
     value = np.nan if column is None else float(column[index])
     return "" if np.isnan(value) else f"{value:.12g}"
 
@@ -343,15 +343,15 @@ def _recomputed(predictions: Predictions, index: int) -> str:
 def explain(
     dataset: EvidenceDataset, answers: Answers | None, items: tuple[str, ...]
 ) -> str:
-    """Explain queries, or posts with all their queries in short.
+    """Explain queries, or posts with a summary of all their queries.
 
     Args:
         dataset: the inputs.
-        answers: those of a run; None before any.
+        answers: answers of a run; None before any run.
         items: ids of posts, and queries as `post/criterion`.
 
     Raises:
-        UsageError: an item names nothing in the data or the run.
+        UsageError: an item is not in the data or the run.
     """
     if answers is None:
         chosen = selections(items, dataset, queries(dataset))
@@ -401,9 +401,9 @@ def _after(
 
 
 def _stated(query: ExplainedQuery, predictions: Predictions) -> Iterator[Block]:
-    """Shows the lists and the numbers of an import."""
+    """Yield the lists and the numbers of an import."""
     index = query.index
-    # the final list is the last one, and its order that of sentences without a post
+    # the final list is the last one, and orders the sentences if there is no post
     lists = [ranked[index] for ranked in predictions.lists.values()]
     uids = pool_of(query, reversed(lists))
     yield Heading("sentences")
@@ -440,7 +440,7 @@ def _predicted(
 
 
 def describe(dataset: EvidenceDataset, /) -> Iterator[str]:
-    """Yields the criteria that posts are read for."""
+    """Yield the criteria that posts are read for."""
     if dataset.criteria:
         criteria = [f"{read.id}: {read.text}" for read in dataset.criteria]
         posts = plural(len(dataset.posts), "post")

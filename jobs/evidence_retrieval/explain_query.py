@@ -1,4 +1,4 @@
-"""Selects the queries to explain, with what the data and a run hold about them."""
+"""Selects the queries to explain, with their data and answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOLD_WIDTH = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedQuery:
-    """All that is known of a query before any model spoke."""
+    """A query and its data, without any answers."""
 
     index: int  #: among all queries
     key: str
@@ -34,7 +34,7 @@ class ExplainedQuery:
     criterion_id: str
     post: Post | None  #: None: an import without --sentences
     criterion: Criterion | None  #: None: an import without --criteria
-    pool: int  #: UNKNOWN where nobody says
+    pool: int  #: UNKNOWN if not stated
     fold: str | None
     y: int
     gold: tuple[str, ...] | None  #: uids; None: not known
@@ -43,7 +43,7 @@ class ExplainedQuery:
     def at(
         cls, dataset: EvidenceDataset, queries: Queries, index: int
     ) -> ExplainedQuery:
-        """The query at a place among all."""
+        """Return the query at an index among all."""
         post_id = queries.posts[queries.post[index]]
         criterion_id = queries.criteria[queries.criterion[index]]
         fold = int(queries.fold[index])
@@ -69,27 +69,27 @@ class ExplainedQuery:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """The number of each sentence by its uid, as prompts count them: from 1."""
+        """Number of each sentence, from 1 as in prompts, by uid."""
         pool = () if self.post is None else self.post.sentences
         return {sentence.uid: n for n, sentence in enumerate(pool, start=1)}
 
     @property
     def pool_and_fold(self) -> str:
-        """The size of the pool, and the fold."""
+        """Size of the pool, and the fold."""
         pool = "unknown" if self.pool == UNKNOWN else plural(self.pool, "sentence")
         fold = NONE if self.fold is None else clip(self.fold, FOLD_WIDTH)
         return f"{pool}, fold {fold}"
 
     @property
     def verdict_words(self) -> str | None:
-        """Whether people saw evidence; None: not known."""
+        """Label in words; None: unknown."""
         if self.y == UNKNOWN:
             return None
         return "evidence" if self.y else "no evidence"
 
     @property
     def truth(self) -> str:
-        """What people judged, in a few words."""
+        """Gold label in a few words."""
         if self.y == UNKNOWN:
             return "unjudged"
         if not self.y:
@@ -107,12 +107,12 @@ class ExplainedQuery:
 def head(
     query: ExplainedQuery, title: str, answers: Iterable[ItemAnswer] = ()
 ) -> Iterator[Block]:
-    """Shows what is known of a query before any model spoke.
+    """Yield the description of a query, without any answers.
 
     Args:
-        query: whose page.
-        title: of which model, or that there is none yet.
-        answers: what models answer, for the summary.
+        query: the query.
+        title: the model, or a note that there is none yet.
+        answers: answers of models, for the summary.
     """
     yield Heading(f"{query.key}  {title}", level=1)
     yield summary_fact(query.verdict_words, answers)
@@ -126,19 +126,19 @@ def head(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedQueries:
-    """One item."""
+    """Queries that one item selects."""
 
     queries: tuple[ExplainedQuery, ...]
-    is_post: bool  #: a whole post was named, so its queries are told in short
+    is_post: bool  #: a whole post is selected, so its queries are summarised
 
 
 def selections(
     items: Iterable[str], dataset: EvidenceDataset, queries: Queries
 ) -> list[SelectedQueries]:
-    """Returns what each item names among *queries*, those of the data or of an import.
+    """Return the queries that each item selects among *queries*.
 
     Raises:
-        UsageError: an item names nothing; gives the nearest names.
+        UsageError: an item matches nothing; the message has similar names.
     """
     by_key = {queries.key(index): index for index in range(len(queries))}
     by_post: dict[str, list[int]] = {post: [] for post in queries.posts}
@@ -146,7 +146,7 @@ def selections(
         by_post[queries.posts[post]].append(index)
 
     def find(item: str) -> Iterator[SelectedQueries]:
-        # as in the key of a task, a name that fits both ways is a query
+        # as in task keys, an ambiguous name is a query
         indices = [by_key[item]] if item in by_key else by_post.get(item)
         if indices is not None:
             selected = (ExplainedQuery.at(dataset, queries, index) for index in indices)
@@ -162,7 +162,7 @@ def selections(
 
 
 def _near(item: str, queries: Queries) -> Iterator[str]:
-    """Names like *item*: first a criterion of the post that it names, then posts."""
+    """Yield names like *item*: criteria of the post that it names, else posts."""
     post, slash, criterion = item.rpartition("/")
     if slash and post in queries.posts:
         near = closest(criterion, queries.criteria, always=True)
@@ -177,16 +177,16 @@ _ROLES = {stage.name: stage.role for stage in STAGES}
 
 
 class ExplainedRun:
-    """A run as pages about some queries need it."""
+    """A run, with the parts that pages about queries need."""
 
     def __init__(self, dataset: EvidenceDataset, answers: Answers) -> None:
         self.dataset = dataset
         self.is_imported = answers.imported
-        # gates are fitted on all posts, so that one query needs every answer
+        # gates are fitted to all posts, so one query needs every answer
         self.scoring_input = scoring_input_of(dataset, answers)
 
     def headline(self, model: str) -> Predictions:
-        """What tables speak of."""
+        """Return the predictions of the headline configuration."""
         return next(
             predictions
             for predictions in self.scoring_input.predictions
@@ -195,7 +195,7 @@ class ExplainedRun:
         )
 
     def gates(self, model: str, fold: str | None) -> Mapping[str, FoldGate]:
-        """What was fitted and chosen for a fold, by configuration."""
+        """Return the fitted gates of a fold, by configuration."""
         return {
             gate.config: gate
             for gate in self.scoring_input.gates
@@ -203,7 +203,7 @@ class ExplainedRun:
         }
 
     def configured(self, model: str) -> Sequence[tuple[Config, Predictions]]:
-        """A model's predictions with their configurations, which no import has."""
+        """Return a model's predictions with their configurations; empty for imports."""
         by_name = {config.name: config for config in self.dataset.configs}
         return [
             (by_name[predictions.config], predictions)
@@ -213,7 +213,7 @@ class ExplainedRun:
 
 
 class QueryAnswers:
-    """What a run's answers say of the chosen queries; read when it is first wanted."""
+    """Answers about the selected queries; read on first use."""
 
     def __init__(
         self,
@@ -234,11 +234,11 @@ class QueryAnswers:
 
     @cached_property
     def outputs(self) -> Outputs:
-        """What was read; gold plays no part."""
+        """Parsed outputs, computed without gold labels."""
         return gather(replace(self._dataset, gold=None), self._answers)
 
     def about(self, query: ExplainedQuery, model: str) -> Iterator[Answer]:
-        """What *model* said of a query, and what other roles said for all models."""
+        """Yield the answers of *model* about a query, and those of other roles."""
         for family in self._answers.held:
             for answer in family:
                 task = answer.task
@@ -249,12 +249,12 @@ class QueryAnswers:
 
 
 def item(task: Task) -> str:
-    """The post or query that a task is about."""
+    """Return the post or query that a task is about."""
     return task.key.rpartition("#")[0] if task.stage == "rerank" else task.key
 
 
 def quotes(dataset: EvidenceDataset, answer: Answer, /) -> Iterator[QuotedPassage]:
-    """Yields the sentences that an assessment selects, each with its neighbours."""
+    """Yield the sentences that an assessment selects, each with its neighbours."""
     if answer.task.stage != "assess":
         return
     post, criteria = assessed(dataset, answer.task.key)

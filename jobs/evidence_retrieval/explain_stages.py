@@ -1,4 +1,4 @@
-"""Shows sentences stage by stage, and how scores become gate, state and K."""
+"""Shows sentences stage by stage, and derives gate, state and K from scores."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from store.printable import clip, one_line
 STAGE_WIDTH = 10
 UID_WIDTH = 24
 ORDINALS = ("1st", "2nd", "3rd")
-"""Titles of the places that the steps of a configuration give."""
+"""Column titles of the ranks that each step of a configuration gives."""
 
 SentenceKey = TypeVar("SentenceKey", int, str)
 
@@ -61,14 +61,14 @@ SentenceColumn: TypeAlias = tuple[Column, Sequence[Cell]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceStages:
-    """Whatever gave the sentences of one query a score or a place."""
+    """Scores and ranks of one query's sentences, by stage."""
 
     columns: tuple[SentenceColumn, ...] = ()
-    notes: tuple[str, ...] = ()  #: what a reader must know of them
+    notes: tuple[str, ...] = ()  #: notes for the reader
 
 
 def before_any_run(dataset: EvidenceDataset, query: ExplainedQuery) -> SentenceStages:
-    """The lexical scores, which need no model."""
+    """Return the lexical scores, which need no model."""
     if query.post is None:
         return SentenceStages()
     pool = PostPool(dataset, query.post, None)
@@ -82,14 +82,14 @@ def of_model(
     config: Config,
     predictions: Predictions,
 ) -> SentenceStages:
-    """What stored answers say of the sentences, then the steps of *config*."""
+    """Return the scores in stored answers, then the steps of *config*."""
     if query.post is None:
         return SentenceStages()
     model = predictions.model
     pool = PostPool(dataset, query.post, outputs.cosines.get(query.post_id))
     steps = RankingSteps(pool, outputs, outputs.subjects[model], dataset.settings.seed)
     column = pool.keys.index(query.key)
-    # whether a stage said anything does not hang on the constants of a fold
+    # whether a stage has a reply does not depend on the constants of a fold
     answered = [
         bool(steps.at(chain).answered[column]) for chain in ranking_chains(config)
     ]
@@ -106,7 +106,7 @@ def of_model(
 def of_import(
     predictions: Predictions, index: int, uids: Sequence[str]
 ) -> SentenceStages:
-    """The place of each sentence in each list that was made elsewhere."""
+    """Return the rank of each sentence in each imported list."""
     columns = []
     for name, lists in predictions.lists.items():
         ranks = _ranks(lists[index])
@@ -118,9 +118,9 @@ def of_import(
 def pool_of(
     query: ExplainedQuery, lists: Iterable[Sequence[str]] = ()
 ) -> tuple[str, ...]:
-    """The uids of a pool in document order; where it is unknown, of all lists.
+    """Return the uids of a pool in document order, or of all lists if it is unknown.
 
-    Gold that no list has stands at the end.
+    Gold sentences that are in no list come last.
     """
     sentences = () if query.post is None else query.post.sentences
     pool_uids = (*(s.uid for s in sentences), *(uid for uids in lists for uid in uids))
@@ -133,12 +133,12 @@ def sentence_blocks(
     stages: SentenceStages,
     selected_uids: Sequence[str] | None,
 ) -> Iterator[Block]:
-    """Shows the table of sentences, each with its text below.
+    """Yield the table of sentences, each with its text below.
 
     Args:
-        query: whose pool.
+        query: the query with the pool.
         uids: the rows.
-        stages: the columns between gold and what is shown.
+        stages: the columns between the gold label and the selection.
         selected_uids: uids that the headline shows, best first; None before a run.
     """
     if not uids:
@@ -172,7 +172,7 @@ def sentence_blocks(
 
 
 def k_of(predictions: Predictions, index: int) -> int | None:
-    """How many sentences a reader sees; None where nobody says."""
+    """Return the number of sentences a reader sees; None if unknown."""
     selected_uids = selected_of(predictions, index)
     if selected_uids is not None:
         return len(selected_uids)
@@ -181,7 +181,7 @@ def k_of(predictions: Predictions, index: int) -> int | None:
 
 
 def selected_of(predictions: Predictions, index: int) -> tuple[str, ...] | None:
-    """What a reader sees: the first K of the last list; None where none is known."""
+    """Return the first K sentences of the last list; None if unknown."""
     k = UNKNOWN if predictions.k is None else int(predictions.k[index])
     if k == UNKNOWN or not predictions.final:
         return None
@@ -196,7 +196,7 @@ def _lexical(pool: PostPool, query: ExplainedQuery) -> SentenceColumn:
 def _answered(
     pool: PostPool, steps: RankingSteps, outputs: Outputs, model: str, column: int
 ) -> Iterator[SentenceColumn]:
-    """Yields a column for each stage whose answer could be read."""
+    """Yield a column for each stage with a readable answer."""
     key = pool.keys[column]
     assessed = steps.assessed[column]
     if assessed is not None:
@@ -213,7 +213,7 @@ def _answered(
 
 
 def _steps(predictions: Predictions, query: ExplainedQuery) -> Iterator[SentenceColumn]:
-    """Yields where each step put the sentences, before it the graph's own scores."""
+    """Yield the ranks of each step, and the scores of the graph."""
     uids = query.numbers
     for title, (name, lists) in zip(ORDINALS, predictions.lists.items(), strict=False):
         ranked_uids = lists[query.index]
@@ -226,7 +226,7 @@ def _steps(predictions: Predictions, query: ExplainedQuery) -> Iterator[Sentence
 
 
 def _rank_cells(order: Sequence[int]) -> list[str]:
-    """The place of each sentence in an order, from 1."""
+    """Return the rank of each sentence in an order, from 1."""
     ranks = _ranks(order)
     return [str(ranks[n]) for n in range(len(order))]
 
@@ -246,7 +246,7 @@ def _notes(answered: Sequence[bool], config: Config) -> Iterator[str]:
     stage_names = [name for name in stages if name != "none"]
     labels = [f"{o} {name}" for o, name in zip(ORDINALS, stage_names, strict=False)]
     yield f"places under {one_line(config.name)}: {', '.join(labels)}"
-    # a graph spreads what it is given, and says nothing of its own
+    # a graph only spreads its input scores
     for title, is_answered, name in zip(ORDINALS, answered, stage_names, strict=False):
         if not is_answered and name != config.graph:
             yield (
@@ -255,13 +255,13 @@ def _notes(answered: Sequence[bool], config: Config) -> Iterator[str]:
 
 
 GATE_WIDTH = 18
-"""Of a configuration; the longest standard one fits."""
+"""Columns of a configuration's name; the longest standard one fits."""
 
 Configured: TypeAlias = Sequence[tuple[Config, Predictions]]
 
 
 def gate_table(configured: Configured, query: ExplainedQuery) -> TableBlock:
-    """Shows the score, the thresholds and the state, a row for each configuration."""
+    """Return a row of score, thresholds and state for each configuration."""
     index = query.index
     columns = ("top score", "p raw", "p cal", "tau neg", "tau pos")
     rows: list[tuple[Cell, ...]] = []
@@ -286,7 +286,7 @@ def gate_table(configured: Configured, query: ExplainedQuery) -> TableBlock:
 
 
 def state_of(predictions: Predictions, index: int) -> str:
-    """The state, or `NONE`."""
+    """Return the state, or `NONE`."""
     states = predictions.state
     if states is None or states[index] == UNKNOWN:
         return NONE
@@ -294,7 +294,7 @@ def state_of(predictions: Predictions, index: int) -> str:
 
 
 def outcome(predictions: Predictions, index: int) -> str:
-    """The state; where there is none, why the query does not count, if it does not."""
+    """Return the state, or the reason why the query does not count."""
     status = predictions.status[index]
     if status in {SCORED, UNJUDGED}:
         return state_of(predictions, index)
@@ -304,11 +304,11 @@ def outcome(predictions: Predictions, index: int) -> str:
 def fitting_facts(
     dataset: EvidenceDataset, gates: Mapping[str, FoldGate]
 ) -> Iterator[Block]:
-    """What was fitted and chosen for the fold of a query, on how many posts.
+    """Yield the fit and choice for the fold of a query, with the number of posts.
 
     Args:
-        dataset: whose gates, if any, were used instead.
-        gates: of the query's fold, by configuration.
+        dataset: inputs; their gates, if any, were used instead.
+        gates: gates of the query's fold, by configuration.
     """
     if dataset.gates:
         yield "  the gates are those of --apply-gate"
@@ -326,7 +326,7 @@ def k_facts(
     settings: EvidenceSettings,
     gates: Mapping[str, FoldGate],
 ) -> Iterator[Block]:
-    """How many sentences each configuration shows, why so many, and which."""
+    """Yield the number of sentences of each configuration, the reason, and the uids."""
     order = query.numbers
     for config, predictions in configured:
         selected_uids = selected_of(predictions, query.index) or ()
@@ -354,7 +354,7 @@ def _fitting(gate: FoldGate) -> Iterator[str]:
 
 
 def _choice(gate: FoldGate) -> Iterator[str]:
-    """The constants that the fold's tuning posts chose from a grid."""
+    """Yield the constants that were chosen from a grid on the fold's tuning posts."""
     by = gate.fitted.get("chosen_by")
     if by is None:
         return

@@ -41,7 +41,7 @@ SWEPT: Mapping[str, str] = {
     "evidence_recall@K": "evidence recall@K",
     "evidence_precision@K": "evidence precision@K",
 }
-"""What other gammas change, and its axis."""
+"""Metrics that other gammas change, and their axes."""
 
 COMPARED: Mapping[str, str] = {
     "ndcg": "nDCG@10",
@@ -49,10 +49,10 @@ COMPARED: Mapping[str, str] = {
     "evidence_recall": "evidence recall",
     "k.mean": "sentences shown, mean",
 }
-"""Measures of the ablation by their names, without the cut-off, and their axes."""
+"""Measures of the ablation by name, without the cut-off, and their axes."""
 
 MIN_CONFIGS = 2
-"""Configurations that a measure needs to be compared."""
+"""Minimum number of configurations to compare a measure."""
 
 BY_CRITERION: Mapping[str, str] = {
     "auroc": "AUROC",
@@ -62,14 +62,14 @@ BY_CRITERION: Mapping[str, str] = {
 """Metrics of each criterion, and their axes."""
 
 MOST_CRITERIA = 16
-"""Rows of a panel; the tables hold all."""
+"""Maximum number of rows of a panel; the tables have all."""
 
 DODGE = 0.07
-"""Between the points of two models at one gamma, so that intervals do not hide."""
+"""Distance of two models' points at one gamma, so that intervals do not overlap."""
 
 
 def _k_by_state(plot: Plot) -> Drawing:
-    """How many sentences are shown, by the state of the query."""
+    """Draw the number of sentences shown, by the state of the query."""
     models = plot.select(_chosen_k)
     most = max(
         (k for model in models for ks in model.data.values() for k in (*ks, 1)),
@@ -100,19 +100,19 @@ def _k_by_state(plot: Plot) -> Drawing:
 
 def _chosen_k(model: ModelResults) -> Mapping[str, Mapping[int, int]] | None:
     chosen = model.block.chosen
-    # a K that is the same for all queries has no distribution
+    # a constant K has no distribution
     if chosen is None or chosen.rule != "K":
         return None
     return k_by_state(model.block)
 
 
 def _gamma_sweep(plot: Plot) -> Iterator[Panel]:
-    """What a larger share of the scores' mass costs, and what it finds."""
+    """Yield the costs and gains of a larger share of the scores' mass."""
     models = plot.select(lambda data: data.sweep)
     gammas = sorted({gamma for model in models for gamma, _ in model.data})
     for path, label in SWEPT.items():
         marks: list[LineSeries | Points] = []
-        most = 1.0  # shares have one scale, so that they compare
+        most = 1.0  # shares have one scale, for comparison
         for index, model in enumerate(models):
             by_gamma = {gamma: m for gamma, m in model.data if m.path == path}
             y, lo, hi = value_columns(by_gamma.values())
@@ -137,7 +137,7 @@ def _gamma_sweep(plot: Plot) -> Iterator[Panel]:
 
 
 def _states(plot: Plot) -> Iterator[Panel]:
-    """The shares of the three states in each fold."""
+    """Yield the shares of the three states in each fold."""
     for model in plot.select(lambda data: states_by_fold(data.block)):
         sizes = {fold: sum(counts.values()) for fold, counts in model.data.items()}
         yield Panel(
@@ -157,7 +157,7 @@ def _states(plot: Plot) -> Iterator[Panel]:
 
 
 def _ablation(plot: Plot) -> Iterator[Panel]:
-    """Each measure of each configuration, and its difference to the one before."""
+    """Yield each measure of each configuration, and its change from the previous."""
     measured = [step for step in plot.results.steps if step.is_measured]
     models_with_steps = {step.model for step in measured}
     models = [model for model in plot.models if model.name in models_with_steps]
@@ -195,7 +195,7 @@ def _ablation(plot: Plot) -> Iterator[Panel]:
 
 
 def _criteria(plot: Plot) -> Drawing:
-    """Bars of each criterion with their intervals, n under the label."""
+    """Draw bars of each criterion with their intervals, n under the label."""
     models = [
         PlottedModel(
             name=model.name, series=model.series, data=_by_criterion(model.data)
@@ -256,7 +256,7 @@ def _criterion_panel(
 
 
 def _criterion_n(name: str, path: str, by_model: Sequence[_Criteria]) -> str:
-    """The n of a criterion; the largest, where a model has not answered all."""
+    """Return the n of a criterion; the largest, if models differ."""
     criterion_metrics = [
         criteria[name] for criteria in by_model if path in criteria[name]
     ]
@@ -358,5 +358,5 @@ CHARTS = (
 
 
 def figures(results: EvidenceResults) -> ChartFigures[EvidenceResults, ModelResults]:
-    """The figures that the input has data for."""
+    """Return the figures that the input has data for."""
     return ChartFigures(CHARTS, lambda: plotted_models(results))

@@ -1,6 +1,6 @@
 """Names the columns of imported files.
 
-It is apart from the formats, so that scoring does not load the readers of files.
+It is separate from the formats, so that scoring does not load the file readers.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ LABEL = "has_evidence_gold"
 GOLD = "gold_sent_uids"
 
 JUDGED = "judged"
-"""0 where nobody judged the query, so that a blank `gold_ids` says nothing."""
+"""Column that is 0 for unjudged queries, whose blank `gold_ids` mean nothing."""
 
 LIST_SUFFIX = "_topk"
-"""Of the columns that hold a ranking; what stands before it is the list's name."""
+"""Suffix of columns with a ranking; the rest is the list's name."""
 
 UIDS, SCORES = "sent_uids", "scores"
 
@@ -46,14 +46,13 @@ FIELDS = (
     "*" + LIST_SUFFIX,
     GAMMA_PREFIX + "*",
 )
-"""What a column of a file may be mapped to."""
+"""Fields that a column of a file may be mapped to."""
 
 
 def stored_pairs(settings: EvidenceSettings) -> Sequence[str]:
-    """The pairs of `--map` that name a key of the results in `--against`.
+    """Return the pairs of `--map` that name a key of the results in `--against`.
 
-    They are those without a column that this job reads; there are none without
-    `--against`.
+    These are the pairs without a column that this job reads; empty without `--against`.
     """
     if settings.against is None:
         return ()

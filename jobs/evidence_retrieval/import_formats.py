@@ -51,7 +51,7 @@ from runner.errors import DatasetError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedQuery:
-    """What one file says of one query."""
+    """The contents of one file about one query."""
 
     location: str  #: the file and the line, for errors
     post: str
@@ -63,49 +63,49 @@ class ImportedQuery:
 
     @property
     def query(self) -> Query:
-        """Which query it speaks of."""
+        """Post and criterion."""
         return self.post, self.criterion
 
     def error(self, sentence: str) -> DatasetError:
-        """The error that says *sentence* about this place."""
+        """Return an error with *sentence* about this location."""
         return DatasetError(f"{self.location}: {sentence}.")
 
 
 def sentence_owners(settings: EvidenceSettings) -> Mapping[str, str] | None:
-    """The post of each sentence in `--sentences`; None where no such file is named.
+    """Return the post of each sentence in `--sentences`; None without the option.
 
     Raises:
-        DatasetError: the file is off.
+        DatasetError: the file is invalid.
     """
     if settings.sentences is None:
         return None
-    # what is noticed about that file is said by `load`
+    # `load` reports the findings about that file
     _, pools = read_posts(settings, InputFindings())
     return {uid: post for uid, (post, _) in pools.locations.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFile:
-    """A file to import, and what its rows are checked against."""
+    """A file to import, and the data that its rows are checked against."""
 
     file: ImportFile
     settings: EvidenceSettings
-    owners: Mapping[str, str] | None  #: posts by sentence; None: its id names it
+    owners: Mapping[str, str] | None  #: posts by sentence; None: the sentence id has it
     findings: InputFindings
 
     @property
     def name(self) -> str:
-        """The file, for errors and findings."""
+        """Name of the file, for errors and findings."""
         return self.file.path.name
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The file's columns by the names used here."""
+        """Columns of the file by the names used here."""
         names = csv_columns(self.file.path)
         return tuple(self.file.renamed.get(name, name) for name in names)
 
     def rows(self, model: type[Row], further: Sequence[str] = ()) -> Iterator[Row]:
-        """The rows of a table; *further* are columns that files name themselves."""
+        """Yield the rows of a table; *further* are columns with names of the file."""
         return read_table(
             self.file.path,
             model,
@@ -118,7 +118,7 @@ class EvidenceFile:
     def sentences(
         self, row: QueryColumns, name: str, uids: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """The sentence ids of a column, each of which must belong to the row's post."""
+        """Return the sentence ids of a column; each must belong to the row's post."""
         if (foreign := self.foreign(row.post_id, uids)) is not None:
             raise row.error(f"{name} holds {foreign}")
         return uids
@@ -126,7 +126,7 @@ class EvidenceFile:
     def ranked(
         self, row: QueryColumns, name: str, uids: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """A ranking: sentence ids, none of them twice."""
+        """Return a ranking: sentence ids without duplicates."""
         self.sentences(row, name, uids)
         if len(set(uids)) < len(uids):
             double = next(uid for uid in uids if uids.count(uid) > 1)
@@ -134,7 +134,7 @@ class EvidenceFile:
         return uids
 
     def foreign(self, post: str, uids: Iterable[str]) -> str | None:
-        """The first of *uids* that is no sentence of *post*, and what to do."""
+        """Describe the first of *uids* that is not in *post*, with a remedy."""
         if self.owners is None:
             uid = next((uid for uid in uids if owner_by_prefix(uid) != post), None)
             cure = (
@@ -157,14 +157,14 @@ def _without_slash(criterion: str) -> str:
 
 
 class QueryColumns(RowModel):
-    """The columns that name a query."""
+    """Columns that name a query."""
 
     post_id: Filled
     criterion_id: Annotated[Filled, AfterValidator(_without_slash)]
 
     @property
     def part(self) -> ImportedQuery:
-        """The query, of which nothing is known yet."""
+        """The query, without any data."""
         return ImportedQuery(
             location=self.location, post=self.post_id, criterion=self.criterion_id
         )
@@ -174,7 +174,7 @@ Row = TypeVar("Row", bound=QueryColumns)
 
 
 class PredictionRow(QueryColumns, extra="allow"):
-    """The prediction of a query; columns of probabilities have names of their own."""
+    """Prediction of a query; columns of probabilities have other names."""
 
     has_evidence_gold: Label | None
     fold_id: Filled | None = None
@@ -189,7 +189,7 @@ class PredictionRow(QueryColumns, extra="allow"):
     screening_correct: Number | None = None
     alert_correct: Number | None = None
     gold_sent_uids: Texts = ()
-    # what siftlog's own files hold besides and an import does not need
+    # columns of siftlog's files that an import does not need
     model: InputCell = None
     config: InputCell = None
     n_gold: InputCell = None
@@ -198,7 +198,7 @@ class PredictionRow(QueryColumns, extra="allow"):
 
     @property
     def stated(self) -> dict[str, float]:
-        """The results that the row states; most files have no such column."""
+        """Results that the row states; most files have no such column."""
         if self.model_fields_set.isdisjoint(STATED):
             return {}
         cells = ((name, getattr(self, name)) for name in STATED)
@@ -206,9 +206,9 @@ class PredictionRow(QueryColumns, extra="allow"):
 
 
 def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
-    """The prediction of each query, for the file's model and any further ones.
+    """Yield the prediction of each query, for the file's model and any others.
 
-    A query without a label is unjudged, one without a probability unscored.
+    A query without a label is unjudged, one without a probability is unscored.
     """
     columns = source.columns
     model_columns, further = _probability_columns(source, columns)
@@ -232,7 +232,7 @@ def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
         for name, column in further.items():
             if column in probs:
                 other = ImportedPrediction(probs={column: probs[column]})
-                earlier = predictions.get(name)  # a column may be the file's own
+                earlier = predictions.get(name)  # may also be the file's model
                 predictions[name] = merge_answers(earlier, other) if earlier else other
         truth = _truth(source, row, names_gold=GOLD in columns)
         yield replace(row.part, truth=truth, predictions=predictions)
@@ -241,7 +241,7 @@ def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
 def _probability_columns(
     source: EvidenceFile, columns: Sequence[str]
 ) -> tuple[Sequence[str], Mapping[str, str]]:
-    """The columns of the file's model, and the column of each further model."""
+    """Return the columns of the file's model, and the column of each further model."""
     chosen = source.settings.prob
     if chosen is not None and chosen not in columns:
         raise DatasetError(
@@ -273,7 +273,7 @@ def _truth(source: EvidenceFile, row: PredictionRow, *, names_gold: bool) -> Que
 
 
 class ListRow(QueryColumns, extra="allow"):
-    """The ranked lists of a query; where `gold_ids` is blank there is no evidence."""
+    """Ranked lists of a query; a blank `gold_ids` means that there is no evidence."""
 
     gold_ids: Texts
     judged: Label | None = None
@@ -281,7 +281,7 @@ class ListRow(QueryColumns, extra="allow"):
 
 
 def read_lists(source: EvidenceFile) -> Iterator[ImportedQuery]:
-    """The lists of each query."""
+    """Yield the lists of each query."""
     columns = [name for name in source.columns if name.endswith(LIST_SUFFIX)]
     for row in source.rows(ListRow, columns):
         gold = source.sentences(row, "gold_ids", row.gold_ids)
@@ -301,18 +301,18 @@ def read_lists(source: EvidenceFile) -> Iterator[ImportedQuery]:
 
 
 LIST = "ranking"
-"""What the list is called: such a file does not name the step that made it."""
+"""Name of the list: such a file does not name the step that produced it."""
 
 
 class RankingRow(QueryColumns):
-    """The ranked list of a query."""
+    """Ranked list of a query."""
 
     sent_uids: Texts
     scores: Numbers = ()
 
 
 def read_rankings(source: EvidenceFile) -> Iterator[ImportedQuery]:
-    """The list of each query; scores are looked at only for the best of them."""
+    """Yield the list of each query; only the highest score is used."""
     rows = read_objects(
         source.file.path,
         RankingRow,
@@ -345,13 +345,13 @@ _COLUMN = re.compile(re.escape(GAMMA_PREFIX) + r"[0-9]+(\.[0-9]+)?")
 
 
 class SweepRow(QueryColumns, extra="allow"):
-    """The K of a query by gamma."""
+    """K of a query by gamma."""
 
     __pydantic_extra__: dict[str, Count]
 
 
 def read_gamma_sweep(source: EvidenceFile) -> Iterator[ImportedQuery]:
-    """The K of each query by gamma."""
+    """Yield the K of each query by gamma."""
     sweep = [name for name in source.columns if _COLUMN.fullmatch(name)]
     for row in source.rows(SweepRow, sweep):
         ks = row.__pydantic_extra__
@@ -365,7 +365,7 @@ RUN_COLUMNS = ("qid", "q0", "docid", "place", "similarity", "tag")
 
 
 def trec_columns(path: Path) -> tuple[str, ...]:
-    """Returns what the words of a TREC file are; () of any other file."""
+    """Return the column names of a TREC file; () for any other file."""
     try:
         with path.open(encoding="utf-8") as file:
             n = next((len(line.split()) for line in file if line.strip()), 0)
@@ -377,7 +377,7 @@ def trec_columns(path: Path) -> tuple[str, ...]:
 
 
 def read_trec_qrels(source: EvidenceFile) -> Iterator[ImportedQuery]:
-    """The gold of each judged query: the items with a grade above 0."""
+    """Yield the gold of each judged query: the items with a grade above 0."""
     try:
         judged = read_qrels(source.file.path, escape_ids=source.settings.escape_ids)
     except (OSError, ValueError) as error:
@@ -390,7 +390,7 @@ def read_trec_qrels(source: EvidenceFile) -> Iterator[ImportedQuery]:
 
 
 def read_trec_run(source: EvidenceFile) -> Iterator[ImportedQuery]:
-    """The list of each query of a run."""
+    """Yield the list of each query of a run."""
     try:
         run = read_run(source.file.path, escape_ids=source.settings.escape_ids)
     except (OSError, ValueError) as error:

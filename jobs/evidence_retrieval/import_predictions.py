@@ -1,4 +1,4 @@
-"""Turns the stored answers of an imported run into predictions, as columns."""
+"""Converts the stored answers of an imported run to predictions, as columns."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def _model_predictions(
     chosen: str | None,
     findings: InputFindings,
 ) -> Predictions:
-    """What one model says of each query, with the probability of the *chosen* column.
+    """Return one model's predictions, with the probability of the *chosen* column.
 
-    Without a choice that is the best column there is.
+    Without a choice, the best available column is used.
     """
     predictions = [ImportedPrediction() if one is None else one for one in imported]
     columns = _names(one.probs for one in predictions)
@@ -112,7 +112,7 @@ def _model_predictions(
 
 
 def _names(named: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """All names that any query has, in order of first sight."""
+    """Return all names of any query, in order of first occurrence."""
     return tuple(dict.fromkeys(name for names in named for name in names))
 
 
@@ -122,7 +122,7 @@ def _filled_lists(
     y: Ints,
     findings: InputFindings,
 ) -> list[tuple[str, ...]]:
-    """A list of each query, empty where there is none."""
+    """Return a list for each query, empty if there is none."""
     filled = []
     for uids, truth in zip(lists, y, strict=True):
         if uids is None and truth == 1:
@@ -138,29 +138,29 @@ def _filled_lists(
 
 
 def _floats(values: Iterable[float | None]) -> Floats:
-    """A column of numbers, NaN where there is none."""
+    """Return a column of numbers, NaN if there is none."""
     return np.array([*values], dtype=np.float64)
 
 
 def ints(values: Iterable[float | None]) -> Ints:
-    """A column of whole numbers, UNKNOWN where there is none."""
+    """Return a column of whole numbers, UNKNOWN if there is none."""
     numbers = [UNKNOWN if value is None else int(value) for value in values]
     return np.array(numbers, dtype=np.int64)
 
 
 def _gamma(name: str) -> float:
-    """The gamma that a column is about; other columns come first."""
+    """Return the gamma of a column, or 0 for other columns."""
     is_gamma = name.startswith(GAMMA_PREFIX)
     return float(name.removeprefix(GAMMA_PREFIX)) if is_gamma else 0.0
 
 
 def _or_none(column: Floats) -> Floats | None:
-    """A column that says nothing anywhere is not there."""
+    """Return the column, or None if it has no values."""
     return None if np.isnan(column).all() else column
 
 
 def imported_scoring_input(dataset: EvidenceDataset, answers: Answers) -> ScoringInput:
-    """All that an imported run holds.
+    """Return the scoring input of an imported run.
 
     Raises:
         DatasetError: the run has no probability in the column that `--prob` names.
@@ -210,7 +210,7 @@ def imported_scoring_input(dataset: EvidenceDataset, answers: Answers) -> Scorin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _QueryAnswers:
-    """What files say of a query."""
+    """The contents of all files about a query."""
 
     truth: QueryTruth
     predictions: dict[str, ImportedPrediction] = field(default_factory=dict)
@@ -220,10 +220,10 @@ class _QueryAnswers:
 def _imported_queries(
     dataset: EvidenceDataset, answers: Answers
 ) -> tuple[dict[Query, _QueryAnswers], list[str]]:
-    """What files say by query, and the tasks that had an earlier answer.
+    """Return the imported data by query, and the tasks with an earlier answer.
 
-    Queries are in file order of posts and then in display order of criteria. Imports
-    once wrote probabilities and rankings as two answers.
+    Queries are in file order of posts and then in display order of criteria. Earlier
+    versions wrote probabilities and rankings as two answers.
     """
     imported: dict[Query, _QueryAnswers] = {}
     joined = []
@@ -250,12 +250,12 @@ def _imported_queries(
 
 
 def _ranks(names: Iterable[str]) -> dict[str, int]:
-    """The place of each name among the distinct ones."""
+    """Return the index of each name among the distinct ones."""
     return {name: index for index, name in enumerate(dict.fromkeys(names))}
 
 
 def _criteria(queries: Iterable[Query], dataset: EvidenceDataset) -> list[str]:
-    """Those of the criteria file in its order, then any other in natural order."""
+    """Return the criteria in file order, then any others in natural order."""
     names = natural_order(criterion for _, criterion in queries)
     file_criteria = [one.id for one in dataset.criteria if one.id in names]
     return [*file_criteria, *(name for name in names if name not in file_criteria)]
@@ -321,7 +321,7 @@ def _queries(
 
 
 def _label(truth: QueryTruth) -> int | None:
-    """Whether there is evidence; gold ids say so where nothing else does."""
+    """Return whether there is evidence, derived from gold ids if not stated."""
     if truth.y is None and truth.gold is not None:
         return int(bool(truth.gold))
     return truth.y
@@ -334,7 +334,7 @@ def _filled(
     criterion: str,
     truth: QueryTruth,
 ) -> QueryTruth:
-    """What is said of a query, completed from the run's own inputs."""
+    """Complete the labels of a query from the run's inputs."""
     gold = dataset.gold
     if truth.gold is None and gold is not None and post in gold.posts:
         truth = replace(truth, gold=gold.evidence.get((post, criterion), ()))

@@ -1,4 +1,4 @@
-"""Holds what an imported task carries: stated truth and a model's predictions."""
+"""Defines the data of an imported task: labels and a model's predictions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Query: TypeAlias = tuple[str, str]
 """Post and criterion."""
 
 CONFIG = "given"
-"""Of work made elsewhere nobody knows the configuration."""
+"""Configuration of imported results, which is unknown."""
 
 CALIBRATED, RAW = "p4_prob_calibrated", "p4_prob_raw"
-"""The columns of the per-query model's probability, the better one first."""
+"""Columns of the per-query model's probability, the preferred one first."""
 
 PROB_PREFIX = "prob_"
-"""Of the probability column of each further model."""
+"""Prefix of the probability column of each further model."""
 
 GAMMA_PREFIX = "k_gamma_"
-"""Of the columns that hold the K chosen under one gamma."""
+"""Prefix of the columns with the K chosen under one gamma."""
 
 STATED = (
     "evidence_recall_at_k",
@@ -37,33 +37,33 @@ STATED = (
     "screening_correct",
     "alert_correct",
 )
-"""Results a query that a file states beside its predictions."""
+"""Results per query that a file may state along with its predictions."""
 
 SINGLE = ("score", "state", "tau_neg", "tau_pos", "k")
-"""Fields of `ImportedPrediction` that hold one value."""
+"""Fields of `ImportedPrediction` that have one value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTruth:
-    """What files say of a query, whatever the model; None: they do not say."""
+    """Labels of a query in files, for all models; None: not stated."""
 
     gold: tuple[str, ...] | None = None  #: uids of the evidence; (): there is none
-    y: int | None = None  #: has_evidence, as stated apart from the gold
+    y: int | None = None  #: has_evidence, if stated separately from the gold
     fold: str | None = None
     pool: int | None = None  #: sentences of the post
-    noticed: tuple[Finding, ...] | None = None  #: of the files, with the last query
+    noticed: tuple[Finding, ...] | None = None  #: about the files, with the last query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedPrediction:
-    """What files say that one model makes of a query; None: they do not say."""
+    """One model's prediction about a query in files; None: not stated."""
 
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     probs: Mapping[str, float] = field(default_factory=dict)  #: by column
     score: float | None = None  #: of the best candidate
     state: str | None = None
     tau_neg: float | None = None
-    tau_pos: float | None = None  #: inf: nobody is POS
+    tau_pos: float | None = None  #: inf: no query is POS
     k: int | None = None
     stated: Mapping[str, float] = field(default_factory=dict)
     """By column: `STATED`, and K under each gamma of a sweep."""
@@ -73,7 +73,7 @@ _Imported = TypeVar("_Imported", QueryTruth, ImportedPrediction)
 
 
 def encode(value: QueryTruth | ImportedPrediction) -> str:
-    """What was said, as JSON."""
+    """Encode the stated fields as JSON."""
     return msgspec.json.encode(
         {
             name: _INFINITE if content == math.inf else content
@@ -83,7 +83,7 @@ def encode(value: QueryTruth | ImportedPrediction) -> str:
 
 
 def decode_truth(context: str) -> QueryTruth:
-    """The context of an imported task."""
+    """Decode the context of an imported task."""
     return _TRUTH.decode(context)
 
 
@@ -93,7 +93,7 @@ def read_prediction(
     task: Task,  # noqa: ARG001 - likewise
     reply: Reply,
 ) -> ImportedPrediction | ParseFailure:
-    """The prediction in an imported reply: the parser of the stage `given`."""
+    """Parse the prediction in an imported reply: the parser of the stage `given`."""
     try:
         return _PREDICTION.decode(reply.text)
     except msgspec.DecodeError:
@@ -101,9 +101,9 @@ def read_prediction(
 
 
 def merge_answers(first: _Imported, other: _Imported) -> _Imported:
-    """What two files say together; where both speak of one thing, the first counts."""
+    """Merge the data of two files; where both have a value, the first counts."""
     first_fields, other_fields = _stated_fields(first), _stated_fields(other)
-    # the first's own come first, and count
+    # the entries of the first come first, and count
     both = {
         name: {**content, **other_fields[name], **content}
         for name, content in first_fields.items()
@@ -113,7 +113,7 @@ def merge_answers(first: _Imported, other: _Imported) -> _Imported:
 
 
 _INFINITE = "inf"
-"""JSON has no infinity; a threshold that nobody reaches is this text, read laxly."""
+"""JSON has no infinity, so an unreachable threshold is this text, decoded laxly."""
 
 _TRUTH = msgspec.json.Decoder(QueryTruth, strict=False)
 _PREDICTION = msgspec.json.Decoder(ImportedPrediction, strict=False)
@@ -123,11 +123,11 @@ _NAMES = {
     kind: tuple(one.name for one in fields(kind))
     for kind in (QueryTruth, ImportedPrediction)
 }
-"""Looked up once: an import of a full-size file asks a hundred thousand times."""
+"""Computed once: a full-size import needs them a hundred thousand times."""
 
 
 def _stated_fields(value: QueryTruth | ImportedPrediction) -> dict[str, Any]:
-    """The fields in which something is said."""
+    """Return the fields that have a value."""
     contents = ((name, getattr(value, name)) for name in _NAMES[type(value)])
     return {
         name: content

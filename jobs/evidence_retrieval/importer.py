@@ -56,20 +56,20 @@ READERS: Mapping[str, Reader] = {
     "lists": read_lists,
     "gamma-sweep": read_gamma_sweep,
 }
-"""By the form of a file."""
+"""Readers by the form of a file."""
 
 JUDGES_POSTS = frozenset({"qrels"})
-"""Forms in which a post that is named is judged for every criterion."""
+"""Forms in which a named post is judged for every criterion."""
 
 
 def joined(
     files: Sequence[EvidenceFile], findings: InputFindings
 ) -> Iterator[ImportedQuery]:
-    """Each query once, in the order of the first file, then of the others.
+    """Yield each query once, in the order of the first file, then of the others.
 
     Raises:
-        DatasetError: a file is off, names a query twice or a post in two folds, two
-            files give the same thing of the same model, or there is no query at all.
+        DatasetError: a file is invalid, names a query twice or a post in two folds, two
+            files have the same value for the same model, or there is no query at all.
     """
     first, *others = files
     seen = _ImportedNames()
@@ -104,13 +104,13 @@ def _streamed(
 
 @dataclass(frozen=True, slots=True)
 class _ImportedNames:
-    """What files have named so far."""
+    """Names in the files read so far."""
 
     criteria: dict[str, set[str]] = field(default_factory=dict)  #: by file
     judged: set[str] = field(default_factory=set)  #: posts
 
     def distinct(self, source: EvidenceFile) -> Iterator[ImportedQuery]:
-        """The parts of a file, each query once, each post in one fold."""
+        """Yield the parts of a file; queries and folds of posts must be unique."""
         lines: dict[Query, str] = {}
         folds: dict[str, str] = {}
         criteria = self.criteria.setdefault(source.name, set())
@@ -133,14 +133,14 @@ class _ImportedNames:
             yield part
 
     def completed(self, part: ImportedQuery) -> ImportedQuery:
-        """A query of a judged post that is not mentioned has no evidence."""
+        """Add that a query of a judged post that is not mentioned has no evidence."""
         truth = part.truth
         if truth.gold is None and truth.y is None and part.post in self.judged:
             return replace(part, truth=replace(truth, gold=()))
         return part
 
     def compare_criteria(self, first: EvidenceFile, findings: InputFindings) -> None:
-        """All files should speak of the same criteria."""
+        """Report criteria that are not in all files."""
         first_criteria = self.criteria[first.name]
         for name, criteria in self.criteria.items():
             if odd := natural_order(criteria ^ first_criteria):
@@ -158,12 +158,12 @@ class _ImportedNames:
 def _both(
     part: ImportedQuery, other: ImportedQuery, findings: InputFindings
 ) -> ImportedQuery:
-    """What two files say: the same of what is true, not of what a model says.
+    """Merge two files' data about a query.
 
-    Two files may each hold a part of an answer, such as probabilities and a ranking.
+    Each file may have a part of an answer, such as probabilities or a ranking.
 
     Raises:
-        DatasetError: both hold the same part; names both files and rows.
+        DatasetError: both have the same part; names both files and rows.
     """
     _compare_truth(part, other, findings)
     predictions = dict(part.predictions)
@@ -187,7 +187,7 @@ def _both(
 def _repeated_parts(
     earlier: ImportedPrediction, theirs: ImportedPrediction
 ) -> Iterator[str]:
-    """The parts of an answer that both hold."""
+    """Yield the parts of an answer that both have."""
     yield from (f"the list {name}" for name in theirs.lists if name in earlier.lists)
     yield from (name for name in theirs.probs if name in earlier.probs)
     yield from (name for name in theirs.stated if name in earlier.stated)
@@ -199,7 +199,7 @@ def _repeated_parts(
 def _compare_truth(
     part: ImportedQuery, other: ImportedQuery, findings: InputFindings
 ) -> None:
-    """Two files should say the same of what is true; else the first counts."""
+    """Report labels that differ between two files; the first counts."""
     one, two = part.truth, other.truth
     gold = (one.gold, two.gold)
     differ = {
@@ -219,7 +219,7 @@ def _compare_truth(
 
 
 MODEL = "imported"
-"""Whose work it is where nothing names a model."""
+"""Default model name of a file."""
 
 FORMS: Mapping[str, ImportForm] = {
     "rankings": ImportForm(
@@ -244,7 +244,7 @@ FORMS: Mapping[str, ImportForm] = {
 }
 
 LEADING = ("predictions", "lists", "qrels")
-"""Forms that say what is true; one of them is read first, whatever was named first."""
+"""Forms with labels; one of them is read first, in any order of the options."""
 
 
 class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
@@ -252,7 +252,7 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
 
     forms = FORMS
     fields = FIELDS
-    hinted = (*QUERY, LABEL)  # by them formats are recognised, and their names vary
+    hinted = (*QUERY, LABEL)  # formats are recognised by them, and their names vary
     no_files = (
         "Name the files to import, by place or with --per-query, --rankings, "
         "--gamma-sweep, --qrels and --run."
@@ -263,7 +263,7 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
     )
 
     def named(self, settings: EvidenceSettings) -> Iterator[ImportFile]:
-        """What flags name."""
+        """Yield the files that options name."""
         first = {"": settings.per_query, "qrels": settings.qrels, "run": settings.run}
         for form, first_path in first.items():
             if first_path is not None:
@@ -278,17 +278,17 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
             yield ImportFile(form="gamma-sweep", path=settings.gamma_sweep)
 
     def pairs(self, settings: EvidenceSettings) -> Sequence[str]:
-        """All pairs but those about the results in `--against`."""
+        """Return all pairs except those about the results in `--against`."""
         stored = set(stored_pairs(settings))
         return [pair for pair in settings.map if pair not in stored]
 
     def columns(self, file: ImportFile, settings: EvidenceSettings) -> Sequence[str]:  # noqa: ARG002 - of the base
-        """The columns of a table; those of a TREC file are known by their number."""
+        """Return the columns of a table, or of a TREC file by their number."""
         trec = () if holds_objects(file.path) else trec_columns(file.path)
         return trec or csv_columns(file.path)
 
     def keys(self, file: ImportFile, settings: EvidenceSettings) -> Sequence[str]:
-        """The columns of a table: a TREC file has no names that could be mapped."""
+        """Return the columns of a table; a TREC file has no names to map."""
         is_trec = file.form in {"qrels", "run"}
         columns = () if is_trec else self.columns(file, settings)
         return () if columns in {QRELS_COLUMNS, RUN_COLUMNS} else columns
@@ -296,13 +296,13 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
     def answers(
         self, files: Sequence[ImportFile], settings: EvidenceSettings
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each query and model."""
+        """Yield an answer for each query and model."""
         findings = InputFindings()
         owners = sentence_owners(settings)
         sources = [
             EvidenceFile(
-                # named before files are joined, so that all that is said of one model
-                # becomes one answer, under whichever option it was given
+                # named before files are joined, so that all data of one model becomes
+                # one answer, regardless of the option that named the file
                 file=replace(file, model=file.model or MODEL),
                 settings=settings,
                 owners=owners,

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 
 def read_stored(path: Path) -> Mapping[str, Any]:
-    """A `summary.json`: an object, of which nothing else is asked here.
+    """Read a `summary.json`, which must be an object.
 
     Raises:
-        DatasetError: the file cannot be read, is not JSON, or is no object.
+        DatasetError: the file cannot be read, is not JSON, or is not an object.
     """
     try:
         content = json.loads(path.read_text("utf-8-sig"))
@@ -67,7 +67,7 @@ _DIGITS = re.compile(r"([0-9]+)")
 
 
 def natural_order(ids: Iterable[str]) -> tuple[str, ...]:
-    """Distinct ids with their numbers in numeric order.
+    """Return distinct ids with their numbers in numeric order.
 
     >>> natural_order(["A.10", "A.2", "A.1", "A.2"])
     ('A.1', 'A.2', 'A.10')
@@ -84,7 +84,7 @@ class _CriterionRow(RowModel):
 def read_criteria(
     path: Path, findings: InputFindings, *, allow_ragged: bool = False
 ) -> tuple[Criterion, ...]:
-    """The criteria in file order, which is the order of display.
+    """Read the criteria in file order, which is the order of display.
 
     Raises:
         DatasetError: a criterion has no text, occurs twice or has an id with "/", or
@@ -115,7 +115,7 @@ def read_criteria(
 
 
 def _json_rows(path: Path) -> Iterator[_CriterionRow]:
-    """The entries of `{"criteria": [...]}`, numbered from 1 as lines are."""
+    """Yield the entries of `{"criteria": [...]}`, numbered from 1 like lines."""
     value = read_json(path)
     entries: Any = value.get("criteria") if isinstance(value, dict) else None
     if not isinstance(entries, list):
@@ -136,7 +136,7 @@ def _json_rows(path: Path) -> Iterator[_CriterionRow]:
 
 
 def _natural(id_: str) -> tuple[tuple[str, int], ...]:
-    """Texts and numbers by turns; the id itself decides between 1 and 01."""
+    """Split an id into text and numbers; the id itself separates 1 from 01."""
     parts = _DIGITS.split(id_)
     pairs = zip(parts[::2], (*map(int, parts[1::2]), -1), strict=True)
     return (*pairs, (id_, 0))
@@ -144,16 +144,16 @@ def _natural(id_: str) -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldSize:
-    """How much of the data a fold tests."""
+    """Size of a fold's test data."""
 
     fold: str
     posts: int
     queries: int  #: posts times criteria
-    positives: int | None  #: None: there is no gold
+    positives: int | None  #: None: there is no gold label
 
 
 def assign_folds(post_ids: Iterable[str], n_folds: int, seed: int) -> dict[str, str]:
-    """Folds "0" to "n-1" by post, whatever the order in which posts are given.
+    """Assign folds "0" to "n-1" by post, independent of the order of posts.
 
     Distinct ids in ascending order as text, shuffled by NumPy's default generator, and
     cut into blocks of n div n_folds posts; the last block takes the remainder too.
@@ -183,14 +183,14 @@ class _FoldRow(RowModel):
 def read_folds(
     settings: EvidenceSettings, posts: tuple[Post, ...], findings: InputFindings
 ) -> Mapping[str, str] | None:
-    """The folds that a file names, by post; None where no file is named.
+    """Read the folds in a file, by post; None without a file.
 
     A post may occur in several rows, as it does in a table of queries.
 
-    Where no posts are named, those of the file are taken.
+    Without named posts, those of the file are used.
 
     Raises:
-        DatasetError: a post is in two folds, or in none, or there is but one fold.
+        DatasetError: a post is in two folds, or in none, or there is only one fold.
     """
     if settings.folds is None:
         return None
@@ -226,7 +226,7 @@ def read_folds(
 def fold_sizes(
     dataset: EvidenceDataset, folds: Mapping[str, str]
 ) -> tuple[FoldSize, ...]:
-    """The size of each fold, in the natural order of their names."""
+    """Return the size of each fold, in the natural order of their names."""
     gold, n_criteria = dataset.gold, len(dataset.criteria)
     posts = Counter(folds[post.id] for post in dataset.posts)
     positives = Counter(
@@ -255,15 +255,15 @@ DATA = {
     "gold": "gold.csv",
     "folds": "folds.csv",
 }
-"""The settings that name data, and the file of the sample behind each."""
+"""Settings that name data, with the file of the sample for each."""
 
 
 FILES = (*DATA, "pipeline", "against", "apply_gate", "prompts")
-"""The settings whose files are read."""
+"""Settings whose files are read."""
 
 
 def with_sample(settings: EvidenceSettings) -> EvidenceSettings:
-    """The shipped sample where no data is named; the given object otherwise."""
+    """Return settings with the shipped sample if they name no data."""
     if any(getattr(settings, name) is not None for name in DATA):
         return settings
     return settings.model_copy(
@@ -287,7 +287,7 @@ def require(settings: EvidenceSettings) -> None:
 
 
 def inputs(settings: EvidenceSettings) -> tuple[InputFile, ...]:
-    """The files that `load` reads under these settings."""
+    """Return the files that `load` reads under these settings."""
     named_paths = ((name, getattr(settings, name)) for name in FILES)
     return tuple(
         InputFile(setting=name, path=path) for name, path in named_paths if path
@@ -295,12 +295,12 @@ def inputs(settings: EvidenceSettings) -> tuple[InputFile, ...]:
 
 
 def load(settings: EvidenceSettings) -> EvidenceDataset:
-    """Read and validate the inputs that are named.
+    """Read and validate the named inputs.
 
-    An imported run may name none: its answers carry their own truth.
+    An imported run may name none: its answers have labels.
 
     Raises:
-        DatasetError: an input is off; names file, line and column.
+        DatasetError: an input is invalid; names file, line and column.
     """
     findings = InputFindings()
     configs = read_configs(settings)
@@ -318,7 +318,7 @@ def load(settings: EvidenceSettings) -> EvidenceDataset:
         # a run that cannot be scored must not start
         ids = (post.id for post in every_post)
         assigned = assign_folds(ids, settings.n_folds, settings.seed)
-        # of a part they are kept: assigning its posts alone gives other folds
+        # a sample keeps them: assigning only its posts would give other folds
         folds = assigned if settings.limit or settings.judged_only else None
     if settings.judged_only and gold is not None:
         every_post = tuple(post for post in every_post if post.id in gold.posts)
@@ -348,9 +348,9 @@ def load(settings: EvidenceSettings) -> EvidenceDataset:
 
 
 def _refuse_ambiguous(posts: tuple[Post, ...], criteria: tuple[Criterion, ...]) -> None:
-    """Refuse a post that is called like a query, where whole posts are asked about.
+    """Refuse a post with the name of a query, if whole posts are requested.
 
-    The key of a task would then stand for both.
+    A task key would be ambiguous otherwise.
     """
     ids = {post.id for post in posts}
     for post in posts:
@@ -367,7 +367,7 @@ def _refuse_ambiguous(posts: tuple[Post, ...], criteria: tuple[Criterion, ...]) 
 def _gates(path: Path | None) -> tuple[StoredGate, ...]:
     if path is None:
         return ()
-    # with the numerical libraries that few runs need
+    # loads numerical libraries that few runs need
     from jobs.evidence_retrieval.predictions.fitted_gate import decode  # noqa: PLC0415
 
     try:

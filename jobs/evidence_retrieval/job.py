@@ -1,4 +1,4 @@
-"""Declares the job evidence-retrieval: which module has each of its parts."""
+"""Declares the job evidence-retrieval and the modules of its parts."""
 
 from __future__ import annotations
 

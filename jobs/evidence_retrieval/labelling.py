@@ -1,4 +1,4 @@
-"""Declares what people label in evidence retrieval: the evidence in each post.
+"""Declares the labels of evidence retrieval: the evidence in each post.
 
 An item is a post, with a field per criterion. A value is the numbers of the sentences
 that are evidence, from 1 and separated by blanks, or `none`.
@@ -34,12 +34,12 @@ _SEPARATORS: Final = re.compile(r"[\s,;]+")
 
 
 class EvidenceLabelling(Labelling):
-    """The sentences of a post that are evidence for each criterion."""
+    """Declares the sentences of a post that are evidence for each criterion."""
 
     gold_setting = "gold"
 
     def fields(self, dataset: EvidenceDataset) -> tuple[LabelField, ...]:
-        """The criteria in the order of display."""
+        """Return the criteria in the order of display."""
         return tuple(
             LabelField(
                 name=criterion.id,
@@ -51,17 +51,17 @@ class EvidenceLabelling(Labelling):
         )
 
     def items(self, dataset: EvidenceDataset) -> Iterator[str]:
-        """The posts that have sentences, in file order."""
+        """Yield the posts that have sentences, in file order."""
         return (post.id for post in dataset.posts if post.sentences)
 
     def item(self, dataset: EvidenceDataset, key: str) -> LabelItem:
-        """The numbered sentences of a post."""
+        """Return the numbered sentences of a post."""
         sentences = dataset.post(key).sentences
         text = "\n".join(f"{n}. {s.text}" for n, s in enumerate(sentences, 1))
         return LabelItem(key=key, title="", text=text)
 
     def items_of_task(self, dataset: EvidenceDataset, key: str) -> tuple[str, ...]:
-        """The post of a query."""
+        """Return the post of a query."""
         try:
             return (dataset.query(key)[0].id,)
         except KeyError:
@@ -70,7 +70,7 @@ class EvidenceLabelling(Labelling):
     def replies(
         self, dataset: EvidenceDataset, answers: Answers
     ) -> Iterator[ModelLabel]:
-        """The sentences that each assessment finds relevant, by criterion."""
+        """Yield the sentences that each assessment finds relevant, by criterion."""
         for answer in (one for family in answers.families() for one in family):
             task = answer.task
             if task.stage != "assess" or answer.reply is None:
@@ -87,16 +87,16 @@ class EvidenceLabelling(Labelling):
                 )
 
     def gold_changes(self, dataset: EvidenceDataset) -> Mapping[str, object]:
-        """Of a sample, the posts that are labelled: another gold draws another one."""
+        """Limit a sample to the labelled posts: other gold would draw other ones."""
         return {"limit": 0, "judged_only": True} if dataset.settings.limit else {}
 
     def gold_rows(
         self, dataset: EvidenceDataset, gold: Mapping[str, Mapping[str, str]]
     ) -> Iterator[Mapping[str, str]]:
-        """A row per sentence of evidence, of posts with a value for each criterion.
+        """Yield a row per evidence sentence, of posts with all criteria labelled.
 
-        In a file of gold, a criterion without a row has no evidence: a post that is
-        labelled in part says nothing yet.
+        In a gold file, a criterion without a row has no evidence, so a post that is
+        labelled in part is left out.
 
         Raises:
             DatasetError: a value is not the numbers of sentences.
@@ -121,7 +121,7 @@ class EvidenceLabelling(Labelling):
 def _assessments(
     dataset: EvidenceDataset, key: str, parsed: object
 ) -> Iterator[tuple[str, str, Assessment]]:
-    """Yield the post, criterion and reading of an assessment's reply."""
+    """Yield post, criterion and assessment from an assessment's reply."""
     if isinstance(parsed, PostAssessment):
         for criterion, assessment in parsed.criteria.items():
             if isinstance(assessment, Assessment):
@@ -140,7 +140,7 @@ def _evidence(assessment: Assessment) -> str:
 
 
 def _numbers(post: Post, criterion: str, value: str) -> list[int]:
-    """Return the numbers of sentences in a label; none for `none`."""
+    """Return the sentence numbers in a label; empty for `none`."""
     if value == NONE:
         return []
     words = [word for word in _SEPARATORS.split(value) if word]

@@ -1,4 +1,4 @@
-"""Looks for ways in which the gold of a test post could reach its own prediction."""
+"""Checks for ways in which the gold of a test post could reach its prediction."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from runner.scorecard import Finding
 _GOLD_WORDS = re.compile(r"gold|groundtruth|has_evidence|label")
 
 FEWEST_WORDS = 4
-"""Of a gold sentence that is looked for in prompts: "I agree" stands anywhere."""
+"""Minimum words of a gold sentence searched in prompts: "I agree" is too common."""
 
 FEWEST_OF_A_CLASS = 2
-"""Rows of each class before a feature that separates them perfectly is suspicious."""
+"""Minimum rows of each class before a perfectly separating feature is suspicious."""
 
 
 def leak_check(
     name: str, findings: Iterable[Finding], *, not_checked: str = ""
 ) -> LeakCheck:
-    """A check with what it finds; *findings* are not made where it cannot be done."""
+    """Return a check with its findings, which are not computed if it is impossible."""
     leaks = () if not_checked else tuple(findings)
     return LeakCheck(name=name, findings=leaks, not_checked=not_checked)
 
 
 def shared_posts(where: str, splits: Sequence[Split]) -> Iterator[Finding]:
-    """Posts in two parts of one split, or tested in two folds."""
+    """Yield posts in two parts of one split, or tested in two folds."""
     tested: dict[str, str] = {}
     for split in splits:
         parts = {"test": split.test, "tune": split.tune, "fit": split.fit}
@@ -68,7 +68,7 @@ def shared_posts(where: str, splits: Sequence[Split]) -> Iterator[Finding]:
 def foreign_candidates(
     posts: Iterable[Post], queries: Queries, predictions: Iterable[Predictions]
 ) -> Iterator[Finding]:
-    """Rankings that hold sentences of other posts."""
+    """Yield rankings with sentences of other posts."""
     pools = {
         post.id: frozenset(sentence.uid for sentence in post.sentences)
         for post in posts
@@ -100,7 +100,7 @@ def foreign_candidates(
 def duplicate_texts(
     posts: Iterable[Post], fold_of: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Posts of one text in different folds: a gate is tested on what it has seen."""
+    """Yield posts with the same text in different folds: the gate saw its test data."""
     first: dict[tuple[str, ...], str] = {}
     pairs = []
     for post in posts:
@@ -127,7 +127,7 @@ def duplicate_texts(
 def gold_in_instructions(
     dataset: EvidenceDataset, instructions: Iterable[str]
 ) -> Iterator[Finding]:
-    """Gold sentences inside what every prompt says."""
+    """Yield gold sentences in the instructions of prompts."""
     if dataset.gold is None:
         return
     instruction_words = [f" {' '.join(tokens(text))} " for text in instructions]
@@ -149,13 +149,13 @@ def gold_in_instructions(
 
 
 def gold_features(where: str, rows: FeatureRows, y: Ints) -> Iterator[Finding]:
-    """Features that are the gold by name, or by value (a correlation of 1 or -1)."""
+    """Yield features that equal the gold by name, or by value (correlation 1 or -1)."""
     judged = y != UNKNOWN
     truth = y[judged] == 1
     enough = min(truth.sum(), (~truth).sum()) >= FEWEST_OF_A_CLASS
     for name, column in zip(rows.names, rows.values[judged].T, strict=True):
         if name.startswith(CRITERION):
-            continue  # made from the criteria alone
+            continue  # derived from the criteria alone
         if _GOLD_WORDS.search(name):
             yield leak("gold_feature", where, f"The feature {name} is named like gold.")
         elif enough and _splits_as(column, truth):
@@ -170,7 +170,7 @@ def gold_features(where: str, rows: FeatureRows, y: Ints) -> Iterator[Finding]:
 def thresholds_from_test(
     where: str, spec: GateSpec, rows: FeatureRows, y: Ints, nested_fit: Nested
 ) -> Iterator[Finding]:
-    """Thresholds that are best for the test posts and not for the tuning ones."""
+    """Yield thresholds that are optimal for the test posts, not the tuning ones."""
     for fold_result in nested_fit.folds:
         if fold_result.gate is None:
             continue
@@ -192,10 +192,10 @@ def thresholds_from_test(
 def stated_thresholds(
     queries: Queries, prediction: Predictions, settings: EvidenceSettings
 ) -> Iterator[Finding]:
-    """The same of predictions made elsewhere, whose tuning posts nobody knows.
+    """Yield the same for imported predictions, whose tuning posts are unknown.
 
-    One fold's threshold can be the best of its own rows by chance, so all must be, and
-    even then it is a warning. One that decides nothing (0, infinite) says nothing.
+    One fold's threshold can be optimal for its rows by chance, so all must be, and even
+    then it is a warning. A threshold without effect (0, infinite) is ignored.
     """
     if (
         prediction.prob is None
@@ -241,7 +241,7 @@ def _splits_as(column: Floats, truth: Bools) -> bool:
 def leak(
     code: str, where: str, message: str, *, n: int = 1, example: str = ""
 ) -> Finding:
-    """A way in which gold reached a prediction."""
+    """Return a finding about gold that reached a prediction."""
     return Finding(
         code=code, severity="error", where=where, message=message, n=n, example=example
     )
@@ -253,7 +253,7 @@ NOT_IN_FILES = "the files do not say"
 def imported_leak_checks(
     dataset: EvidenceDataset, queries: Queries, predictions: Sequence[Predictions]
 ) -> tuple[LeakCheck, ...]:
-    """What can be looked for, and of the rest why it cannot."""
+    """Return the possible leak checks, and the reason why others are impossible."""
     fold_of = {
         queries.posts[post]: queries.folds[fold]
         for post, fold in zip(queries.post.tolist(), queries.fold.tolist(), strict=True)
@@ -302,7 +302,7 @@ def imported_leak_checks(
 def _no_thresholds(
     queries: Queries, predictions: Sequence[Predictions]
 ) -> Iterator[str]:
-    """Why thresholds cannot be compared with those that the rows themselves want."""
+    """Yield reasons why thresholds cannot be compared with the optimal ones."""
     if not queries.folds:
         yield "there are no folds"
     if (queries.y == UNKNOWN).all():

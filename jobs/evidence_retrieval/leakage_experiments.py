@@ -45,7 +45,7 @@ from jobs.kit.metrics.columns import Bools, Ints
 from runner.scorecard import Finding
 
 STANDARD_ERRORS = 4
-"""How far the AUROC of shuffled gold may lie from 0.5: by chance once in 16,000."""
+"""Allowed distance from 0.5 of the AUROC of shuffled gold: by chance 1 in 16,000."""
 
 
 def deep_checks(
@@ -55,14 +55,14 @@ def deep_checks(
     y: Ints,
     folds: FoldAssignment,
 ) -> Iterator[Finding]:
-    """What the experiments find.
+    """Yield the findings of the experiments on a gate.
 
     Args:
         where: model and configuration, for the findings.
-        spec: of the gate.
+        spec: specification of the gate.
         rows: queries in canonical order.
-        y: 1, 0 or UNKNOWN a row.
-        folds: of the posts.
+        y: 1, 0 or UNKNOWN per row.
+        folds: folds of the posts.
     """
     chance = np.random.default_rng(folds.seed)
     for split in splits(folds, rows.posts, y):
@@ -98,7 +98,7 @@ def deep_checks(
 def _after_shuffle(
     where: str, rows: FeatureRows, y: Ints, nested_fit: Nested
 ) -> Iterator[Finding]:
-    # by fold: pooled, the folds' different prevalences alone move the area off 0.5
+    # by fold: over all, the prevalences of the folds alone would move the area off 0.5
     for fold_result in nested_fit.folds:
         judged = rows_of(rows, fold_result.split.test) & (y != UNKNOWN)
         judged &= ~np.isnan(nested_fit.probability)
@@ -116,12 +116,12 @@ def _after_shuffle(
 
 
 def _split(fold: str, rows: FeatureRows, y: Ints, folds: FoldAssignment) -> Split:
-    """The split of one fold, made again from what is given."""
+    """Return the split of one fold, computed again."""
     return next(split for split in splits(folds, rows.posts, y) if split.fold == fold)
 
 
 def _permuted(y: Ints, among: Bools, chance: np.random.Generator) -> Ints:
-    """*y* with the judged values *among* some rows in another order."""
+    """Shuffle the judged values of *y* within the rows of *among*."""
     indices = np.flatnonzero(among & (y != UNKNOWN))
     permuted = y.copy()
     permuted[indices] = y[chance.permutation(indices)]
@@ -148,13 +148,13 @@ def choice_checks(
     queries: Queries,
     splits: Sequence[Split],
 ) -> Iterator[Finding]:
-    """What the experiments find.
+    """Yield the findings of the experiments on a choice.
 
     Args:
         where: model and configuration, for the findings.
-        grid: what was chosen from.
-        queries: with gold.
-        splits: of the folds.
+        grid: the candidates of the choice.
+        queries: queries with gold labels.
+        splits: splits of the folds.
     """
     for split in splits:
         before = choose(grid, queries, split)
@@ -178,7 +178,7 @@ def choice_checks(
 
 
 def _reversed(queries: Queries, tested: Sequence[int]) -> Queries:
-    """The gold of the tested queries in the opposite order."""
+    """Reverse the gold of the tested queries."""
     y = queries.y.copy()
     y[list(tested)] = y[list(reversed(tested))]
     if queries.gold is None:
@@ -201,7 +201,7 @@ def leak_checks(
     decided: Sequence[ConfigPredictions],
     folds: FoldAssignment,
 ) -> tuple[LeakCheck, ...]:
-    """What the cheap checks find, and the expensive ones where the settings ask."""
+    """Return the cheap checks, and the expensive ones if the settings request them."""
     fitted = tuple(_fitted(decided))
     without_gold = "" if dataset.gold else "there is no gold"
     without_gate = "" if fitted else "no gate was fitted"
@@ -257,7 +257,7 @@ def leak_checks(
 
 
 def _fitted(decided: Sequence[ConfigPredictions]) -> Iterator[tuple[str, GateOutput]]:
-    """Each gate that was fitted, once: configurations that share it share its leaks."""
+    """Yield each fitted gate once; configurations that share one share its leaks."""
     seen = set()
     for config_predictions in decided:
         for gated in config_predictions.gates.values():

@@ -1,7 +1,7 @@
 """Names, meanings and directions of the metrics of evidence-retrieval.
 
-A query is one post read for one criterion. Its list holds the post's sentences, the
-likeliest evidence first.
+A query is a post read for one criterion. Its list has the post's sentences, the most
+likely evidence first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 def _by_way(
     measures: Mapping[str, Measure], ways: Mapping[str, tuple[str, str]]
 ) -> dict[str, Measure]:
-    """Measures of decisions, under each way to decide."""
+    """Return the measures of decisions, under each decision rule."""
     return {
         f"{way}.{key}": Measure(
             f"{measure.name}, {by}", f"{measure.meaning}; {rule}", measure.direction
@@ -51,7 +51,7 @@ def _by_way(
 
 
 def _of_group(measure: Measure) -> Measure:
-    """A measure of how many sentences are shown, for a group of queries."""
+    """Return a measure of the number of sentences shown, for a group of queries."""
     return Measure(
         measure.name.replace("{stat}", "{group}, {stat}"),
         measure.meaning.replace(": {stat}", ", of {group}: {stat}"),

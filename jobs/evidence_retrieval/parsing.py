@@ -1,4 +1,4 @@
-"""Parses replies: never raises on model output, counts what it repaired."""
+"""Parses replies: never raises on model output, counts repairs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _RATED = re.compile(r"([^()]*)\(([^()]*)\)")
 
 
 def entries(value: object) -> Iterable[tuple[object, object]] | None:
-    """The number and relevance of each sentence listed, unread; None: no list.
+    """Return the unparsed number and relevance of each listed sentence.
 
-    A relevance is None where none is given.
+    None if the value is not a list. A relevance is None if it is missing.
     """
     if isinstance(value, list):
         return map(_entry, value)
@@ -38,7 +38,7 @@ def entries(value: object) -> Iterable[tuple[object, object]] | None:
 
 
 def line_entries(line: str) -> Iterable[tuple[object, object]] | None:
-    """The same for a line such as `3 (80), 5` or `none`."""
+    """Return the same for a line such as `3 (80), 5` or `none`."""
     stripped = line.strip(" \t\r*_.")
     if not stripped:
         return None
@@ -63,11 +63,10 @@ _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 
 
 def first_object(text: str, name: str) -> Object | None:
-    """The first object with a field: the whole text, a fenced block, any in the prose.
+    """Return the first object with a field: whole text, fenced block, or in prose.
 
-    A block wins over an object that stands before it, for that is where models put
-    their answer after having shown its form. Numbers come as texts, as they were
-    written.
+    A block takes precedence over an earlier object, because models often repeat the
+    format before their answer. Numbers are returned as text, unchanged.
     """
     stripped = text.lstrip("\ufeff").strip()
     for piece in (stripped, *_FENCED.findall(stripped)):
@@ -77,28 +76,28 @@ def first_object(text: str, name: str) -> Object | None:
     return first_object_with(name, stripped)
 
 
-# four digits of an exponent are beyond any double, and decimals hold them
+# four exponent digits exceed any double, and fit in a decimal
 _DECIMAL = r"\d+(?:[.,]\d+)?(?:[eE][+-]?\d{1,4})?"
 _PROBABILITY = re.compile(rf"({_DECIMAL})\s*(%?)")
 _RELEVANCE = re.compile(rf"(-?{_DECIMAL})\s*%?")
 
-# more digits number no sentence, and Python refuses to read thousands of them
+# more digits cannot be a sentence number, and Python refuses to parse thousands
 _ONE_RUN = re.compile(r"\D*(\d{1,9})\D*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probability:
-    """A probability, and whether its scale had to be told from the number alone."""
+    """A probability, and whether its scale was inferred from the number."""
 
     value: float  #: 0 to 1
     is_guessed: bool = False
 
 
 def read_probability(value: object) -> Probability | ParseFailure:
-    """A probability in percent, or, where it can be nothing else, as a fraction.
+    """Parse a probability in percent, or, if unambiguous, as a fraction.
 
     "85", "85%" and "85.5" are percent, and so is "1". "0.85" and "1.0" are fractions:
-    nobody writes one percent with a decimal place.
+    one percent is not written with a decimal place.
     """
     if value is None or value == "":
         return ParseFailure(reason="no_probability")
@@ -115,7 +114,7 @@ def read_probability(value: object) -> Probability | ParseFailure:
 
 
 def read_index(value: object, n: int) -> int | None:
-    """The place from 0 that a number from 1 to *n* stands for: 3, "[3]" or "S3"."""
+    """Parse a number from 1 to *n* to an index from 0: 3, "[3]" or "S3"."""
     match = _ONE_RUN.fullmatch(value) if isinstance(value, str) else None
     if match is None or match[0].lstrip().startswith("-"):
         return None
@@ -124,7 +123,7 @@ def read_index(value: object, n: int) -> int | None:
 
 
 def read_relevance(value: object) -> tuple[int, bool] | None:
-    """A relevance of 0 to 100, and whether it had to be clipped to that."""
+    """Parse a relevance of 0 to 100, and return whether it was clipped."""
     match = _RELEVANCE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         return None
@@ -141,16 +140,16 @@ _OUT_OF_RANGE = ParseFailure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """One criterion in one post: is there evidence, and which sentences are it."""
+    """The assessment of one criterion in one post: probability and sentences."""
 
     probability: float  #: 0 to 1
-    relevance: Mapping[int, int]  #: of the listed sentences, by place from 0: 0 to 100
-    noted: Mapping[str, int] = field(default_factory=dict)  #: what had to be mended
+    relevance: Mapping[int, int]  #: of the listed sentences, by index from 0: 0 to 100
+    noted: Mapping[str, int] = field(default_factory=dict)  #: repairs, counted by kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostAssessment:
-    """All criteria of a post, asked together; by criterion."""
+    """Assessments of all criteria of a post, from one request."""
 
     criteria: Mapping[str, Assessment | ParseFailure]
     noted: Mapping[str, int] = field(default_factory=dict)
@@ -158,7 +157,7 @@ class PostAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordering:
-    """The candidates of one rerank call, best first, as places in its list from 0."""
+    """Candidates of one rerank call, best first, as indices into its list."""
 
     indices: tuple[int, ...]  #: a permutation
     noted: Mapping[str, int] = field(default_factory=dict)
@@ -174,7 +173,7 @@ class PostVectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointScores:
-    """A rerank endpoint's scores of a pool; None where it gave none."""
+    """A rerank endpoint's scores of a pool; None for missing ones."""
 
     scores: tuple[float | None, ...]
     noted: Mapping[str, int] = field(default_factory=dict)
@@ -184,7 +183,7 @@ MOST = 100
 """The highest relevance."""
 
 LIKELY = 0.5
-"""From this probability on, a reply should list evidence, and below it none."""
+"""Probability from which a reply should list evidence; below it, none."""
 
 _LINE = r"^[ \t*_#>-]*(?:{})[ \t*_]*:(.*)$"
 _FLAGS = re.IGNORECASE | re.MULTILINE
@@ -194,7 +193,7 @@ _SENTENCES_LINE = re.compile(_LINE.format("sentences|evidence"), _FLAGS)
 
 @guarded
 def parse_assess(reply: Reply, n: int) -> Assessment | ParseFailure:
-    """What a reply says of one criterion in a post of *n* sentences.
+    """Parse a reply about one criterion in a post of *n* sentences.
 
     Failures: `truncated`, `no_json`, `no_probability`, `probability_out_of_range`.
     """
@@ -213,7 +212,7 @@ def parse_assess(reply: Reply, n: int) -> Assessment | ParseFailure:
 def parse_assessments(
     reply: Reply, n: int, criteria: Collection[str]
 ) -> PostAssessment | ParseFailure:
-    """What a reply says of each of *criteria*; those it leaves out are missing.
+    """Parse a reply about each of *criteria*; missing ones are failures.
 
     Failures: `truncated`, `no_json`, `no_criteria`.
     """
@@ -238,7 +237,7 @@ def parse_assessments(
 
 
 def _stated(text: str) -> Object | None:
-    """A line with the probability and one with the sentences, as an object."""
+    """Parse a line with the probability and one with the sentences to an object."""
     probability = _PROBABILITY_LINE.search(text)
     sentences = _SENTENCES_LINE.search(text)
     if probability is None or sentences is None or entries(sentences[1]) is None:
@@ -265,7 +264,7 @@ def _assessment(value: Object, n: int) -> Assessment | ParseFailure:
 
 
 def _relevance(value: object, n: int, noted: Counter[str]) -> dict[int, int]:
-    """Relevance by place; a sentence without one stands one below its predecessor."""
+    """Return relevance by index; a missing one is one below its predecessor."""
     pairs = entries(value)
     if pairs is None:
         noted["no_list"] += 1
@@ -293,9 +292,9 @@ _CHAIN = re.compile(r"\[?\d{1,9}\]?(?:\s*>\s*\[?\d{1,9}\]?)+")
 
 @guarded
 def parse_rerank(reply: Reply, n: int) -> Ordering | ParseFailure:
-    """The order of *n* candidates, a permutation whatever the reply leaves out.
+    """Parse the order of *n* candidates, completed to a permutation.
 
-    Failures: `truncated`, `no_json`, `no_ranking`, and `incomplete_ranking` where fewer
+    Failures: `truncated`, `no_json`, `no_ranking`, and `incomplete_ranking` if fewer
     than half of the candidates are named.
     """
     payload = first_object(reply.text, "ranking")
@@ -313,7 +312,7 @@ def parse_rerank(reply: Reply, n: int) -> Ordering | ParseFailure:
 
 
 def _ranked_numbers(value: object) -> Iterable[object] | None:
-    """The numbers that a list or a text such as `3 > 1 > 2` names, unread."""
+    """Return the numbers in a list or a text such as `3 > 1 > 2`, unparsed."""
     if isinstance(value, str):
         chain = _CHAIN.search(value)
         return chain[0].split(">") if chain else None
@@ -357,10 +356,10 @@ BAD = ParseFailure(reason="bad_vectors")
 def parse_vectors(
     reply: Vectors, *, criteria: int, sentences: int
 ) -> PostVectors | ParseFailure:
-    """The vectors in the order of the request: *criteria* first, then *sentences*.
+    """Parse the vectors in the order of the request: *criteria*, then *sentences*.
 
-    One failure, `bad_vectors`: another number of them, of unequal length, with an entry
-    that is no number, or without a length of their own.
+    The only failure is `bad_vectors`: a wrong number of vectors, unequal lengths, an
+    entry that is not a number, or empty vectors.
     """
     lengths = {len(packed) for packed in reply.packed}
     if len(reply.packed) != criteria + sentences or len(lengths) != 1:
@@ -377,10 +376,10 @@ def parse_vectors(
 
 @guarded
 def parse_scores(reply: Ranking, n: int) -> EndpointScores | ParseFailure:
-    """The score of each of *n* sentences; None where the endpoint left one out.
+    """Parse the scores of *n* sentences; None for those that the endpoint omitted.
 
-    Failures: `bad_indices`, for one that is named twice or out of range, `bad_scores`
-    for one that is not finite, and `no_scores` where there are none.
+    Failures: `bad_indices`, for one that is repeated or out of range, `bad_scores` for
+    one that is not finite, and `no_scores` if there are none.
     """
     by_index = {document.index: document.score for document in reply.results}
     if len(by_index) != len(reply.results) or not by_index.keys() <= set(range(n)):

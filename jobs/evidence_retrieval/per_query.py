@@ -1,4 +1,4 @@
-"""Writes the files with a line per query or post, made while they are written."""
+"""Writes the files with a line per query or post, as streams."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from runner.scorecard import Artifact, Detail, StreamedLine, StreamedRow, Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerQuery:
-    """What stands in a row beside the sheet's own columns."""
+    """Measured columns of the per-query rows."""
 
     block: JudgedPredictions
     state: States
@@ -48,7 +48,7 @@ class PerQuery:
 
 
 def per_query(block: JudgedPredictions) -> PerQuery:
-    """The measured columns; the ranking ones are undefined on negatives."""
+    """Return the measured columns; the ranking ones are undefined on negatives."""
     n = len(block.queries)
     state: States = np.full(n, UNKNOWN, dtype=np.int8)
     if block.prediction.state is not None:
@@ -63,7 +63,7 @@ def per_query(block: JudgedPredictions) -> PerQuery:
         computed["evidence_precision_at_k"] = rows, chosen.precision
     if final is not None:
         computed["mrr"] = final.rows, final.values["mrr"]
-    # a measure without a query is that of the file, if it states any
+    # a measure without a query uses the value in the file, if any
     measured = {
         **block.stated_values,
         **{name: values for name, values in computed.items() if len(values[0])},
@@ -86,9 +86,9 @@ def per_query(block: JudgedPredictions) -> PerQuery:
 
 
 class QueryCells(NamedTuple):
-    """One query as plain values; None where there is none."""
+    """One query as plain values; None for missing ones."""
 
-    i: int  #: its place in the sheet
+    i: int  #: its index among all queries
     fold: str | None
     post: str
     criterion: str
@@ -109,7 +109,7 @@ class QueryCells(NamedTuple):
     status: str
 
     def correct(self, *evident: int) -> int | None:
-        """1 where it is in one of these states just if there is evidence, else 0."""
+        """Return 1 if being in one of these states agrees with the label, else 0."""
         if self.y is None or self.state is None:
             return None
         return int((self.state in evident) == (self.y == 1))
@@ -142,15 +142,15 @@ PER_QUERY = TableOf[QueryCells](
     ),
     caption="One row a query.",
 )
-"""Columns of the prediction format, then what makes it complete."""
+"""Columns of the prediction format, then further ones."""
 
 
 _ROWS_AT_ONCE = 1024
-"""Queries whose values are in memory as Python objects."""
+"""Number of queries whose values are in memory as Python objects."""
 
 
 def query_rows(block: JudgedPredictions) -> Iterator[QueryCells]:
-    """A row a query, in the sheet's order."""
+    """Yield a row per query, in the order of the input."""
     measured = per_query(block)
     size = len(block.queries)
     for start in range(0, size, _ROWS_AT_ONCE):
@@ -158,7 +158,7 @@ def query_rows(block: JudgedPredictions) -> Iterator[QueryCells]:
 
 
 def _some_rows(measured: PerQuery, rows: range) -> Iterator[QueryCells]:
-    """The rows of some neighbouring queries: a column is read at once, not by cell."""
+    """Yield the rows of a range of queries, reading by column, which is faster."""
     queries, prediction = measured.block.queries, measured.block.prediction
     at = slice(rows.start, rows.stop)
     truth = _ints(queries.y, rows)
@@ -199,7 +199,7 @@ def _joined(uids: Sequence[str] | None) -> str | None:
 
 
 def _floats(column: Floats | None, rows: range) -> Iterable[float | None]:
-    """Some entries of a column; None for NaN, and for all where there is no column."""
+    """Return a range of a column; None for NaN, or if there is no column."""
     if column is None:
         return repeat(None)
     values = column[rows.start : rows.stop].tolist()
@@ -215,12 +215,12 @@ def _ints(column: Ints | States | None, rows: range) -> list[int | None]:
 
 
 SEPARATOR = "|"
-"""Between ids in one cell, and between post and criterion in a trec query id."""
+"""Separator of ids in a cell, and of post and criterion in a TREC query id."""
 
 
 @dataclass(frozen=True)
 class PerQueryFiles:
-    """The long files of a scoring: declared at once, filled line by line."""
+    """The long files of a scoring: declared first, then written line by line."""
 
     results: EvidenceResults
 
@@ -239,11 +239,11 @@ class PerQueryFiles:
 
     @staticmethod
     def _has_posts(block: JudgedPredictions) -> bool:
-        """Whether there are decisions about posts, and a judged query."""
+        """Return whether there are decisions about posts, and a judged query."""
         return bool(block.judged.any()) and chosen_decision(block) is not None
 
     def tables(self) -> Iterator[Table]:
-        """Those that are tables."""
+        """Yield the files that are tables."""
         for model, model_results in self.results.models.items():
             for name in self._folders.all(model, PER_QUERY.name):
                 yield PER_QUERY.table(name=name)
@@ -255,7 +255,7 @@ class PerQueryFiles:
                 yield posts.table(name=self._tables[model])
 
     def artifacts(self) -> Iterator[Artifact]:
-        """Those that are no tables."""
+        """Yield the files that are not tables."""
         if self.results.scoring_input.queries.gold is not None:
             yield Artifact(name="qrels.txt")
         for model, model_results in self.results.models.items():
@@ -291,7 +291,7 @@ class PerQueryFiles:
                 yield StreamedLine(artifact="qrels.txt", text=line)
 
     def _lists(self, model: str, block: JudgedPredictions) -> Iterator[Detail]:
-        """Every list in three forms: ours, with all lists in a row, and trec's."""
+        """Yield every list in three forms: JSONL, all lists in a row, and TREC."""
         lists = _lists_table(block)
         path = self._folders.path
         jsonl, runs = (
@@ -316,7 +316,7 @@ class PerQueryFiles:
 
 
 def _lists_table(block: JudgedPredictions) -> TableOf[int]:
-    """The lists of each query, by its place."""
+    """Return the table of the lists of each query, by index."""
     queries, lists = block.queries, block.prediction.lists
     gold = queries.gold
     return TableOf(
@@ -328,14 +328,14 @@ def _lists_table(block: JudgedPredictions) -> TableOf[int]:
                 "gold_ids", lambda i: None if gold is None else SEPARATOR.join(gold[i])
             ),
             per_key("{}_topk", lists, lambda i, step: SEPARATOR.join(lists[step][i])),
-            # without it, a blank in gold_ids would say that there is no evidence
+            # without it, a blank in gold_ids would mean that there is no evidence
             count(JUDGED, lambda i: int(queries.y[i] != UNKNOWN)),
         ),
     )
 
 
 def _rankings(block: JudgedPredictions) -> dict[str, str]:
-    """The file of each list; that of the final one is called `rankings.jsonl`."""
+    """Return the file of each list; that of the final one is `rankings.jsonl`."""
     names = step_files("rankings.{}.jsonl", tuple(block.prediction.lists))
     if block.prediction.final in names:
         names[block.prediction.final] = "rankings.jsonl"
@@ -356,7 +356,7 @@ def _qid(post: str, criterion: str) -> str:
 
 
 class _PostCriterion(NamedTuple):
-    """What was decided about one criterion of a post, and what is true."""
+    """Decision and label of one criterion of a post."""
 
     predicted: bool
     true: bool

@@ -1,4 +1,4 @@
-"""Describes configurations: the stages of a ranking, and their TOML file."""
+"""Defines configurations: the stages of a ranking, and their TOML file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Gate: TypeAlias = Literal["none", "passthrough", "classifier"]
 Calibration: TypeAlias = Literal["none", "isotonic", "platt"]
 
 SOURCES = ("bm25", "embedding", "assess", "document", "random")
-"""First stages by themselves; `rrf:[a,b]` fuses some of them."""
+"""First stages; `rrf:[a,b]` fuses several of them."""
 
 
 _FUSION = re.compile(r"rrf:\[([^\[\]]*)\]")
@@ -33,13 +33,13 @@ _FIXED = re.compile(r"fixed:[1-9][0-9]*")
 
 
 def first_stages(text: str) -> tuple[str, ...]:
-    """The rankings that a first stage is made of; several are fused.
+    """Return the rankings of a first stage; several are fused.
 
     >>> first_stages("rrf:[bm25, embedding]")
     ('bm25', 'embedding')
 
     Raises:
-        ValueError: it is no first stage; the message says which there are.
+        ValueError: it is not a first stage; the message lists those.
     """
     fused = _FUSION.fullmatch(text)
     names = tuple(n.strip() for n in fused[1].split(",")) if fused else (text,)
@@ -51,7 +51,7 @@ def first_stages(text: str) -> tuple[str, ...]:
 
 
 def _first_stage(value: object) -> object:
-    """The rankings of a first stage as a file writes it; those of code as they are."""
+    """Parse the rankings of a first stage in a file; tuples are unchanged."""
     if isinstance(value, tuple):
         return value
     if not isinstance(value, str):
@@ -66,7 +66,7 @@ def _dynamic_k(text: str) -> str:
 
 
 class Config(BaseModel):
-    """One way from a post's sentences to what a reader sees: a `[[config]]`."""
+    """A configuration of the stages from a post to its selection: a `[[config]]`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -81,11 +81,11 @@ class Config(BaseModel):
     calibration: Calibration = "none"
     three_state: bool = False
     top: int = Field(10, ge=1)
-    """Sentences shown where nothing chooses K."""
+    """Number of sentences shown if no rule chooses K."""
 
     @property
     def is_fitted(self) -> bool:
-        """Whether anything in it learns from gold labels."""
+        """Whether any part of it is fitted to gold labels."""
         return self.gate == "classifier" or (
             self.gate == "passthrough"
             and (self.calibration != "none" or self.three_state)
@@ -115,14 +115,14 @@ STANDARD = (
         three_state=True,
     ),
 )
-"""Each adds one stage to the one before; the last is the headline."""
+"""Each adds one stage to the previous; the last is the headline."""
 
 
 def read_configs(settings: EvidenceSettings) -> tuple[Config, ...]:
-    """The configurations of `--pipeline`, or the six standard ones.
+    """Return the configurations of `--pipeline`, or the six standard ones.
 
     Raises:
-        DatasetError: the file is not TOML, or a configuration is off.
+        DatasetError: the file is not TOML, or a configuration is invalid.
     """
     if settings.pipeline is None:
         return STANDARD
@@ -181,12 +181,12 @@ def _config(location: str, table: object) -> Config:
 
 
 def _contradiction(config: Config, settings: EvidenceSettings) -> str | None:
-    """What cannot be in one configuration, with the way out."""
+    """Describe a contradiction within one configuration, with a remedy."""
     if config.calibration != "none" and config.gate == "none":
         return "calibration without a gate (name a gate, or remove calibration)"
     if config.three_state and config.gate == "none":
         return "three_state without a gate (name a gate, or set it to false)"
-    # an endpoint is given the whole pool, whatever the order before it
+    # an endpoint receives the whole pool, independent of the order before it
     if config.rerank == "llm" and config.first_stage != (settings.first_stage,):
         return (
             f"rerank llm reorders what --first-stage {settings.first_stage} lists "

@@ -1,6 +1,6 @@
 """Plans the tasks of a run, from the data and from replies to earlier stages.
 
-Replies are parsed here with the sizes of the data.
+Replies are parsed here, because parsers need the sizes of the data.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ UNKNOWN = ParseFailure(reason="unknown_query")
 def read_assess(
     dataset: EvidenceDataset, task: Task, reply: Reply
 ) -> Assessment | PostAssessment | ParseFailure:
-    """What a reply says of a query, or of all criteria of a post."""
+    """Parse a reply about a query, or about all criteria of a post."""
     try:
         post, criteria = assessed(dataset, task.key)
     except KeyError:
@@ -60,7 +60,7 @@ def read_assess(
 def read_rerank(
     dataset: EvidenceDataset, task: Task, reply: Reply
 ) -> Ordering | ParseFailure:
-    """The order of a window's candidates."""
+    """Parse the order of a window's candidates."""
     try:
         rerank_window = listing(dataset, task)
     except KeyError:
@@ -71,7 +71,7 @@ def read_rerank(
 def read_embed(
     dataset: EvidenceDataset, task: Task, reply: Vectors
 ) -> PostVectors | ParseFailure:
-    """The vectors of all criteria and of a post's sentences."""
+    """Parse the vectors of all criteria and of a post's sentences."""
     try:
         post = dataset.post(task.key)
     except KeyError:
@@ -84,7 +84,7 @@ def read_embed(
 def read_rerank_api(
     dataset: EvidenceDataset, task: Task, reply: Ranking
 ) -> EndpointScores | ParseFailure:
-    """An endpoint's scores of a pool."""
+    """Parse an endpoint's scores of a pool."""
     try:
         post, _ = dataset.query(task.key)
     except KeyError:
@@ -104,7 +104,7 @@ PARSERS = {stage.name: stage.parse for stage in STAGES}
 
 
 def needed_tasks(dataset: EvidenceDataset) -> frozenset[TaskKind]:
-    """What is asked: the tasks of the settings and what the configurations need."""
+    """Return the tasks of the settings and those that configurations need."""
     needed: set[TaskKind] = set(dataset.settings.tasks)
     for config in dataset.configs:
         needed |= _needs(config)
@@ -117,10 +117,10 @@ def needed_tasks(dataset: EvidenceDataset) -> frozenset[TaskKind]:
 
 
 def plan(dataset: EvidenceDataset) -> Iterator[TaskSpec]:
-    """First-stage specs, post by post.
+    """Yield first-stage specs, post by post.
 
-    A query that cannot be asked is planned as skipped, with its reason: `no_sentences`,
-    `too_long`, or `single_sentence` where there is nothing to order.
+    A query without a possible request is planned as skipped, with its reason:
+    `no_sentences`, `too_long`, or `single_sentence` if there is nothing to order.
     """
     kinds = needed_tasks(dataset)
     for post in dataset.posts:
@@ -136,13 +136,13 @@ def plan(dataset: EvidenceDataset) -> Iterator[TaskSpec]:
 
 
 def titles(dataset: EvidenceDataset) -> Iterator[tuple[str, str]]:
-    """The posts with their first sentences: posts have no titles."""
+    """Yield the posts with their first sentences: posts have no titles."""
     for post in dataset.posts:
         yield post.id, post.sentences[0].text if post.sentences else ""
 
 
 def post_of(dataset: EvidenceDataset, spec: TaskSpec) -> str:
-    """The id of the post that a first-stage spec is about."""
+    """Return the id of the post that a first-stage spec is about."""
     is_whole = spec.stage == "assess" and dataset.settings.batch == "post"
     if is_whole or spec.stage == "embed":
         return spec.key
@@ -153,12 +153,11 @@ def post_of(dataset: EvidenceDataset, spec: TaskSpec) -> str:
 def follow_up(
     dataset: EvidenceDataset, group: tuple[Answer, ...]
 ) -> Iterator[TaskSpec]:
-    """What follows from one answer.
+    """Yield the follow-ups of one answer.
 
-    After an answer about a whole post, the criteria that it left out, once; after one
-    that gives a first stage's order, the first window of a rerank; after a window, the
-    next one. Where the answer could not be read, a rerank that needed it is skipped as
-    `unparsed_parent`.
+    After an answer about a whole post, its missing criteria, once; after one that gives
+    a first stage's order, the first window of a rerank; after a window, the next one.
+    If the answer is unparsed, a rerank that needs it is skipped as `unparsed_parent`.
     """
     (answer,) = group
     if answer.parsed == UNKNOWN:
@@ -175,7 +174,7 @@ def follow_up(
 
 
 class _PostTasks:
-    """The specs of one post; what its queries have in common is made once."""
+    """Specs of one post; the parts that its queries share are built once."""
 
     def __init__(self, dataset: EvidenceDataset, post: Post) -> None:
         self._dataset = dataset
@@ -190,13 +189,13 @@ class _PostTasks:
 
     @cached_property
     def _window(self) -> TextPart:
-        """The longest window there can be: what is asked must not hang on the order."""
+        """The longest possible window: a skip must not depend on the order."""
         longest = sorted(self._texts, key=text_tokens, reverse=True)
         window = min(self._settings.rerank_window, self._depth)
         return prompts.candidates_part(longest[:window])
 
     def assess(self) -> Iterator[TaskSpec]:
-        """A task a query, or one for all of them."""
+        """Yield a task per query, or one for all of them."""
         criteria = self._dataset.criteria
         if self._settings.batch == "post":
             request = prompts.assess_post(self._dataset, self._sentences, criteria)
@@ -209,12 +208,12 @@ class _PostTasks:
             )
 
     def embed(self) -> TaskSpec:
-        """One task for all vectors."""
+        """Return one task for all vectors."""
         request = prompts.embed(self._dataset, self._post)
         return TaskSpec(stage="embed", key=self._post.id, skip=self._skip(request))
 
     def rerank_api(self) -> Iterator[TaskSpec]:
-        """A task a query."""
+        """Yield a task per query."""
         for criterion in self._dataset.criteria:
             request = prompts.rerank_api(self._post, criterion)
             skip = self._skip(request, candidates=len(self._texts))
@@ -227,7 +226,7 @@ class _PostTasks:
         *,
         is_unparsed: bool = False,
     ) -> TaskSpec:
-        """The first window of a query, over *order* or that of a local first stage."""
+        """Return the first window of a query, over *order* or a local first stage."""
         request = prompts.rerank(self._dataset, self._window, criterion)
         skip = self._skip(request, candidates=self._depth)
         if skip is None and is_unparsed:
@@ -243,7 +242,7 @@ class _PostTasks:
         return query_key(self._post.id, criterion.id)
 
     def _skip(self, request: Request, candidates: int | None = None) -> str | None:
-        """Why a request is not sent; None where it is."""
+        """Return the reason why a request is not sent, or None."""
         settings = self._settings
         if not self._texts:
             return "no_sentences"
@@ -278,7 +277,7 @@ def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec
         if isinstance(parsed, PostAssessment):
             parsed = parsed.criteria.get(criterion.id)
             if not isinstance(parsed, Assessment):
-                # its rerank, if any, follows the answer that it gets alone
+                # its rerank, if any, follows the answer to the single request
                 key = query_key(post.id, criterion.id)
                 yield TaskSpec(stage="assess", key=key)
                 continue

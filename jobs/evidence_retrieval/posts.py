@@ -1,4 +1,4 @@
-"""Reads posts with their sentences, and the gold: sentences judged as evidence."""
+"""Reads posts with their sentences, and gold labels of sentences."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ABBREVIATIONS = frozenset(
         *("nov", "dec"),
     )
 )
-"""What is usually followed by more of the same sentence; in lower case.
+"""Abbreviations that rarely end a sentence; in lower case.
 
-`no`, `etc`, `mar`, `jun` and `sat` are left out: as often as not they are words, or the
-end of a sentence.
+`no`, `etc`, `mar`, `jun` and `sat` are left out: just as often, they are words or end a
+sentence.
 """
 
 REACH = 16
-"""Characters looked at before a dot: more than any abbreviation has."""
+"""Number of characters examined before a dot: longer than any abbreviation."""
 
 _END = re.compile(r"[.!?]+[\"'”’»“‘]*(?=\s|\Z)|[\n\r\u2028\u2029]+")
 _WORD = re.compile(r"[^\s\"'“”‘’«»()\[\]]*\Z")
@@ -40,14 +40,14 @@ _CAPITAL = re.compile(r"(?:.*\.)?[^\W\d_]\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceSpan:
-    """Where a sentence stands: `text[start:end]`, without white space around it."""
+    """Position of a sentence, `text[start:end]`, without surrounding white space."""
 
     start: int
     end: int
 
 
 def spans(text: str) -> tuple[SentenceSpan, ...]:
-    """The sentences of a text; between them lies nothing but white space.
+    """Return the sentences of a text; the rest is white space.
 
     >>> text = "Dr. Ash slept 7.5 h. Well?"
     >>> [text[span.start : span.end] for span in spans(text)]
@@ -75,7 +75,7 @@ def _pieces(text: str) -> Iterator[SentenceSpan]:
 
 
 def _goes_on(before: str) -> bool:
-    """Whether a dot after *before* belongs to an abbreviation or an initial."""
+    """Return whether a dot after *before* belongs to an abbreviation or an initial."""
     match = _WORD.search(before)
     word = match.group() if match else ""
     is_initial = bool(_CAPITAL.match(word)) and word[-1].isupper()
@@ -119,20 +119,21 @@ class _GoldRow(RowModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentencePools:
-    """All sentences that are known, by post; also of posts that are not read."""
+    """All known sentences by post, including posts that are not read."""
 
     posts: Mapping[str, Post]
     locations: Mapping[str, tuple[str, int]]  #: post and sid by uid
-    are_read: bool  #: from a file of sentences, so that no other sentence exists
+    are_read: bool  #: from a file of sentences, so that there are no others
 
 
 def read_posts(
     settings: EvidenceSettings, findings: InputFindings
 ) -> tuple[tuple[Post, ...], SentencePools]:
-    """The posts to read in file order, and every pool.
+    """Read the posts in file order, and every pool.
 
     Raises:
-        DatasetError: a row is off, a post or a sentence occurs twice, or there is none.
+        DatasetError: a row is invalid, a post or a sentence occurs twice, or there is
+            none.
     """
     texts = read_texts(settings, findings)
     if settings.sentences is None:
@@ -171,10 +172,10 @@ def read_posts(
 
 
 def read_texts(settings: EvidenceSettings, findings: InputFindings) -> dict[str, str]:
-    """The posts' texts by id, in file order; none where no file of posts is named.
+    """Read the posts' texts by id, in file order; empty without a file.
 
     Raises:
-        DatasetError: a row is off, or a post occurs twice.
+        DatasetError: a row is invalid, or a post occurs twice.
     """
     if settings.posts is None:
         return {}
@@ -193,7 +194,7 @@ def read_texts(settings: EvidenceSettings, findings: InputFindings) -> dict[str,
 
 
 def cut(post_id: str, text: str) -> tuple[PoolSentence, ...]:
-    """The sentences of a text, with uids `<post_id>_<sid>`."""
+    """Split a text into sentences, with uids `<post_id>_<sid>`."""
     return tuple(
         PoolSentence(sid=sid, uid=f"{post_id}_{sid}", text=text[span.start : span.end])
         for sid, span in enumerate(spans(text))
@@ -229,7 +230,7 @@ def _read_pools(path: Path, findings: InputFindings) -> dict[str, Post]:
 
 
 def _once(row: RowModel, label: str, lines: dict[str, int], id_: str) -> None:
-    """Refuse what a file has twice."""
+    """Refuse rows that occur twice in a file."""
     if id_ in lines:
         raise row.error(f"{label} occurs on line {lines[id_]} already (remove one)")
     lines[id_] = row.line
@@ -264,7 +265,7 @@ def _compare(
 
 @dataclass(slots=True, kw_only=True)
 class _Read:
-    """What a file said so far."""
+    """Rows of a file read so far."""
 
     positive: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     criteria: dict[str, set[str]] = field(default_factory=dict)  #: of judged posts
@@ -298,14 +299,14 @@ def read_gold(
     pools: SentencePools,
     findings: InputFindings,
 ) -> Gold | None:
-    """The gold of the posts that are read; None where no file is named.
+    """Read the gold of the posts that are read; None without a file.
 
-    A query has evidence where a row says so, even if that row names no sentence. Where
-    no posts or no criteria are named, those of the file are taken.
+    A query has evidence if a row says so, even if that row names no sentence. If no
+    posts or no criteria are named, those of the file are used.
 
     Raises:
-        DatasetError: a row is off or occurs twice, or names a sentence that is not one
-            of its post.
+        DatasetError: a row is invalid or occurs twice, or names a sentence that is not
+            one of its post.
     """
     if settings.gold is None:
         return None
@@ -335,7 +336,7 @@ def read_gold(
 
 
 def owner_by_prefix(uid: str) -> str:
-    """The post that a uid `<post_id>_<sid>` names; an id may hold underscores itself.
+    """Return the post in a uid `<post_id>_<sid>`; an id may contain underscores.
 
     >>> owner_by_prefix("post_1_2")
     'post_1'
@@ -344,7 +345,7 @@ def owner_by_prefix(uid: str) -> str:
 
 
 def _sentence(row: _GoldRow, pools: SentencePools, findings: InputFindings) -> str:
-    """The uid that a row judges, "" where it names no sentence."""
+    """Return the uid that a row judges, or "" if it names no sentence."""
     post_id, sid, uid = row.post_id, row.sid, row.sent_uid
     pool = pools.posts.get(post_id)
     if not uid:
@@ -382,7 +383,7 @@ def _sentence(row: _GoldRow, pools: SentencePools, findings: InputFindings) -> s
 
 
 def _in_pool_order(post: Post, uids: set[str]) -> tuple[str, ...]:
-    """Uids by their place in the post; those that are not in its pool come last."""
+    """Sort uids by position in the post; those outside its pool come last."""
     inside = tuple(s.uid for s in post.sentences if s.uid in uids)
     return (*inside, *sorted(uids.difference(inside)))
 

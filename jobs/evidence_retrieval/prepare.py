@@ -19,7 +19,7 @@ from runner.job import Prepared
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedEvidence:
-    """A file's lines, and what there is to say about them."""
+    """Lines of a file, and a summary of them."""
 
     lines: tuple[str, ...]
     text: str
@@ -27,7 +27,7 @@ class PreparedEvidence:
 
 
 def sentences(settings: EvidenceSettings) -> PreparedEvidence:
-    """The sentences of `--posts` as JSONL, with their offsets in the text.
+    """Return the sentences of `--posts` as JSONL, with their offsets in the text.
 
     Raises:
         UsageError: no posts are named.
@@ -45,7 +45,7 @@ def sentences(settings: EvidenceSettings) -> PreparedEvidence:
 
 
 def folds(settings: EvidenceSettings) -> PreparedEvidence:
-    """The folds of the posts that are named, drawn by `--seed`, as CSV.
+    """Return the folds of the named posts, drawn by `--seed`, as CSV.
 
     Raises:
         DatasetError: there are fewer posts than folds.
@@ -68,7 +68,7 @@ SUBCOMMANDS: Mapping[str, Callable[[EvidenceSettings], Prepared]] = {
     "sentences": sentences,
     "folds": folds,
 }
-"""By the word that follows the job's name."""
+"""Functions by the word after the job's name."""
 
 
 def _pool(post_id: str, text: str) -> tuple[str, ...]:
@@ -89,14 +89,14 @@ def _pool(post_id: str, text: str) -> tuple[str, ...]:
 
 
 def _csv_line(row: tuple[str, str]) -> str:
-    """A record as data: ids come back as they are, whatever a spreadsheet thinks."""
+    """Format a CSV record; ids are read back unchanged."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(row)
     return line.getvalue()
 
 
 def _fold_line(size: FoldSize) -> str:
-    """How large a fold is; queries are known where criteria are named."""
+    """Describe the size of a fold; queries are known if criteria are named."""
     parts = [plural(size.posts, "post")]
     if size.queries:
         parts.append(plural(size.queries, "query", "queries"))

@@ -17,22 +17,22 @@ from runner.structured import schema_of
 
 
 def sentences_part(sentences: Iterable[str]) -> TextPart:
-    """The sentences of a post; a provider's cache may end after them."""
+    """Return the part with a post's sentences; a prompt cache may end after it."""
     return TextPart(text=data_block("sentences", _numbered(sentences)), cache=True)
 
 
 def candidates_part(sentences: Iterable[str]) -> TextPart:
-    """The sentences that are to be ordered."""
+    """Return the part with the sentences to order."""
     return TextPart(text=data_block("candidates", _numbered(sentences)))
 
 
 def criterion_block(criterion: Criterion) -> str:
-    """What a post is read for."""
+    """Return the block of a criterion."""
     return data_block("criterion", criterion.text)
 
 
 def criteria_block(criteria: Sequence[Criterion]) -> str:
-    """Several criteria, a line of JSON each."""
+    """Return the block of several criteria, a line of JSON each."""
     lines = (
         json.dumps({"id": criterion.id, "text": criterion.text}, ensure_ascii=False)
         for criterion in criteria
@@ -87,7 +87,7 @@ RERANK = schema_of(RankingReply, "ranking")
 
 
 def request(dataset: EvidenceDataset, task: Task) -> Request:
-    """The request of *task*; `KeyError` where the data lost its item."""
+    """Build the request of *task*; raise `KeyError` if the data lost its item."""
     match task.stage:
         case "assess":
             post, criteria = assessed(dataset, task.key)
@@ -111,7 +111,7 @@ def request(dataset: EvidenceDataset, task: Task) -> Request:
 
 
 def is_batch(dataset: EvidenceDataset, key: str) -> bool:
-    """Whether a key of stage `assess` asks about all criteria of a post."""
+    """Return whether a key of stage `assess` is about all criteria of a post."""
     try:
         dataset.query(key)
     except KeyError:
@@ -120,7 +120,7 @@ def is_batch(dataset: EvidenceDataset, key: str) -> bool:
 
 
 def assessed(dataset: EvidenceDataset, key: str) -> tuple[Post, tuple[Criterion, ...]]:
-    """What a task of stage `assess` is about; `KeyError` where the data lost it."""
+    """Return post and criteria of an `assess` task; raise `KeyError` if lost."""
     if is_batch(dataset, key):
         return dataset.post(key), dataset.criteria
     post, criterion = dataset.query(key)
@@ -128,14 +128,14 @@ def assessed(dataset: EvidenceDataset, key: str) -> tuple[Post, tuple[Criterion,
 
 
 def texts(post: Post) -> tuple[str, ...]:
-    """The sentences of a post as they are sent."""
+    """Return the sentences of a post as they are sent."""
     return tuple(sentence.text for sentence in post.sentences)
 
 
 def assess(
     dataset: EvidenceDataset, sentences: TextPart, criterion: Criterion
 ) -> ChatRequest:
-    """Is there evidence for one criterion, and where?"""
+    """Build the request for the evidence for one criterion."""
     messages = dataset.prompts.messages(
         "assess.query",
         sentences=sentences,
@@ -147,7 +147,7 @@ def assess(
 def assess_post(
     dataset: EvidenceDataset, sentences: TextPart, criteria: Sequence[Criterion]
 ) -> ChatRequest:
-    """The same for all criteria at once, with as many tokens as they have alone."""
+    """Build the request for all criteria, with the sum of their token limits."""
     messages = dataset.prompts.messages(
         "assess.post", sentences=sentences, criteria=criteria_block(criteria)
     )
@@ -158,7 +158,7 @@ def assess_post(
 def rerank(
     dataset: EvidenceDataset, candidates: TextPart, criterion: Criterion
 ) -> ChatRequest:
-    """In which order are the candidates?"""
+    """Build the request to order the candidates."""
     messages = dataset.prompts.messages(
         "rerank",
         candidates=candidates,
@@ -168,7 +168,7 @@ def rerank(
 
 
 def embed(dataset: EvidenceDataset, post: Post) -> EmbedRequest:
-    """The vectors of all criteria, then of the post's sentences."""
+    """Build the request for vectors of all criteria, then of the post's sentences."""
     prefix = dataset.settings.embed_query_prefix
     return EmbedRequest(
         texts=(
@@ -179,5 +179,5 @@ def embed(dataset: EvidenceDataset, post: Post) -> EmbedRequest:
 
 
 def rerank_api(post: Post, criterion: Criterion) -> RerankRequest:
-    """The scores of the whole pool, whatever the first stage: one call serves all."""
+    """Build the request for scores of the whole pool: one call for all first stages."""
     return RerankRequest(query=criterion.text, documents=texts(post))

@@ -1,7 +1,7 @@
-"""Holds what is scored: queries, and predictions by model and configuration.
+"""Defines the scoring input: queries, and predictions by configuration.
 
-A run of our own and an import both end in a `ScoringInput`; scoring sees nothing
-else. Columns are arrays with one entry a query, in file order of posts and then in
+The project's runs and imports both become a `ScoringInput`, the only input of scoring.
+Columns are arrays with one entry per query, in file order of posts and then in
 criterion order.
 """
 
@@ -19,7 +19,7 @@ from runner.evaluation import KEYS_STAY, STAYS
 from runner.scorecard import Finding
 
 UNKNOWN = -1
-"""In a column of integers or states: there is none. In one of floats it is NaN."""
+"""Missing value in a column of integers or states; in one of floats it is NaN."""
 
 SCORED, UNSCORED, UNJUDGED, SKIPPED = "scored", "unscored", "unjudged", "skipped"
 """Statuses of a query; a skip's reason follows after a colon."""
@@ -27,16 +27,16 @@ SCORED, UNSCORED, UNJUDGED, SKIPPED = "scored", "unscored", "unjudged", "skipped
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queries:
-    """What was asked, and what the answer should be; the same for every model."""
+    """Queries with their labels; the same for every model."""
 
     posts: tuple[str, ...]  #: distinct, in file order
     criteria: tuple[str, ...] = field(metadata=STAYS)  #: distinct, in display order
-    post: Ints  #: (Q,) place in posts
-    criterion: Ints  #: (Q,) place in criteria
+    post: Ints  #: (Q,) index into posts
+    criterion: Ints  #: (Q,) index into criteria
     pool: Ints  #: (Q,) sentences of the post, or UNKNOWN
     folds: tuple[str, ...] = field(default=(), metadata=STAYS)
     """Names in display order."""
-    fold: Ints  #: (Q,) place in folds, or UNKNOWN
+    fold: Ints  #: (Q,) index into folds, or UNKNOWN
     y: Ints  #: (Q,) 1 has evidence, 0 has none, UNKNOWN unjudged
     gold: Sequence[tuple[str, ...]] | None = None  #: (Q,) uids; None: not known
 
@@ -44,29 +44,29 @@ class Queries:
         return len(self.post)
 
     def key(self, i: int) -> str:
-        """The item key of query *i*."""
+        """Return the item key of query *i*."""
         return query_key(self.posts[self.post[i]], self.criteria[self.criterion[i]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predictions:
-    """What one model under one configuration said of each query."""
+    """Predictions of one model under one configuration, by query."""
 
     model: str = field(metadata=STAYS)
     config: str = field(metadata=STAYS)
     status: Sequence[str] = field(metadata=STAYS)  #: (Q,)
     prob_raw: Floats | None = None  #: (Q,) before calibration; None: no such column
-    prob: Floats | None = None  #: (Q,) what gate, states and metrics go by
+    prob: Floats | None = None  #: (Q,) used for gate, states and metrics
     score: Floats | None = None
-    """(Q,) the largest stage score, which orders queries where there is no gate."""
-    tau_neg: Floats | None = None  #: (Q,) of the query's fold
-    tau_pos: Floats | None = None  #: (Q,) inf: nobody is POS
-    state: States | None = None  #: (Q,) as the gate or the file says, or UNKNOWN
+    """(Q,) largest stage score, which orders queries if there is no gate."""
+    tau_neg: Floats | None = None  #: (Q,) threshold of the query's fold
+    tau_pos: Floats | None = None  #: (Q,) inf: no query is POS
+    state: States | None = None  #: (Q,) from the gate or the file, or UNKNOWN
     k: Ints | None = None  #: (Q,) sentences selected, or UNKNOWN
     k_rule: str = field(default="K", metadata=STAYS)
-    """"K" where it is chosen by query, "10" where it is fixed."""
+    """"K" if it is selected by query, "10" if it is fixed."""
     sweep: Mapping[float, Ints] = field(default_factory=dict)
-    """(Q,) K under other gammas of the mass rule, or UNKNOWN; by gamma, rising."""
+    """(Q,) K under other gammas of the mass rule, or UNKNOWN; by gamma, ascending."""
     lists: Mapping[str, Sequence[Sequence[str]]] = field(
         default_factory=dict, metadata=KEYS_STAY
     )
@@ -74,18 +74,18 @@ class Predictions:
     final: str = field(default="", metadata=STAYS)  #: the list that a reader sees
     scores: Mapping[str, Sequence[Floats]] = field(default_factory=dict, metadata=STAYS)
     """By name of the step: (Q,) a score for each entry of its list."""
-    replicates: Ints | None = None  #: (Q,) assessments that could be read
+    replicates: Ints | None = None  #: (Q,) number of readable assessments
     repeat: Mapping[str, float | None] = field(default_factory=dict, metadata=STAYS)
-    """How far replicates differ: `flip_rate`, and `replicate_tau` between orders."""
+    """Variation between replicates: `flip_rate`, and `replicate_tau` of orders."""
     stated_values: Mapping[str, Floats] = field(default_factory=dict, metadata=STAYS)
-    """Numbers a query that were made elsewhere and cannot be recomputed."""
+    """Imported values per query that cannot be recomputed."""
     counts: Mapping[str, int] = field(default_factory=dict, metadata=STAYS)
-    """What was noticed in replies: `scale_guessed`, `unknown_sentence`, ..."""
+    """Issues in replies, by name: `scale_guessed`, `unknown_sentence`, ..."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningSample:
-    """The judged queries that a fold's thresholds were chosen by; none is tested."""
+    """Judged queries that a fold's thresholds were set by; none is tested."""
 
     y: tuple[bool, ...]
     p: tuple[float, ...]  #: calibrated
@@ -93,51 +93,51 @@ class TuningSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldGate:
-    """What was fitted for the test posts of one fold, without seeing their gold."""
+    """Gate fitted for the test posts of one fold, without their gold."""
 
     model: str
     config: str
     fold: str
-    posts: Mapping[str, int]  #: of "fit", "tune" and "test"
-    tau_neg: float | None  #: None: the gate could not be fitted, or there is none
+    posts: Mapping[str, int]  #: number by use: "fit", "tune" and "test"
+    tau_neg: float | None  #: None: no gate, or it could not be fitted
     tau_pos: float | None
     on_tune: Mapping[str, float | None]
-    """What the thresholds reached there, and what a grid was chosen by."""
+    """Metrics of the thresholds on the tuning posts, and the metric of the choice."""
     fitted: Mapping[str, Any]
     """Coefficients, knots, constants from grids: plain JSON, for gate_fold_<k>."""
-    has_gate: bool = True  #: False: constants were chosen from grids and no more
+    has_gate: bool = True  #: False: only constants were chosen from grids
     tuned: TuningSample | None = None  #: None: no threshold was chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakCheck:
-    """One way in which gold could leak: what was found, or why nobody looked."""
+    """One kind of gold leak: findings, or the reason why it was not checked."""
 
     name: str
     findings: tuple[Finding, ...] = ()
-    not_checked: str = ""  #: why; empty: it was looked for
+    not_checked: str = ""  #: reason; empty: it was checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringInput:
-    """All that is scored."""
+    """The complete input of scoring."""
 
     queries: Queries
     predictions: tuple[Predictions, ...]  #: by model in the run's order, then config
-    headline: str  #: the configuration that the tables speak of
+    headline: str  #: configuration of the tables
     models: tuple[str, ...]
     gates: tuple[FoldGate, ...] = ()
-    final_gates: str = ""  #: text of gate_final.json, where one was asked for
+    final_gates: str = ""  #: text of gate_final.json, if requested
     leak_checks: tuple[LeakCheck, ...] = ()
     findings: tuple[Finding, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Counts of the input: `ragged_rows`, `incomplete_posts`, ..."""
-    missing: int = 0  #: tasks that the present plan asks for and the run has not
-    stale: int = 0  #: stored answers that the present plan no longer asks for
+    missing: int = 0  #: tasks of the current plan that the run does not have
+    stale: int = 0  #: stored answers that the current plan no longer needs
 
     @property
     def leakage(self) -> tuple[Finding, ...]:
-        """What the leakage checks found."""
+        """Findings of the leakage checks."""
         return tuple(
             finding for check in self.leak_checks for finding in check.findings
         )
@@ -154,7 +154,7 @@ class UnfittedGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFrame:
-    """What metrics are computed from."""
+    """Input of the metrics."""
 
     settings: EvidenceSettings
     queries: Queries
@@ -167,7 +167,7 @@ class EvidenceFrame:
     def of(
         cls, settings: EvidenceSettings, scoring_input: ScoringInput
     ) -> EvidenceFrame:
-        """The frame of all that is scored."""
+        """Return the frame of a scoring input."""
         return cls(
             settings=settings,
             queries=scoring_input.queries,
@@ -183,5 +183,5 @@ class EvidenceFrame:
 
     @property
     def is_judged(self) -> bool:
-        """Whether any query is."""
+        """Whether any query has a label."""
         return bool((self.queries.y != UNKNOWN).any())

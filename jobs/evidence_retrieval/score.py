@@ -1,4 +1,4 @@
-"""Scores a sheet: metrics, tables, files, comparable values, verdicts."""
+"""Scores a run: metrics, tables, files, comparable values, verdicts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ SUMS = (
 
 
 def compared(model_results: ModelResults) -> Comparable:
-    """Makers of the values of a model's headline metrics, by path."""
+    """Return functions for the item values of headline metrics, by path."""
     block = model_results.block
     known = {
         path: metric
@@ -95,7 +95,7 @@ def compared(model_results: ModelResults) -> Comparable:
 
 
 def labels(model_results: ModelResults) -> Labels:
-    """Whether each judged query is said to have evidence, at tau; of probabilities."""
+    """Return the decision at tau on each judged query, if there are probabilities."""
     return judged_queries(model_results.block).labels("decision")
 
 
@@ -104,7 +104,7 @@ EVIDENCE, NO_EVIDENCE = "evidence", "no evidence"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceVerdicts:
-    """One verdict for each task of the plan that was answered; may be read again."""
+    """Streams a verdict for each answered task of the plan; can be iterated again."""
 
     dataset: EvidenceDataset
     answers: Answers
@@ -130,7 +130,7 @@ class EvidenceVerdicts:
                     yield _read(self.dataset, task, reply, expected).verdict(task)
 
     def _imported_verdicts(self, indices: Mapping[str, int]) -> Iterator[Verdict]:
-        """Of work made elsewhere: the column that is scored, not all that was said."""
+        """Yield the verdicts of an import, on the scored column only."""
         by_model = {
             prediction.model: prediction
             for prediction in self.scoring_input.predictions
@@ -184,7 +184,7 @@ def _read(
 def _batch(
     post: str, parsed: PostAssessment, expected: Mapping[str, int], tau: float
 ) -> Judged:
-    """Of a whole post: each criterion that could be read; right if all of these are."""
+    """Judge the readable criteria of a whole post; correct if all of them are."""
     values, due, pairs = [], [], []
     noted = [_noted(parsed.noted)]
     for criterion, assessment in parsed.criteria.items():
@@ -234,7 +234,7 @@ def _truth(truth: int) -> str:
 
 
 def _agree(pairs: Iterable[tuple[bool, int]]) -> bool | None:
-    """Whether every decision is right; None where one was not judged, or none made."""
+    """Return whether every decision is right; None if any is unjudged, or none."""
     judged = list(pairs)
     if not judged or any(truth == UNKNOWN for _, truth in judged):
         return None
@@ -246,7 +246,7 @@ def _noted(noted: Mapping[str, int]) -> str:
 
 
 def score_run(dataset: EvidenceDataset, answers: Answers) -> Scorecard:
-    """Scores the answers of a run, with a verdict for each task."""
+    """Score the answers of a run, with a verdict for each task."""
     scoring_input = scoring_input_of(dataset, answers)
     return score(
         dataset,
@@ -260,7 +260,7 @@ def score(
     scoring_input: ScoringInput,
     verdicts: Iterable[Verdict] = (),
 ) -> Scorecard:
-    """All metrics, tables and artifacts of a sheet, with *verdicts* by task; pure."""
+    """Score a scoring input, with *verdicts* by task; pure."""
     settings = dataset.settings
     results = measure_models(scoring_input, settings)
     if not results.frame.is_judged:
@@ -327,7 +327,7 @@ def score(
 
 
 def metrics_of(frame: EvidenceFrame) -> Mapping[str, Sequence[Metric]]:
-    """All metrics by model, from numbers alone."""
+    """Return all metrics by model, from arrays only."""
     measured = measure_frame(frame)
     scores = {
         model: ModelScores(
@@ -344,9 +344,9 @@ EVALUATION = Evaluation(EvidenceFrame, metrics_of)
 
 
 def _headline(results: EvidenceResults) -> str:
-    """The area of the gate, or where there is none how well the final list is ordered.
+    """Return the path of the headline metric: of the gate, else of the final list.
 
-    The first of them that the first model has; empty where it has none.
+    It is the first one that the first model has, or "".
     """
     for model_results in results.models.values():
         by_path = model_results.by_path()
@@ -357,7 +357,7 @@ def _headline(results: EvidenceResults) -> str:
 
 
 def _not_available(results: EvidenceResults) -> tuple[str, ...]:
-    """What no model has is said once."""
+    """Return the unavailable parts; one that all models lack is listed once."""
     parts = {
         m: model_results.not_available for m, model_results in results.models.items()
     }
@@ -379,7 +379,7 @@ def _not_available(results: EvidenceResults) -> tuple[str, ...]:
 
 
 def _worst(results: EvidenceResults) -> str:
-    """A query with evidence that the first model with a list found the least of."""
+    """Return the query with evidence that the first model with lists ranked worst."""
     for model_results in results.models.values():
         final = model_results.block.final
         if final is not None and len(final.rows):

@@ -16,17 +16,17 @@ from runner.job import Task
 
 
 def spans(n: int, size: int, stride: int) -> tuple[range, ...]:
-    """The places that each window covers, in the order in which they are asked.
+    """Return the indices that each window covers, in the order of the requests.
 
-    The last one starts at the front and is as long as the others: where the stride does
-    not come out even, it overlaps more rather than being short.
+    The last one starts at the front and is as long as the others: if the stride does
+    not divide evenly, it overlaps more.
     """
     starts = [*range(n - size, 0, -stride), 0]
     return tuple(range(start, min(start + size, n)) for start in starts)
 
 
 def moved(order: Sequence[int], span: range, indices: Sequence[int]) -> tuple[int, ...]:
-    """*order* with the entries of *span* put in the order of *indices* within it."""
+    """Return *order* with the entries of *span* permuted by *indices*."""
     window = order[span.start : span.stop]
     return (
         *order[: span.start],
@@ -39,16 +39,16 @@ DECIMALS = 10
 
 
 def ranked(scores: Sequence[float]) -> list[int]:
-    """Places in the pool by falling score, ties by place.
+    """Return indices into the pool by descending score, ties by index.
 
-    Scores count to ten decimals.
+    Scores are compared to ten decimals.
     """
     rounded = [round(score, DECIMALS) for score in scores]
     return sorted(range(len(rounded)), key=lambda index: -rounded[index])
 
 
 def shuffled(n: int, seed: int, query: str, replicate: int) -> list[int]:
-    """*n* places in an order that depends on nothing but its arguments."""
+    """Return *n* indices in an order that depends only on the arguments."""
 
     def key(index: int) -> bytes:
         text = f"{seed}:{query}:{replicate}:{index}"
@@ -62,14 +62,14 @@ LOCAL = frozenset({"bm25", "document"})
 
 
 def lexical(dataset: EvidenceDataset, post: Post) -> Bm25:
-    """BM25 over a post, with the word weights that the settings ask for."""
+    """Return BM25 over a post, with the word weights of the settings."""
     return Bm25([sentence.text for sentence in post.sentences], dataset.idf)
 
 
 def local_order(
     dataset: EvidenceDataset, post: Post, criterion: Criterion
 ) -> tuple[int, ...]:
-    """The order of a first stage that is `LOCAL`."""
+    """Return the order of a first stage that is `LOCAL`."""
     if dataset.settings.first_stage == "document":
         return tuple(range(len(post.sentences)))
     return tuple(ranked(lexical(dataset, post).scores(criterion.text)))
@@ -81,13 +81,13 @@ def assessed_order(
     criterion: Criterion,
     relevance: Mapping[int, float],
 ) -> tuple[int, ...]:
-    """Falling relevance; ties and unlisted sentences by bm25, then by place.
+    """Sort by descending relevance; ties and unlisted sentences by bm25, then index.
 
     Args:
-        dataset: for the word weights.
-        post: whose sentences.
-        criterion: which bm25 goes by.
-        relevance: by place, of one reply or the mean of several; unlisted ones have 0.
+        dataset: inputs with the word weights.
+        post: the post.
+        criterion: the query of bm25.
+        relevance: by index, of one reply or the mean of several; unlisted ones have 0.
     """
     return by_relevance(lexical(dataset, post).scores(criterion.text), relevance)
 
@@ -95,7 +95,7 @@ def assessed_order(
 def by_relevance(
     lexical_scores: Sequence[float], relevance: Mapping[int, float]
 ) -> tuple[int, ...]:
-    """The same, from bm25 scores that are there already."""
+    """Sort in the same way, by bm25 scores already computed."""
     return tuple(
         sorted(
             ranked(lexical_scores),
@@ -116,7 +116,7 @@ class RerankWindow:
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """The candidates as places in the post, in the order of the prompt."""
+        """The candidates as indices into the post, in the order of the prompt."""
         span = self.spans[self.window]
         return self.order[span.start : span.stop]
 
@@ -126,12 +126,12 @@ class RerankWindow:
         return self.window == len(self.spans) - 1
 
     def after(self, answer: Ordering) -> tuple[int, ...]:
-        """The order of the whole pool after this window."""
+        """Return the order of the whole pool after this window."""
         return moved(self.order, self.spans[self.window], answer.indices)
 
 
 def listing(dataset: EvidenceDataset, task: Task) -> RerankWindow:
-    """What a task of stage `rerank` lists; `KeyError` where the data lost it."""
+    """Return the window of a `rerank` task; raise `KeyError` if the data lost it."""
     query, _, number = task.key.rpartition("#")
     post, criterion = dataset.query(query)
     n = len(post.sentences)
@@ -157,16 +157,16 @@ def listing(dataset: EvidenceDataset, task: Task) -> RerankWindow:
 def final_order(
     dataset: EvidenceDataset, answers: Iterable[tuple[Task, object]]
 ) -> tuple[int, ...] | None:
-    """The order of the pool after the last window of one query.
+    """Return the order of the pool after the last window of one query.
 
     Args:
-        dataset: whose post.
+        dataset: inputs with the post.
         answers: the query's tasks of stage `rerank`, of one model and replicate, with
-            what their replies were read as.
+            their parsed replies.
 
     Returns:
-        A permutation of the places in the post, the candidates before the rest; None
-        where the last window has no answer that could be read.
+        A permutation of the indices into the post, the candidates before the rest; None
+        if the last window has no readable answer.
     """
     for task, answer in answers:
         if isinstance(answer, Ordering):
@@ -177,12 +177,12 @@ def final_order(
 
 
 def depth(settings: EvidenceSettings, n: int) -> int:
-    """How many of a pool of *n* are candidates."""
+    """Return the number of candidates in a pool of *n*."""
     return min(settings.rerank_depth or n, n)
 
 
 def carrying(order: Iterable[int]) -> str:
-    """An order as a task's context."""
+    """Encode an order as a task's context."""
     return msgspec.json.encode(tuple(order)).decode()
 
 
@@ -198,14 +198,14 @@ def _carried(task: Task, n: int) -> tuple[int, ...] | None:
 def _in_prompt_order(
     settings: EvidenceSettings, order: tuple[int, ...], query: str, replicate: int
 ) -> tuple[int, ...]:
-    """The candidates in the order of the settings; the rest keeps its own below.
+    """Return the candidates in the order of the settings, then the rest, unchanged.
 
-    Replicates after the first are shuffled, so that the bias by position shows.
+    Replicates after the first are shuffled, to reveal position bias.
     """
     n = depth(settings, len(order))
     candidates, rest = order[:n], order[n:]
     if settings.order == "shuffled" or replicate > 1:
-        # from the order of the post: the same candidates are shuffled the same way
+        # sorted first, so that equal candidates are shuffled equally
         in_post = sorted(candidates)
         permutation = shuffled(n, settings.seed, query, replicate)
         return (*(in_post[index] for index in permutation), *rest)

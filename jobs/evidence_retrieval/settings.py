@@ -1,6 +1,6 @@
-"""Every setting of the job, and the profiles that bundle them.
+"""Defines every setting of the job, and the profiles that bundle them.
 
-A profile names a set of values; a value given explicitly wins over the profile's.
+A profile names a set of values; an explicit value overrides the profile's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "post_prediction": "state",
     },
 }
-"""The choices that published tables were made with (see the job's page in docs/)."""
+"""The choices behind published tables (see the job's page in docs/)."""
 
 EVERYDAY_FILES = (
     *("posts", "sentences", "criteria", "gold", "folds"),
@@ -43,10 +43,10 @@ EVERYDAY_FILES = (
 )
 
 INPUTS = (*EVERYDAY_FILES, "gamma_sweep", "qrels", "run", "apply_gate", "prompts")
-"""The settings that name files."""
+"""Settings that name files."""
 
 EVERYDAY = (*EVERYDAY_FILES, "tasks", "batch", "limit", "profile", "prompts")
-"""The settings that a person usually sets."""
+"""The settings in common use."""
 
 
 class EvidenceSettings(ProfiledSettings):

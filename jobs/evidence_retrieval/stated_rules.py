@@ -1,4 +1,4 @@
-"""States the rules for results that a file gives with its predictions."""
+"""States the rules for results that a file has along with its predictions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from jobs.kit.metrics.ranking import evaluate, select
 from jobs.kit.metrics.selective import NEG, POS, States
 
 EXACT = 5e-7
-"""Six decimals, which no rounding to fewer hides."""
+"""Six decimals, which rounding to fewer cannot hide."""
 
 TINY = 1e-12
-"""So that a half, rounded up or down, is not taken for a difference."""
+"""Tolerance, so that a half rounded up or down does not count as different."""
 
 RECALL, PRECISION, MRR = "evidence_recall_at_k", "evidence_precision_at_k", "mrr"
 
@@ -33,22 +33,22 @@ DECISIONS: dict[str, Callable[[States], Bools]] = {
     "screening_correct": lambda states: states != NEG,
     "alert_correct": lambda states: states == POS,
 }
-"""Columns that say whether a decision was right, and what the decision is."""
+"""Columns that state whether a decision is correct, and the decision."""
 
 
 def digits(value: float) -> int:
-    """How many decimals a number is printed with."""
+    """Return the number of decimals of a printed number."""
     _, _, exponent = Decimal(repr(float(value))).as_tuple()
     return max(0, -int(exponent))
 
 
 def is_share(value: float, parts: int) -> bool:
-    """Whether a printed number can be some whole number of *parts*."""
+    """Return whether a printed number can be a whole number of *parts*."""
     return is_printed(round(value * parts) / parts, value)
 
 
 def is_printed(exact: float, value: float) -> bool:
-    """Whether a printed number is the *exact* one, as rounded to the digits it has."""
+    """Return whether a printed number is the *exact* one, rounded."""
     return abs(exact - value) <= max(EXACT, 0.5 * 10.0 ** -digits(value) + TINY)
 
 
@@ -57,7 +57,7 @@ def _column(view: PredictionView, name: str) -> Floats | None:
 
 
 def _rows(view: PredictionView, checked: Bools, holds: Callable[[int], bool]) -> Bools:
-    """Those of the *checked* rows for which *holds* is false."""
+    """Return those of the *checked* rows for which *holds* is false."""
     rows = np.zeros(len(view.queries), dtype=np.bool_)
     for i in np.flatnonzero(checked).tolist():
         rows[i] = not holds(i)
@@ -132,7 +132,7 @@ def _no_reciprocal(view: PredictionView) -> Iterator[Violation]:
 
 
 def _rank_against_recall(view: PredictionView) -> Iterator[Violation]:
-    """Evidence within K has its first hit within K, and none within K has not."""
+    """Check that the first hit is within K exactly if there is evidence within K."""
     recall, mrr, k = _column(view, RECALL), _column(view, MRR), view.prediction.k
     if recall is None or mrr is None or k is None:
         return
@@ -156,7 +156,7 @@ def _rank_against_recall(view: PredictionView) -> Iterator[Violation]:
 
 
 def _differ(view: PredictionView) -> Iterator[Violation]:
-    """With gold and lists, what a file states can be computed again."""
+    """Check stated values against those recomputed from gold and lists."""
     stated = {name: _column(view, name) for name in (RECALL, PRECISION, MRR)}
     if all(column is None for column in stated.values()):
         return
@@ -166,7 +166,7 @@ def _differ(view: PredictionView) -> Iterator[Violation]:
 
 
 def _again(view: PredictionView) -> dict[str, Floats]:
-    """The stated ranking results, from the list that a reader sees."""
+    """Return the stated ranking results, recomputed from the final list."""
     queries, k = view.queries, view.prediction.k
     lists = view.prediction.lists.get(view.prediction.final)
     if queries.gold is None or lists is None:
@@ -194,7 +194,7 @@ def _differing(
     checked = _positive(view, column) & ~np.isnan(again)
     if name != MRR and view.prediction.k is not None:
         checked &= view.prediction.k != UNKNOWN
-    # a column is written in one way: next to 0.3333333333333333, 0.5 is no 0.46
+    # a column has one format: next to 0.3333333333333333, 0.5 is not 0.46
     decimals = max((digits(value) for value in column[checked].tolist()), default=0)
     apart = np.abs(column - again)
     return Violation(
@@ -222,7 +222,7 @@ def _filled_on_negatives(name: str, view: PredictionView) -> Iterator[Violation]
 
 
 def _wrongly_judged(name: str, view: PredictionView) -> Iterator[Violation]:
-    """Whether a decision was right follows from the state and the truth."""
+    """Check stated correctness of decisions against state and label."""
     column, state = _column(view, name), states_in_force(view)
     if column is None or state is None:
         return

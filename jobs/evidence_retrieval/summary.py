@@ -1,4 +1,4 @@
-"""Writes the summary of a scoring for a terminal."""
+"""Formats the summary of a scoring for a terminal."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ ROWS: Mapping[str, str] = {
     "screening_fn_per_1000_positive": "missed/1000 positives",
     "alert_precision": "alert precision",
 }
-"""The metrics of the table, and what they are called there.
+"""Metrics of the table, with their labels.
 
-What evidence measures are cut at is added: a number, or K where it is chosen.
+The cut-off of evidence measures is added: a number, or K if it is selected.
 """
 
 GATE = ("auroc", "auprc")
 
 COMPARED = ("auroc", "ndcg@10", "mrr")
-"""Differences that the summary tells; all of them are in `comparison.csv`."""
+"""Differences in the summary; all of them are in `comparison.csv`."""
 
 SUBSETS = {"scored": "all", "has_evidence": "evidence"}
 
 
 def run_text(results: EvidenceResults, findings: Sequence[Finding]) -> str:
-    """The summary of one scoring."""
+    """Return the summary of one scoring."""
     blocks: list[Block] = [*sample_sentences(findings)]
     for model, model_results in results.models.items():
         blocks += [*_model(results, model, model_results), ""]
@@ -132,7 +132,7 @@ def _row(label: str, metric: Metric) -> list[str | None]:
 
 
 def _gaps(results: EvidenceResults) -> Iterator[Block]:
-    """Differences between lists and models; the name of an only model is left out."""
+    """Yield differences of lists and models, omitting the name of an only model."""
     rows = [_gap(gap) for gap in results.gaps if gap.metric.path in COMPARED]
     if not rows:
         return
@@ -165,7 +165,7 @@ def _gap(difference: PairedDifference) -> list[str]:
 
 
 def _counts(results: EvidenceResults, findings: Sequence[Finding]) -> str:
-    """How much was found, and whether leaks were looked for at all."""
+    """Return the number of findings, and whether leaks were checked."""
     errors = sum(finding.severity == "error" for finding in findings)
     warnings = sum(finding.severity == "warn" for finding in findings)
     scoring_input = results.scoring_input

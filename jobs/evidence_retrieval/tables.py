@@ -1,4 +1,4 @@
-"""Makes the short tables of a scoring; each row says itself what it is about."""
+"""Builds the short tables of a scoring; each row names its subject."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from runner.scorecard import Cell, Finding, Metric, Table
 
 
 class _MetricRow(NamedTuple):
-    """A metric of a model, as the end of a row."""
+    """A metric of a model, as the last columns of a row."""
 
     model: str
     metric: Metric
-    scope: str = ""  #: before its path, where the row names it itself
+    scope: str = ""  #: prefix of its path, if another column has it
     criterion: str = ""
     gamma: float | None = None
 
@@ -69,7 +69,7 @@ METRIC: tuple[Columns[_MetricRow], ...] = (
     text("name", lambda row: words.name if (words := row.words) else row.path),
     text("direction", lambda row: words.direction if (words := row.words) else None),
 )
-"""What every row about a metric ends with."""
+"""The last columns of every row about a metric."""
 
 
 TUNE, TEST = "tune queries: for choosing", "test queries: not for selection"
@@ -139,7 +139,7 @@ def _tested(model: str, model_results: ModelResults) -> Iterator[_GridRow]:
 def _tried(
     y: Column, p: Column, settings: EvidenceSettings, subset: str
 ) -> Iterator[tuple[float, float, Metric]]:
-    """Every pair that is one, with what it comes to."""
+    """Yield every allowed pair, with its metrics."""
     low, high = settings.grid_tau_neg, settings.grid_tau_pos
     grid = gate_grid(y, p, low, high)
     for i, j in np.argwhere(grid.allowed).tolist():
@@ -161,7 +161,7 @@ def _tried(
 
 
 def _constant(block: JudgedPredictions, name: str) -> Cell:
-    """A threshold, if all queries have the same; else where to find it."""
+    """Return a threshold, if all queries have the same one, else its source."""
     column = getattr(block.prediction, name)
     if column is None:
         return "as the file says"
@@ -170,7 +170,7 @@ def _constant(block: JudgedPredictions, name: str) -> Cell:
 
 
 def short_tables(results: EvidenceResults) -> Iterator[Table]:
-    """All of them that have a row."""
+    """Yield the tables that have a row."""
     models = results.models.items()
     for table in (
         METRICS.table(
@@ -305,7 +305,7 @@ COMPARISON = TableOf[PairedDifference](
 
 
 class _ThresholdRow(NamedTuple):
-    """What the thresholds of a fold reach in one metric."""
+    """A metric of the thresholds of a fold."""
 
     gate: FoldGate
     split: str
@@ -387,10 +387,10 @@ def _fold_sizes(results: EvidenceResults) -> Table:
 def checks_table(
     scoring_input: ScoringInput, contradictions: Iterable[Finding]
 ) -> Table:
-    """A row a check: how often it model_results something, or why it was not made.
+    """Return a row per check: the number of findings, or why it was not made.
 
     Args:
-        scoring_input: with its leakage checks.
+        scoring_input: the input with its leakage checks.
         contradictions: all findings of the consistency checks.
     """
     counts = Counter(finding.code for finding in contradictions)

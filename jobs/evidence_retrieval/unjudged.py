@@ -1,7 +1,7 @@
-"""Scores posts that nobody has judged: ranked evidence, probabilities and counts.
+"""Scores posts without labels: ranked evidence, probabilities and counts.
 
-Every query is listed with the sentences in the order of the model, and no metric that
-needs gold is computed. Models are compared by their decisions at tau.
+Every query is listed with the sentences in the order of the model; metrics that need
+gold labels are not computed. Models are compared by their decisions at tau.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from store.printable import one_line, shortened
 def unjudged_card(
     dataset: EvidenceDataset, results: EvidenceResults, verdicts: Iterable[Verdict]
 ) -> Scorecard:
-    """The scorecard of answers about queries of which none is judged; pure."""
+    """Return the scorecard of answers about queries without labels; pure."""
     scoring_input, settings = results.scoring_input, results.settings
     blocks = {model: measured.block for model, measured in results.models.items()}
     metrics = {model: unjudged_metrics(block) for model, block in blocks.items()}
@@ -108,18 +108,18 @@ def unjudged_card(
 
 
 def unjudged_metrics(block: JudgedPredictions) -> tuple[Metric, ...]:
-    """The metrics of a model that need no gold."""
+    """Return the metrics of a model that need no gold labels."""
     return MEASURES.describe(with_intervals(_counts(block)))
 
 
 def _counts(block: JudgedPredictions) -> Iterator[Measurement]:
-    """How many queries there are, and how many are answered."""
+    """Yield the number of queries, and of answered ones."""
     sizes = {path: COVERAGE[path] for path in ("queries", "posts", "criteria")}
     yield from measured({**sizes, **UNJUDGED_COUNTS}, block, subset="all")
 
 
 def _decisions(block: JudgedPredictions) -> ItemFrame:
-    """All queries with the decision at tau; only a probability is one."""
+    """Return all queries with the decision at tau, which needs a probability."""
     queries, p = block.queries, block.prediction.prob
     label = np.full(len(queries), NO_LABEL)
     if p is not None:
@@ -173,14 +173,14 @@ def _agreement(pairs: list[_Pair]) -> Iterator[Table]:
 
 
 class _Outcome(NamedTuple):
-    """What a model says of the posts, read for one criterion."""
+    """Answers of a model about the posts, for one criterion."""
 
     model: str
     criterion: str  #: empty: all criteria
     queries: int
     answered: int
     evident: int  #: probability at least tau
-    p: tuple[float | None, ...]  #: quantiles, as `QUANTILES`
+    p: tuple[float | None, ...]  #: quantiles, at `QUANTILES`
 
 
 QUANTILES: Final = (0.1, 0.5, 0.9)
@@ -309,7 +309,7 @@ def _ranked(
 
 
 def _states(block: JudgedPredictions) -> States:
-    """The state of each query, where a gate was given or the file states it."""
+    """Return the state of each query, from a gate or from the file."""
     prediction = block.prediction
     states: States = np.full(len(block.queries), UNKNOWN, dtype=np.int8)
     if prediction.state is not None:
@@ -323,7 +323,7 @@ def _states(block: JudgedPredictions) -> States:
 
 
 def _first(results: EvidenceResults) -> str:
-    """The query to explain first: that with the highest probability."""
+    """Return the query to explain first: the one with the highest probability."""
     for model_results in results.models.values():
         block = model_results.block
         p = _probabilities(block)
@@ -379,7 +379,7 @@ def _agreed(pair: _Pair) -> str:
 
 
 NAME_CELLS: Final = 30
-"""Of a model's name, which may be the path of a file."""
+"""Columns of a model's name, which may be the path of a file."""
 
 
 def _name(model: str) -> str:
@@ -390,7 +390,7 @@ _EDGES: Final = tuple(round(0.1 * at, 1) for at in range(11))
 
 
 def _distribution(plot: Plot[EvidenceResults, JudgedPredictions]) -> Iterator[Panel]:
-    """How many queries have which probability."""
+    """Yield a histogram of probabilities for each model."""
     for model in plot.select(_counted):
         yield Panel(
             title=model.name,

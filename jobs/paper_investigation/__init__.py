@@ -1,1 +1,1 @@
-"""Which variants does a paper study, and does the model understand them?"""
+"""Extracts the variants that a paper studies, and tests questions about them."""

@@ -1,7 +1,7 @@
-"""The job's own result files: their names, and their lines.
+"""Writes the job's result files: their names, and their lines.
 
-A line holds everything that a later import, or another program, needs to judge the
-answers again: question, reply, what was read and what was expected.
+A line has everything that a later import, or another program, needs to judge the
+answers again: question, reply, parsed and expected values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from runner.scorecard import StreamedLine
 EVAL_RESULTS = "eval_results.jsonl"
 
 SKIP_REASONS = frozenset({"no_paper_text", "paper_too_long", "not_in_file"})
-"""Why a question is planned and not asked; any other reason is an error."""
+"""Reasons why a planned question is not sent; any other reason is an error."""
 
 FILES: Mapping[Mode, tuple[str, ...]] = {
     "investigate": (
@@ -35,11 +35,11 @@ FILES: Mapping[Mode, tuple[str, ...]] = {
     "extract": (f"variant_{EVAL_RESULTS}",),
     "questions": tuple(f"{name}_{EVAL_RESULTS}" for name in PIPELINES),
 }
-"""The files of a model and replicate that get a line a paper or a question."""
+"""Files of a model and replicate with a line per paper or question."""
 
 
 def file_name(slug: str, replicate: int, rest: str) -> str:
-    """The name of a model's file; replicates above the first are marked."""
+    """Return the name of a model's file; replicates after the first have a suffix."""
     stem, dot, suffix = rest.rpartition(".")
     mark = f"_r{replicate}" if replicate > 1 else ""
     return f"{slug}_{stem}{mark}{dot}{suffix}"
@@ -48,11 +48,11 @@ def file_name(slug: str, replicate: int, rest: str) -> str:
 def lines(
     paper: GradedPaper, slug: str, *, is_recorded: bool
 ) -> Iterator[StreamedLine]:
-    """The lines that a paper, or a question alone, adds to its model's files.
+    """Yield the lines that a paper, or a single question, adds to its model's files.
 
     Args:
-        paper: under one model in one replicate.
-        slug: of the model.
+        paper: paper of one model and replicate.
+        slug: slug of the model.
         is_recorded: whether scored records keep the fields of the old profile.
     """
     record = paper.record
@@ -83,11 +83,11 @@ def lines(
 
 
 def investigation_fields(paper: GradedPaper) -> dict[str, Any]:
-    """An investigation record.
+    """Return an investigation record.
 
     Predicted variants are spelled as in the reply, recalled ones as in the truth: they
-    are folded for comparison alone. The record holds the extraction's reply and every
-    question that was asked, so that it can be imported and scored again.
+    are normalised only for comparison. The record has the extraction's reply and every
+    question sent, so that it can be imported and scored again.
     """
     record, variants_by_question = paper.record, paper.variants_by_question
     linked = {
@@ -96,7 +96,7 @@ def investigation_fields(paper: GradedPaper) -> dict[str, Any]:
         for graded_answer in group
         if graded_answer.judgement is not None
     }
-    # they count for no recalled variant: with a reply, or the error
+    # questions that count for no recalled variant: with a reply, or the error
     others = [
         {
             **_answer_fields(
@@ -130,7 +130,7 @@ def investigation_fields(paper: GradedPaper) -> dict[str, Any]:
 
 
 def extraction_fields(paper: GradedPaper) -> dict[str, Any]:
-    """The scored extraction of one paper, its lists spelled as in reply and truth."""
+    """Return the scored extraction of one paper, spelled as in reply and truth."""
     record = paper.record
     truth, predicted = paper.truth, paper.predicted or {}
     return {
@@ -157,7 +157,7 @@ def extraction_fields(paper: GradedPaper) -> dict[str, Any]:
 def answer_fields(
     item: QuestionItem, judgement: AnswerJudgement, model: str
 ) -> dict[str, Any]:
-    """The scored answer to one question."""
+    """Return the scored answer to one question."""
     return {
         **question_fields(item.question),
         **_reply_fields("response", _question_reply(item)),
@@ -169,7 +169,7 @@ def answer_fields(
 
 
 def unanswered_fields(item: QuestionItem, model: str) -> dict[str, Any]:
-    """A question without a reply: why it was not asked, or what the call ended with."""
+    """Return a question without a reply, and its skip reason or error."""
     name = "skip_reason" if item.absent in SKIP_REASONS else "error"
     return {
         **question_fields(item.question),
@@ -181,7 +181,7 @@ def unanswered_fields(item: QuestionItem, model: str) -> dict[str, Any]:
 
 
 def question_fields(question: PaperQuestion) -> dict[str, Any]:
-    """A question under the field names of its file; blank fields are left out."""
+    """Return a question under the field names of its file, without blank fields."""
     fields: dict[str, Any] = {
         "question_id": question.question_id,
         "annotation_id": question.annotation_id,
@@ -241,7 +241,7 @@ def _variant_result(
 def _answer_fields(
     item: QuestionItem, variant: str | None = None, *, is_known: bool
 ) -> dict[str, Any]:
-    """A question and its reply; older records do not say what was asked."""
+    """Return a question and its reply; older records lack the question."""
     question = item.question
     return {
         "source_pipeline": question.pipeline,
@@ -254,7 +254,7 @@ def _answer_fields(
 
 
 def _question_reply(item: QuestionItem) -> Reply | None:
-    """The reply to a question alone: of a batch, the part that is about it."""
+    """Return the reply to one question: of a batch, the part about it."""
     if item.reply is None or item.batch is None:
         return item.reply
     parts = split_batch(item.reply, len(item.batch.keys))
@@ -263,7 +263,7 @@ def _question_reply(item: QuestionItem) -> Reply | None:
 
 
 def _reply_fields(name: str, reply: Reply | None) -> dict[str, str | None]:
-    """A reply's text; and why it ended, unless it was complete."""
+    """Return a reply's text, and its finish reason, unless it was complete."""
     if reply is None:
         return {name: None}
     if reply.finish_reason == "stop":
@@ -280,7 +280,7 @@ def _rates(paper: GradedPaper) -> dict[str, float | None]:
 
 
 def _spelled(variants: Mapping[str, str] | None) -> list[str] | None:
-    """Variants as they are spelled, by their normalised forms."""
+    """Return variants as spelled, sorted by their normalised forms."""
     return None if variants is None else [variants[name] for name in sorted(variants)]
 
 

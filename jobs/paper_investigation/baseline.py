@@ -1,10 +1,10 @@
-"""The model `baseline/lexical`, which knows the prompt's words and nothing else.
+"""Answers offline as `baseline/lexical`, from the words of the request alone.
 
-It is the floor of every experiment and the first run without key or network. It sees
-the request only, costs nothing, and always gives the same answer.
+It is the lower bound of every experiment and the first run without key or network. It
+sees the request only, costs nothing, and always gives the same reply.
 
-Indexing is the costly step, so the last few papers are kept: a model's questions about
-a paper come together.
+Indexing is the costly step, so the last few papers are cached: a model's questions
+about a paper are consecutive.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class StudyPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPrompt:
-    """What a request asks."""
+    """Parsed contents of a request."""
 
     paper: str  #: "" in a closed-book request
     questions: tuple[ChoicePrompt | StudyPrompt, ...]  #: none: list the variants
@@ -59,8 +59,8 @@ class ReadPrompt:
 
 
 def read_prompt(request: ChatRequest) -> ReadPrompt:
-    """The paper and the questions of a request of this job."""
-    # by the marks, not by parts: a request that came over a wire has lost its parts
+    """Parse the paper and the questions in a request of this job."""
+    # by delimiters, not by parts: a request received over HTTP has no parts
     user_text = next(m.text for m in request.messages if m.role == "user")
     paper = _PAPER.search(user_text)
     blocks = tuple(_BLOCK.finditer(user_text, paper.end() if paper else 0))
@@ -83,7 +83,8 @@ def _question(text: str) -> ChoicePrompt | StudyPrompt:
     return StudyPrompt(fields={label: value for label, _, value in pairs})
 
 
-# Genes end in a digit or in a digit and a letter, but for two that are often studied.
+# Genes end in a digit or in a digit and a letter, except for two that are often
+# studied.
 GENE = r"(?!rs\d)(?:tpmt|dpyd|[a-z]{2,6}\d[a-z0-9]*)"
 STAR = r"\*\d+(?:xn|[a-z])?(?![a-z0-9%]|\.\d)"
 HLA_STAR = r"\*\d{2,3}(?::\d{2,3})+"
@@ -97,7 +98,7 @@ _MENTION = re.compile(
 
 
 def spell_out(text: str) -> str:
-    """*text* with a gene before every allele that has one somewhere before it."""
+    """Return *text* with the last gene before it added to each bare allele."""
     gene = ""
 
     def spelt(mention: re.Match[str]) -> str:
@@ -117,7 +118,7 @@ _REFERENCES = re.compile(
     r"^#+ *(?:\d+\.? *)?(?:references|bibliography|literature cited)\b.*",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-# Markdown typesets "*CYP2C9* *2" and "CYP3A5**3*"; a star before a digit names an
+# Markdown writes "*CYP2C9* *2" and "CYP3A5**3*"; a star before a digit is part of an
 # allele, any other star is emphasis or a footnote mark.
 _ESCAPE = re.compile(r"\\([*_<>|])")
 _DOUBLED_STAR = re.compile(r"\*{2,}(?=\d)")
@@ -149,16 +150,16 @@ class PassageIndex:
     text: str  #: folded, whole
     passages: tuple[Passage, ...]
     weights: Mapping[str, float]  #: inverse document frequency by word
-    passages_by_word: Mapping[str, tuple[int, ...]]  #: passages that hold a word
+    passages_by_word: Mapping[str, tuple[int, ...]]  #: indices of passages by word
 
 
 def words(text: str) -> frozenset[str]:
-    """The distinct words of a folded text; an allele is one word."""
+    """Return the distinct words of a folded text; an allele is one word."""
     return frozenset(_TOKEN.findall(text))
 
 
 def fold(text: str) -> str:
-    """Lower case, plain signs, emphasis marks taken off, alleles spelt out."""
+    """Convert to lower case and plain signs, without emphasis, alleles spelt out."""
     return spell_out(_plain(text))
 
 
@@ -168,17 +169,17 @@ def _plain(text: str) -> str:
 
 
 def names(field: str) -> tuple[str, ...]:
-    """What a folded field names: its parts at commas, without their categories."""
+    """Split a folded field at commas, without categories."""
     return tuple(_CATEGORY.sub("", part.strip()) for part in field.split(","))
 
 
 def occurs(name: str, text: str) -> bool:
-    """Whether a folded *name* stands in a folded *text* as words of its own."""
+    """Return whether a folded *name* occurs in a folded *text* as whole words."""
     return position(name, text) is not None
 
 
 def position(name: str, text: str) -> int | None:
-    """Where a folded *name* first stands in *text* without a letter or digit beside."""
+    """Return the index of a folded *name* in *text* as whole words, or None."""
     start = text.find(name) if name else -1
     while start >= 0:
         end = start + len(name)
@@ -208,10 +209,10 @@ def index(text: str) -> PassageIndex:
 
 
 def overlap(paper: PassageIndex, query_words: Iterable[str]) -> dict[int, float]:
-    """By passage, the share of the weight of *query_words* words that it holds.
+    """Return, by passage, the share of the weight of *query_words* that it has.
 
-    A word that the paper lacks weighs as much as one that it holds once. Shares are
-    rounded, so that the last digit of a logarithm decides no tie.
+    A word that is not in the paper weighs as much as one that occurs once. Shares are
+    rounded, so that the last digit of a logarithm does not break ties.
     """
     once = math.log(1 + len(paper.passages))
     weights = {word: paper.weights.get(word, once) for word in sorted(query_words)}
@@ -249,7 +250,7 @@ def _passages(text: str) -> Iterator[Passage]:
 
 
 def _section(heading: str, current: str) -> str:
-    """The title is the first-level heading; an abstract lasts to the next heading."""
+    """Return the section: the first heading is the title; abstracts end at the next."""
     if heading.startswith("# ") and current == "title":
         return "title"
     return "abstract" if "abstract" in heading else "body"
@@ -282,7 +283,7 @@ _NAME = re.compile(
 
 
 def find_variants(paper: PassageIndex) -> tuple[str, ...]:
-    """The names worth listing, in the order of their first occurrence."""
+    """Return the names to list, in the order of their first occurrence."""
     seen: dict[str, int] = {}
     prominent: set[str] = set()
     for passage in paper.passages:
@@ -294,7 +295,7 @@ def find_variants(paper: PassageIndex) -> tuple[str, ...]:
 
 
 def _names(text: str) -> Iterator[str]:
-    """The names in a passage, in PharmGKB's spelling."""
+    """Yield the names in a passage, in PharmGKB's spelling."""
     for match in _NAME.finditer(text):
         if match["rsid"]:
             yield match["rsid"]
@@ -309,16 +310,17 @@ def _names(text: str) -> Iterator[str]:
 
 
 SAME_PASSAGE_BONUS = 0.5
-"""For an option that stands beside the sentence's rarest word: worth half of the words.
+"""Bonus of an option in the same passage as the sentence's rarest word: half of the
+words' weight.
 
-Without it a long option wins by its common words alone.
+Otherwise a long option would win by common words alone.
 """
 
 _NONE = re.compile(r"none of the (?:options|above|other)")
 
 
 def choose(paper: PassageIndex, question: ChoicePrompt) -> str:
-    """The letter of the best option; ties go to the first."""
+    """Return the letter of the best option; the first one in a tie."""
     sentence = words(fold(question.sentence))
     options = [fold(option) for option in question.options]
     shares = [
@@ -337,7 +339,7 @@ def _mentions(paper: PassageIndex, option: str) -> bool:
 
 
 def _share(paper: PassageIndex, sentence: frozenset[str], option: str) -> float:
-    """The best passage's share of the words' weight, with the bonus."""
+    """Return the best passage's share of the words' weight, with the bonus."""
     option_words = frozenset().union(*(words(name) for name in names(option)))
     scores = overlap(paper, sentence | option_words)
     rarest = _rarest(paper, sentence - option_words)
@@ -357,7 +359,7 @@ def _rarest(paper: PassageIndex, sentence: frozenset[str]) -> str | None:
 
 
 ENOUGH = 0.5
-"""Share of the drug's and phenotype's words that makes a passage speak of them."""
+"""Share of the drug's and phenotype's words from which a passage is on topic."""
 
 SIGNIFICANT = 0.05
 
@@ -392,7 +394,7 @@ class _PValue:
 
 
 def find_study(paper: PassageIndex, question: StudyPrompt) -> tuple[str, str]:
-    """The p-value as the paper puts it, and "yes" or "no"; or not found twice."""
+    """Return the p-value as written and "yes" or "no", or "not found" twice."""
     variants = names(fold(question.fields.get("Variant", "")))
     best = max(
         _candidates(paper, variants, _topic_shares(paper, question)),
@@ -405,10 +407,10 @@ def find_study(paper: PassageIndex, question: StudyPrompt) -> tuple[str, str]:
 
 
 def _topic_shares(paper: PassageIndex, question: StudyPrompt) -> dict[int, float]:
-    """By passage, how much of the drug's and the phenotype's words it holds.
+    """Return, by passage, the share of the drug's and the phenotype's words.
 
-    Where several drugs or phenotypes are named, one of each is enough; where none is,
-    every passage fits.
+    If several drugs or phenotypes are named, one of each is enough; if none is, every
+    passage matches.
     """
     fields = (fold(question.fields.get(label, "")) for label in ("Drug", "Phenotype"))
     shares = dict.fromkeys(range(len(paper.passages)), 0.0)
@@ -425,7 +427,7 @@ def _topic_shares(paper: PassageIndex, question: StudyPrompt) -> dict[int, float
 def _candidates(
     paper: PassageIndex, variants: tuple[str, ...], shares: dict[int, float]
 ) -> Iterator[tuple[float, _PValue]]:
-    """Nearest p-value of each fitting passage, with how well the passage fits."""
+    """Yield the nearest p-value of each matching passage, with its score."""
     for number, passage in enumerate(paper.passages):
         if shares[number] < ENOUGH:
             continue
@@ -450,7 +452,7 @@ def _p_values(text: str) -> Iterator[_PValue]:
 
 
 def baseline(request: ChatRequest) -> str:
-    """The reply's text, in the schema's form or in the text form."""
+    """Return the reply's text, as JSON of the schema or in the text format."""
     prompt = read_prompt(request)
     paper = index(prompt.paper)
     if not prompt.questions:
@@ -477,7 +479,7 @@ def _answer(
 
 
 def _text(answer: dict[str, str], *, structured: bool) -> str:
-    """A letter goes bare in the text form; everything else is JSON in both."""
+    """Format a letter without JSON in the text format; everything else is JSON."""
     letter = answer.get("answer")
     return letter if letter and not structured else _json(answer)
 

@@ -1,6 +1,6 @@
 """Reads the bench: papers with curated variants, questions, sentences.
 
-It holds the sentences that annotations were made of. They are shown to people and
+It includes the sentences that annotations are based on. They are shown to people and
 never to a model: the multiple-choice questions are these sentences with a gap.
 """
 
@@ -39,11 +39,11 @@ from runner.errors import DatasetError
 
 PMCID = re.compile(r"PMC[0-9]+")
 ANY_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-"""With `any_id`: still safe in file names and in keys, where "/" separates."""
+"""Ids allowed by `any_id`: safe in file names and in keys, where "/" separates."""
 
 
 def written(cell: InputCell) -> str:
-    """A text without the blanks around it, or a number's digits; "" for a blank."""
+    """Strip a text, or return a number's digits; "" for a blank."""
     return repr(cell) if isinstance(cell, float) else cells.trimmed(cell)
 
 
@@ -65,14 +65,14 @@ Required = Annotated[str, PlainValidator(_required)]
 Names = Annotated[
     tuple[str, ...], BeforeValidator(_nulls_as_blank), AfterValidator(_without_blanks)
 ]
-"""A list of texts; blank ones are left out."""
+"""A list of texts without blank ones."""
 
-# what many rows repeat is held once
+# interned, because many rows repeat the same text
 Repeated = Annotated[str, PlainValidator(lambda cell: intern(written(cell)))]
 
 
 class PaperIdRow(RowModel):
-    """A row that is about a paper."""
+    """A row about a paper."""
 
     pmcid: Required
 
@@ -99,7 +99,7 @@ Row = TypeVar("Row", bound=RowModel)
 def read_entries(
     path: Path, settings: InvestigationSettings, findings: InputFindings
 ) -> Iterator[JsonEntry]:
-    """The objects of an input file, in file order."""
+    """Yield the objects of an input file, in file order."""
     return entries_in(
         path,
         replaced=findings if settings.encoding_errors == "replace" else None,
@@ -113,14 +113,14 @@ def read_rows(
     settings: InvestigationSettings,
     findings: InputFindings,
 ) -> Iterator[Row]:
-    """The rows of an input file, in file order."""
+    """Yield the rows of an input file, in file order."""
     source = RowSource(file=path.name)
     for entry in read_entries(path, settings, findings):
         yield model.at(source, entry.line, entry.fields)
 
 
 def paper_id(row: RowModel, pmcid: str, settings: InvestigationSettings) -> str:
-    """The *pmcid* of a row, checked."""
+    """Check the *pmcid* of a row and return it."""
     if (ANY_ID if settings.any_id else PMCID).fullmatch(pmcid):
         return pmcid
     remedy = (
@@ -134,7 +134,7 @@ def paper_id(row: RowModel, pmcid: str, settings: InvestigationSettings) -> str:
 def read_bench(
     path: Path, settings: InvestigationSettings, findings: InputFindings
 ) -> tuple[BenchPaper, ...]:
-    """The papers of a bench file, in file order."""
+    """Return the papers of a bench file, in file order."""
     papers: dict[str, BenchPaper] = {}
     for row in read_rows(path, BenchRow, settings, findings):
         if not row.variants and settings.profile != "clinpgx-qa":
@@ -194,14 +194,14 @@ FILES: Mapping[Pipeline, str] = {
     "mcq_phenotype": "mcq_options/phenotype_mcq_options.jsonl",
     "study_param": "study_param_questions/study_param_questions.jsonl",
 }
-"""Where each pipeline's file stands in a questions folder."""
+"""Path of each pipeline's file in a questions folder."""
 
 
 def question_files(settings: InvestigationSettings) -> dict[Pipeline, Path]:
-    """The files these settings name or find, for the chosen pipelines, in order.
+    """Return the files of the chosen pipelines, in order.
 
-    A file named by itself wins over the folder's; one that is named is always there,
-    so that its absence is an error when it is read.
+    A file that is set explicitly takes precedence over the folder's, and is returned
+    even if it does not exist, which is an error when it is read.
     """
     files: dict[Pipeline, Path] = {}
     for pipeline in PIPELINES:
@@ -220,7 +220,7 @@ def question_files(settings: InvestigationSettings) -> dict[Pipeline, Path]:
 def read_questions(
     settings: InvestigationSettings, findings: InputFindings
 ) -> dict[str, tuple[PaperQuestion, ...]]:
-    """Questions by paper: pipeline order, then file order."""
+    """Return questions by paper, in pipeline order, then file order."""
     files = question_files(settings)
     _notice_missing(files, settings, findings)
     by_paper: dict[str, list[PaperQuestion]] = {}
@@ -291,7 +291,7 @@ class _KeyRow(RowModel):
 
 
 class _QuestionRow(_KeyRow):
-    """A question of any kind; its fields are named as those of a `PaperQuestion`."""
+    """A question of any kind; its fields have the names of a `PaperQuestion`."""
 
     question_id: Written = ""
     annotation_id: Written = ""
@@ -344,7 +344,7 @@ class _ChoiceRow(_QuestionRow):
     @model_validator(mode="before")
     @classmethod
     def _older_options(cls, row: dict[str, Any]) -> dict[str, Any]:
-        """Reads `options: [{"drug": text, "role": text}]`; the key has role correct."""
+        """Convert `options: [{"drug": text, "role": text}]`, with the role correct."""
         if "options" not in row or "option_a" in row:
             return row
         entries = row["options"]
@@ -380,13 +380,13 @@ def _older_text(entry: object) -> str:
 def read_question(
     pipeline: Pipeline, source: RowSource, line: int, fields: Mapping[str, Any]
 ) -> PaperQuestion:
-    """The question that the fields of a row hold."""
+    """Return the question in the fields of a row."""
     model = _StudyRow if pipeline == "study_param" else _ChoiceRow
     return model.at(source, line, fields).question(pipeline)
 
 
 def question_fields(question: PaperQuestion) -> dict[str, str]:
-    """The fields of a row, from which `read_question` reads the question."""
+    """Return the fields of a row, as read by `read_question`."""
     model = _ChoiceRow if question.is_mcq else _StudyRow
     names = {
         name: str(info.validation_alias or name)
@@ -415,7 +415,7 @@ def _notice_equal_options(
 def read_sentences(
     settings: InvestigationSettings, findings: InputFindings
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Sentences by (pmcid, normalised variant); lines of one pair are joined."""
+    """Return sentences by (pmcid, normalised variant), joining equal pairs."""
     sentences: dict[tuple[str, str], tuple[str, ...]] = {}
     if settings.sentence_bench is None:
         return sentences
@@ -426,9 +426,9 @@ def read_sentences(
 
 
 def sourced(questions: Iterable[PaperQuestion]) -> Iterator[tuple[PaperQuestion, str]]:
-    """The questions whose sentence an annotator wrote, with that sentence.
+    """Yield the questions whose sentence an annotator wrote, with that sentence.
 
-    A `modified_*` question changes a fact on purpose, so its sentence proves nothing.
+    A `modified_*` question changes a fact on purpose, so its sentence is no evidence.
     """
     for question in questions:
         text = question.original_sentence if question.is_mcq else question.sentence
@@ -439,9 +439,9 @@ def sourced(questions: Iterable[PaperQuestion]) -> Iterator[tuple[PaperQuestion,
 def sentences_of(
     dataset: InvestigationDataset, question: PaperQuestion
 ) -> tuple[str, ...]:
-    """The bench's sentences for a question: its field as it stands, then its parts.
+    """Return the bench's sentences for a question: its variant field, then its parts.
 
-    The bench has a line a single variant, while a field often joins several.
+    The bench has a line per variant, while a field often joins several.
     """
     case = dataset.settings.variant_case
     names = (
@@ -453,7 +453,7 @@ def sentences_of(
 
 
 def unsourced(dataset: InvestigationDataset) -> Iterator[PaperQuestion]:
-    """The questions whose sentence is not among those of their paper and variant."""
+    """Yield the questions whose sentence is not in the bench for paper and variant."""
     all_questions = itertools.chain.from_iterable(dataset.questions.values())
     for question, text in sourced(all_questions):
         if text not in sentences_of(dataset, question):

@@ -1,10 +1,10 @@
-"""Holds the job's inputs: papers, truth variants, questions and prompt texts.
+"""Defines the job's inputs: papers, truth variants, questions and prompt texts.
 
-Loading and validating them from files is `inputs.py`. `PaperTexts` reads a paper when
-it is asked for and keeps only the last few.
+Reading and validating files is in `inputs.py`. `PaperTexts` reads a paper on demand and
+caches only the last few.
 
-The prompt texts are never offered: truth variants, keys, expected values,
-`original_sentence`, the sentence bench, or other questions than those asked.
+The prompt texts never include: truth variants, keys, expected values,
+`original_sentence`, the sentence bench, or other questions than those of the request.
 """
 
 from __future__ import annotations
@@ -113,19 +113,19 @@ WORDING: Final = PromptCatalog(
 
 
 CHARS_PER_TOKEN = 4
-"""The usual rule of thumb for English; the extraction of section 4.3 counts so too."""
+"""The usual estimate for English; the extraction of section 4.3 uses it too."""
 
 CACHED_PAPERS = 64
-"""Papers whose questions are held by key: those that are asked about in a row."""
+"""Number of papers whose questions are cached by key, for consecutive requests."""
 
 
 LETTERS = ("a", "b", "c", "d")
 
 NOT_FOUND = "not found"
-"""What is expected of a question about a finding that the paper does not have."""
+"""Expected value of a question about a finding that the paper does not have."""
 
 UNLABELLED = "unlabelled"
-"""The key of a question that nobody has answered: it is sent and not judged."""
+"""Key of a question without a label: it is sent and not judged."""
 
 Options: TypeAlias = tuple[str, str, str, str]
 """The texts of a to d."""
@@ -135,7 +135,7 @@ QuestionKind: TypeAlias = Literal["mcq", "study"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchPaper:
-    """One paper of the bench with its curated variants as they stand."""
+    """A paper of the bench with its curated variants, as spelled."""
 
     pmcid: str
     variants: tuple[str, ...]
@@ -147,12 +147,12 @@ class BenchPaper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperQuestion:
-    """One multiple-choice or study-parameter item."""
+    """A multiple-choice or study-parameter question."""
 
     pipeline: Pipeline
     question_id: str
     pmcid: str
-    variant: str  #: the annotation's field as it stands, often several joined by ", "
+    variant: str  #: the annotation's field, unchanged; often several joined by ", "
     annotation_id: str = ""
     question_type: str = ""
     table_type: str = ""
@@ -165,8 +165,8 @@ class PaperQuestion:
     phenotype: str = ""
     expected_p_value: str = ""
     expected_significance: str = ""
-    original_sentence: str = ""  #: holds the answer; never in a prompt
-    pmid: str = ""  #: of the paper; shown only
+    original_sentence: str = ""  #: has the answer; never in a prompt
+    pmid: str = ""  #: id of the paper, for display
     line: int = 0
 
     @property
@@ -176,7 +176,7 @@ class PaperQuestion:
 
     @property
     def is_mcq(self) -> bool:
-        """Whether it is answered by a letter."""
+        """Whether the answer is a letter."""
         return self.pipeline != "study_param"
 
     @property
@@ -186,15 +186,15 @@ class PaperQuestion:
 
     @property
     def kind(self) -> QuestionKind:
-        """Whether a letter or study parameters are asked for."""
+        """Kind of the answer: a letter or study parameters."""
         return "mcq" if self.is_mcq else "study"
 
 
 CACHED_TEXTS = 16
-"""Texts held at once: those of the papers whose questions are under way."""
+"""Number of cached texts, for the papers with questions in progress."""
 
 HEAD_CHARS = 4_000
-"""Characters of a paper in which its id and title are looked for."""
+"""Number of characters of a paper searched for its id and title."""
 
 _TITLE = re.compile(r"^#\s+(\S.*?)\s*$", re.MULTILINE)
 
@@ -202,7 +202,7 @@ ReadText: TypeAlias = Callable[[], str]
 
 
 class PaperTexts:
-    """Texts by paper id; holds places, and the last few texts that were asked for."""
+    """Texts by paper id, read on demand; the last few are cached."""
 
     def __init__(
         self, readers: Mapping[str, ReadText], blank: Iterable[str] = ()
@@ -221,11 +221,11 @@ class PaperTexts:
         return len(self._readers)
 
     def text(self, pmcid: str) -> str:
-        """The paper's text with line ends as LF; `KeyError` where there is none."""
+        """Return the paper's text with line ends as LF; raise `KeyError` if missing."""
         return self._text(pmcid)
 
     def title(self, pmcid: str) -> str | None:
-        """The text's first heading; None without one, or without the text."""
+        """Return the text's first heading, or None."""
         if pmcid not in self:
             return None
         heading = _TITLE.search(self.text(pmcid)[:HEAD_CHARS])
@@ -237,7 +237,7 @@ class PaperTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class InvestigationDataset:
-    """All inputs of a run, validated."""
+    """Validated inputs of a run."""
 
     settings: InvestigationSettings
     bench: tuple[BenchPaper, ...]
@@ -245,11 +245,11 @@ class InvestigationDataset:
     questions: Mapping[str, tuple[PaperQuestion, ...]]
     """By paper: pipeline order, then file order; only the chosen pipelines."""
     sentences: Mapping[tuple[str, str], tuple[str, ...]]
-    """Of the sentence bench, by (pmcid, normalised variant)."""
+    """Sentence bench, by (pmcid, normalised variant)."""
     prompts: PromptBook = field(default_factory=WORDING.shipped)
-    has_truth: bool = True  #: of a bench, or of the files of an import
+    has_truth: bool = True  #: from a bench, or from the files of an import
     findings: tuple[Finding, ...] = ()
-    """What loading noticed: missing files, repeats, ids that disagree, ..."""
+    """Findings of loading: missing files, repeats, ids that disagree, ..."""
 
     @cached_property
     def _papers(self) -> Mapping[str, BenchPaper]:
@@ -262,7 +262,7 @@ class InvestigationDataset:
         )
 
     def skip_reason(self, pmcid: str) -> str | None:
-        """Return why a paper is never sent; None if it is."""
+        """Return the reason why a paper is never sent, or None."""
         settings = self.settings
         if pmcid not in self.papers:
             needs_no_text = settings.mode == "questions" and settings.closed_book
@@ -274,13 +274,13 @@ class InvestigationDataset:
         return None
 
     def paper(self, pmcid: str) -> BenchPaper | None:
-        """The bench's line for a paper; None where the bench does not name it."""
+        """Return the bench's row of a paper, or None."""
         return self._papers.get(pmcid)
 
     def question(self, pmcid: str, key: str) -> PaperQuestion | None:
-        """A paper's question by its key, such as "mcq_drug:30033"."""
+        """Return a paper's question by its key, such as "mcq_drug:30033", or None."""
         return self._keyed(pmcid).get(key)
 
     def questions_of(self, pmcid: str) -> Mapping[str, PaperQuestion]:
-        """A paper's questions by their keys."""
+        """Return a paper's questions by their keys."""
         return self._keyed(pmcid)

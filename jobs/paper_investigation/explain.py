@@ -1,7 +1,8 @@
-"""Explains why a paper scored what it did: truth, lists, questions, verdicts.
+"""Explains the score of a paper: truth, lists, questions, verdicts.
 
-`PMC1 rs1 mcq_drug:7 PMC2` means rs1 and a question of PMC1, and all of PMC2. A task's
-key, such as `PMC1/mcq_drug:7`, means that question. Nothing after a paper: all of it.
+`PMC1 rs1 mcq_drug:7 PMC2` selects rs1 and a question of PMC1, and all of PMC2. A task's
+key, such as `PMC1/mcq_drug:7`, selects that question. A paper with no words after it is
+selected as a whole.
 """
 
 from __future__ import annotations
@@ -37,27 +38,27 @@ from store.document import Block, Fact, Quote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedPaper:
-    """A paper with all that the data and a run hold about it."""
+    """A paper with its data and its graded answers."""
 
     pmcid: str
     title: str | None
-    truth: tuple[str, ...]  #: as they stand
+    truth: tuple[str, ...]  #: as spelled
     questions: tuple[PaperQuestion, ...]
-    papers: tuple[GradedPaper, ...]  #: one a model and replicate; () before any run
+    papers: tuple[GradedPaper, ...]  #: one per model and replicate; () before any run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperSelection:
-    """A paper, and the variants and questions of it that were asked for."""
+    """A paper, with the selected variants and questions."""
 
     pmcid: str
-    words: tuple[str, ...]  #: () means everything
+    words: tuple[str, ...]  #: empty: everything
 
 
 def selections(
     items: Iterable[str], dataset: InvestigationDataset, run: Iterable[str]
 ) -> tuple[PaperSelection, ...]:
-    """Cut *items* into papers and their words; *run*: papers that only a run knows."""
+    """Split *items* into papers and words; *run* has papers that only the run has."""
     known_ids = {*(paper.pmcid for paper in dataset.bench), *dataset.questions, *run}
     selected: list[tuple[str, list[str]]] = []
     for item in items:
@@ -79,7 +80,7 @@ def selections(
 def chosen_questions(
     selection: PaperSelection, case: ExplainedPaper, dataset: InvestigationDataset
 ) -> tuple[PaperQuestion, ...]:
-    """The questions of *case* that the selection's words name."""
+    """Return the questions of *case* that the selection's words name."""
     if not selection.words:
         return case.questions
     keys: set[str] = set()
@@ -117,7 +118,7 @@ _IN_TEXT = {True: "in the text", False: "not in the text", None: ""}
 def truth_blocks(
     case: ExplainedPaper, dataset: InvestigationDataset
 ) -> Iterator[Block]:
-    """Each truth variant with its class, its place in the text, its questions."""
+    """Yield each truth variant with its class, position in the text and questions."""
     settings = dataset.settings
     truth = naming.distinct(case.truth, settings.variant_case)
     groups = plan.links(case.questions, truth, settings)
@@ -139,7 +140,7 @@ def truth_blocks(
 
 
 def list_blocks(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[Block]:
-    """What a model listed, how each entry matched, and what came of it."""
+    """Yield the entries that a model listed, their matches, and the result."""
     record = paper.record
     yield f"{record.model}, replicate {record.replicate}"
     yield f"  extraction {_reading(paper)}"
@@ -191,7 +192,7 @@ def _reading(paper: GradedPaper) -> str:
 
 
 def _match(predicted_spelling: str, true_spelling: str) -> str:
-    """How a predicted spelling met the truth's: the first rule that suffices."""
+    """Describe the match of two spellings: the first rule that suffices."""
     if predicted_spelling == true_spelling:
         return "as spelt"
     rule = (
@@ -216,7 +217,7 @@ BOTH: tuple[Rules, ...] = ("robust", "clinpgx-qa")
 def question_blocks(
     question: PaperQuestion, case: ExplainedPaper, dataset: InvestigationDataset
 ) -> Iterator[Block]:
-    """The question as it is asked, then each model's reply and its worth."""
+    """Yield the question in the prompt, then each model's reply and its verdict."""
     settings = dataset.settings
     kind = question.question_type or "of no stated type"
     yield f"{question.key}  {kind}  variant: {question.variant}"
@@ -290,11 +291,11 @@ def explain(
 
     Args:
         dataset: the inputs.
-        answers: those of a run; None before any.
-        items: a paper's id, then variants or questions of it; any number of times.
+        answers: answers of a run; None before any run.
+        items: ids of papers, each followed by any of its variants or questions.
 
     Raises:
-        UsageError: an item names nothing in the data or the run.
+        UsageError: an item is not in the data or the run.
     """
     families = () if answers is None else answers.families()
     marked = _marked(dataset, families, items)
@@ -309,7 +310,7 @@ def _marked(
     families: Iterable[tuple[Answer, ...]],
     items: tuple[str, ...],
 ) -> dict[str, tuple[GradedPaper, ...]]:
-    """The run's view of the named papers; the other families are passed over."""
+    """Return the graded answers about the named papers; other families are skipped."""
     pmcids = {paper_of(item) for item in items}
     lens = ScoringVariant.of(dataset.settings)
     graded: dict[str, tuple[GradedPaper, ...]] = {}
@@ -347,7 +348,7 @@ def _case(
 
 
 def _paper_summary(case: ExplainedPaper, dataset: InvestigationDataset) -> Fact:
-    """Shows the size of the truth, and what each model recalled and answered."""
+    """Return the size of the truth, and each model's recall and answers."""
     variants = len(naming.distinct(case.truth, dataset.settings.variant_case))
     has_truth = dataset.has_truth or bool(case.truth)
     answers = [
@@ -377,7 +378,7 @@ def _paper_answer(paper: GradedPaper, *, has_truth: bool) -> str:
 def _question_summary(
     question: PaperQuestion, case: ExplainedPaper, dataset: InvestigationDataset
 ) -> Fact:
-    """Shows the expected answer, and each model's under the run's rules."""
+    """Return the expected answer, and each model's under the run's rules."""
     answers = []
     for paper in case.papers:
         for item in paper.record.items:
@@ -394,7 +395,7 @@ def _question_summary(
 
 
 def _name(paper: GradedPaper, case: ExplainedPaper) -> str:
-    """A model, with the replicate where there are several."""
+    """Return a model's name, with the replicate if there are several."""
     record = paper.record
     has_others = any(other.record.replicate > 1 for other in case.papers)
     return f"{record.model} ({record.replicate})" if has_others else record.model
@@ -426,7 +427,7 @@ def _page(
 
 
 def describe(dataset: InvestigationDataset, /) -> Iterator[str]:
-    """Yields what is asked about the papers: variants, and kinds of questions."""
+    """Yield the subjects of the papers: variants, and kinds of questions."""
     n = len(dataset.bench) or len(dataset.questions)
     if n and dataset.settings.mode != "questions":
         yield f"Which genetic variants does each of {plural(n, 'paper')} study?"

@@ -1,7 +1,7 @@
 """Declares the figures of a scoring: models compared, and where questions fail.
 
 Every number here is a metric of the scorecard or a count behind one; nothing is
-computed for a picture alone.
+computed only for a figure.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from runner.scorecard import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperResults:
-    """What figures plot of all models."""
+    """Data of all models for figures."""
 
     tally: RunTally
     pairs: Sequence[PaperModelPair]
 
     @property
     def has_averages(self) -> bool:
-        """Whether papers are averaged over at all."""
+        """Whether there are averages over papers."""
         return bool(AVERAGES[self.tally.mode])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperModelResults:
-    """What figures plot of one model."""
+    """Data of one model for figures."""
 
     tally: ModelTally
     metrics: Mapping[str, Metric]  #: by path
@@ -64,7 +64,7 @@ Plot: TypeAlias = charts.Plot[PaperResults, PaperModelResults]
 BINS = tuple(i / 10 for i in range(11))
 
 SHARE_DIGITS = 3
-"""Papers closer than that are one point of a scatter plot."""
+"""Digits of shares: papers that agree in them are one point of a scatter plot."""
 
 WORDS = {
     "avg_variant_recall": "variant recall",
@@ -82,12 +82,12 @@ FIELDS = {
 
 
 def _rate_panel(plot: Plot, words: Mapping[str, str], label: str) -> Iterator[Panel]:
-    """Yields a point for each model at each path that one has a value at, with n.
+    """Yield a point for each model and path with a value, with n.
 
     Args:
-        plot: of models whose metrics at these paths lie between 0 and 1.
+        plot: models whose metrics at these paths lie between 0 and 1.
         words: names of the rows, by path.
-        label: of the rates.
+        label: label of the rates.
     """
     rates = {
         path: [model.data.metrics.get(path) for model in plot.models] for path in words
@@ -117,7 +117,7 @@ def _averages(plot: Plot) -> Iterator[Panel]:
 
 
 def _recalls(plot: Plot, prefix: str) -> dict[str, str]:
-    """Returns the paths of the recalls below *prefix*, with what each is of."""
+    """Return the paths of the recalls below *prefix*, with their names."""
     paths = dict.fromkeys(path for model in plot.models for path in model.data.metrics)
     return {
         path: path.split(".")[1]
@@ -138,7 +138,7 @@ def _kinds(plot: Plot) -> Iterator[Panel]:
 
 
 def _answered_pipelines(plot: Plot) -> list[str]:
-    """Returns the pipelines with answers, and their total."""
+    """Return the pipelines with answers, and their total."""
     return [
         name
         for name in (*PIPELINES, TOTAL)
@@ -160,7 +160,7 @@ def _fields(plot: Plot) -> Iterator[Panel]:
 
 
 def _papers(plot: Plot) -> Drawing:
-    """How many papers have which score."""
+    """Draw a histogram of paper scores."""
     average = RECALL if plot.results.tally.mode == "extract" else SCORE
     word = WORDS[average.path]
     models = plot.select(
@@ -183,7 +183,7 @@ def _papers(plot: Plot) -> Drawing:
 
 
 def _bin_counts(values: Sequence[float | None]) -> tuple[int, ...]:
-    """Returns how many values lie in each bin; the last one includes 1."""
+    """Return the number of values in each bin; the last one includes 1."""
     counts = [0] * (len(BINS) - 1)
     for value in values:
         if value is not None:
@@ -192,7 +192,7 @@ def _bin_counts(values: Sequence[float | None]) -> tuple[int, ...]:
 
 
 def _score_by_recall(plot: Plot) -> Iterator[Panel]:
-    """The score of each paper against its recall, which it cannot exceed."""
+    """Yield the score of each paper against its recall, which is an upper bound."""
     if plot.results.tally.mode != "investigate":
         return
     for model in plot.models:
@@ -221,7 +221,7 @@ def _score_by_recall(plot: Plot) -> Iterator[Panel]:
 
 
 def _differences(plot: Plot) -> Iterator[Panel]:
-    """What every two models differ by, average for average."""
+    """Yield the differences of every two models, by average."""
     if not plot.results.has_averages:
         return
     plotted = {model.name for model in plot.models}
@@ -249,7 +249,7 @@ def _differences(plot: Plot) -> Iterator[Panel]:
 
 
 def _outcomes(plot: Plot) -> Iterator[Panel]:
-    """The outcome of every question."""
+    """Yield the outcome of every question."""
     if not _answered_pipelines(plot):
         return
     totals = [model.data.tally.breakdown.pipelines[TOTAL] for model in plot.models]
@@ -267,7 +267,7 @@ def _outcomes(plot: Plot) -> Iterator[Panel]:
 
 
 def _significance(plot: Plot) -> Iterator[Panel]:
-    """Which significance was answered where which one was right."""
+    """Yield the answered significance against the expected one."""
     for model in plot.select(lambda data: data.tally.study.significances):
         yield Panel(
             title=model.name,
@@ -374,11 +374,11 @@ def figures(
     metrics: Mapping[str, Mapping[str, Metric]],
     pairs: Sequence[PaperModelPair],
 ) -> ChartFigures[PaperResults, PaperModelResults]:
-    """The figures of a scoring; none for what was not asked.
+    """Return the figures of a scoring, without those of other modes.
 
     Args:
-        tally: what was counted.
-        metrics: by model and path.
+        tally: counts of the run.
+        metrics: metrics by model and path.
         pairs: every two models.
     """
     return ChartFigures(

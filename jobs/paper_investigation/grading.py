@@ -1,17 +1,17 @@
-"""Grades a paper: what was recalled, which answers are right, and the paper's score.
+"""Grades a paper: recalled variants, correct answers, and the paper's score.
 
-The formulas of the job's specification, one paper at a time. What stays of a graded
-paper is a `PaperScore`; `PaperScores` holds those of a model.
-With truth T, predicted set L, recalled R = L and T, and Q(v) the answered questions of
-a recalled variant v:
+These are the formulas of the job's specification, for one paper at a time. The numbers
+of a graded paper are a `PaperScore`; `PaperScores` has those of a model. With truth T,
+predicted set L, recalled R = L and T, and Q(v) the answered questions of a recalled
+variant v:
 
     recall             |R| / |T|
     precision          |R| / |L|, undefined if L is empty
     F1                 2 |R| / (|T| + |L|)
     accuracy(v)        right / answered over Q(v)
     question accuracy  unweighted mean of accuracy(v) over recalled v with answers
-    paper score        recall x question accuracy; 0 where no recalled variant has
-                       questions; undefined where none of them has a reply
+    paper score        recall x question accuracy; 0 if no recalled variant has
+                       questions; undefined if none of them has a reply
 """
 
 from __future__ import annotations
@@ -40,44 +40,42 @@ from runner.messages import ParseFailure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedAnswer:
-    """A question that was asked, with the worth of its answer."""
+    """A question that was sent, with the judgement of its answer."""
 
     item: QuestionItem
     judgement: AnswerJudgement | None  #: None: there is no reply
 
     @property
     def is_right(self) -> bool:
-        """Whether it was answered, and rightly."""
+        """Whether it was answered correctly."""
         return self.judgement is not None and self.judgement.right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedPaper:
-    """One paper under one model in one replicate, seen through one lens."""
+    """A paper under one model, replicate and scoring variant."""
 
     record: PaperRecord
-    skip: str | None = None  #: why the paper has no score
+    skip: str | None = None  #: reason why the paper has no score
     parsed_list: VariantList | ParseFailure | None = None  #: None: no reply to read
     truth: Mapping[str, str] = field(default_factory=dict)  #: normal form -> spelling
-    predicted: Mapping[str, str] | None = None  #: likewise; None: not known
+    predicted: Mapping[str, str] | None = None  #: likewise; None: unknown
     recalled: tuple[str, ...] = ()  #: in truth order
     links: Mapping[str, tuple[GradedAnswer, ...]] = field(default_factory=dict)
-    """By recalled variant that has asked questions, in truth order."""
+    """By recalled variant with questions that were sent, in truth order."""
     accuracies: Mapping[str, float] = field(default_factory=dict)
-    """Right over answered, by recalled variant that has an answer."""
+    """Share of correct answers, by recalled variant with answers."""
     answers: tuple[GradedAnswer, ...] = ()  #: those of `links`, each once
     missed_variant_answers: tuple[
         GradedAnswer, ...
-    ] = ()  #: asked about missed variants, for diagnosis only
+    ] = ()  #: about missed variants, for diagnosis only
     unlinked: tuple[str, ...] = ()  #: recalled variants that no question names
-    unasked: tuple[
-        QuestionItem, ...
-    ] = ()  #: the present plan asks for them, the run did not
-    stale: int = 0  #: replies that the present plan does not ask for
+    unasked: tuple[QuestionItem, ...] = ()  #: in the current plan, but not in the run
+    stale: int = 0  #: replies that the current plan does not need
 
     @property
     def is_parsed(self) -> bool:
-        """Whether the extraction's reply holds a list."""
+        """Whether the extraction's reply has a list."""
         return self.predicted is not None
 
     @property
@@ -102,7 +100,7 @@ class GradedPaper:
 
     @property
     def variants_by_question(self) -> dict[str, list[str]]:
-        """Which recalled variants each question counts for, by its key."""
+        """Recalled variants that each question counts for, by its key."""
         variants_by_question: dict[str, list[str]] = {}
         for variant, answers in self.links.items():
             for graded_answer in answers:
@@ -113,12 +111,12 @@ class GradedPaper:
 
     @property
     def question_accuracy(self) -> float | None:
-        """Mean of `accuracies`; undefined where there are none."""
+        """Mean of `accuracies`; undefined if there are none."""
         return mean(self.accuracies.values())
 
     @property
     def pooled_accuracy(self) -> float | None:
-        """Right answers over all answers of the paper, each once."""
+        """Share of correct answers among all answers of the paper."""
         answered = [q for q in self.answers if q.judgement]
         return ratio(sum(q.is_right for q in answered), len(answered))
 
@@ -149,16 +147,16 @@ class GradedPaper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionReading:
-    """A record's replies under one set of rules; lenses with these rules share it."""
+    """A record's parsed replies; shared by scoring variants with the same rules."""
 
     record: PaperRecord
     parsed_list: VariantList | ParseFailure | None  #: None: no reply to read
     keys: tuple[str, ...]  #: of the record's questions, in their order
-    answers: Mapping[str, GradedAnswer]  #: those that were asked, by their keys
+    answers: Mapping[str, GradedAnswer]  #: those that were sent, by their keys
 
 
 def read_extraction_reply(record: PaperRecord, rules: RuleChoice) -> ExtractionReading:
-    """Read all replies of a record."""
+    """Parse all replies of a record."""
     keys = tuple([item.question.key for item in record.items])
     return ExtractionReading(
         record=record,
@@ -173,7 +171,7 @@ def read_extraction_reply(record: PaperRecord, rules: RuleChoice) -> ExtractionR
 
 
 def grade(reading: ExtractionReading, lens: ScoringVariant) -> GradedPaper:
-    """Compare what was read, by the rules of *lens*, with the truth."""
+    """Compare the parsed replies with the truth, by the rules of *lens*."""
     record, parsed_list = reading.record, reading.parsed_list
     if record.mode == "questions":
         answers = tuple(reading.answers.values())
@@ -190,10 +188,10 @@ def grade(reading: ExtractionReading, lens: ScoringVariant) -> GradedPaper:
     )
 
 
-# Lenses of a record, and models under one paper, ask for the same lists in a row.
+# Variants of a record, and models for one paper, need the same lists in a row.
 @lru_cache(maxsize=64)
 def distinct(variants: tuple[str, ...], case: Case) -> Mapping[str, str]:
-    """Normalised forms in order, each with its first spelling."""
+    """Return normalised forms in order, each with its first spelling."""
     return naming.distinct(variants, case)
 
 
@@ -282,7 +280,7 @@ def _accuracies(
 def _questions_skip(
     links: Mapping[str, tuple[GradedAnswer, ...]], *, is_complete: bool
 ) -> str | None:
-    """Why a paper whose questions have no answer at all has no score.
+    """Return the reason why a paper without any answer has no score.
 
     A paper without questions has one: 0.
     """
@@ -296,7 +294,7 @@ def _questions_skip(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperScore:
-    """The numbers of one paper in one replicate."""
+    """Metrics and counts of one paper in one replicate."""
 
     skip: str | None = field(metadata=STAYS)
     is_parsed: bool
@@ -312,15 +310,15 @@ class PaperScore:
     score_with_missing_as_wrong: float | None
     right: int
     answered: int
-    missing: int  #: asked, without a reply
-    planned: int  #: questions of recalled variants, whether the run asked them or not
-    not_asked: int  #: recalled variants about which nothing was asked
+    missing: int  #: sent, without a reply
+    planned: int  #: questions of recalled variants, sent or not
+    not_asked: int  #: recalled variants without a question that was sent
     unlinked: int  #: recalled variants that no question names
-    merged: int  #: spellings in the truth that are one variant with an earlier one
+    merged: int  #: spellings in the truth that are the same variant as an earlier one
 
     @classmethod
     def of(cls, paper: GradedPaper) -> PaperScore:
-        """The numbers of *paper*."""
+        """Return the numbers of *paper*."""
         accuracies = tuple(paper.accuracies.values())
         answered = [q for q in paper.answers if q.judgement]
         is_answered, score = len(answered) == len(paper.answers), paper.score
@@ -350,7 +348,7 @@ class PaperScore:
 
     @property
     def pooled_accuracy(self) -> float:
-        """Right answers over all answers; 0 where there are none."""
+        """Share of correct answers; 0 if there are none."""
         return ratio(self.right, self.answered) or 0.0
 
 
@@ -359,19 +357,19 @@ Value = Callable[[PaperScore], float | None]
 
 @dataclass(slots=True, kw_only=True)
 class PaperScores:
-    """The figures of one model's papers, in the order in which they came.
+    """Scores of one model's papers, in the order of `add`.
 
     A paper of several replicates counts once: its value is the mean over the replicates
-    in which it has one.
+    that have one.
     """
 
     _figures: dict[str, tuple[PaperScore, ...]] = field(default_factory=dict)
-    """By replicate."""
+    """By paper, then by replicate."""
     _scored: tuple[str, ...] | None = field(default=None, init=False)
-    """None: not known since `add`."""
+    """None: to be computed after `add`."""
 
     def add(self, paper: GradedPaper) -> None:
-        """Take one paper of one replicate in."""
+        """Add one paper of one replicate."""
         pmcid = paper.record.pmcid
         self._figures[pmcid] = (*self._figures.get(pmcid, ()), PaperScore.of(paper))
         self._scored = None
@@ -394,31 +392,32 @@ class PaperScores:
 
     @property
     def skips(self) -> dict[str, str]:
-        """The other papers and why, in order."""
+        """The other papers with their reasons, in order."""
         reasons = {
             pmcid: _skip(replicates) for pmcid, replicates in self._figures.items()
         }
         return {pmcid: reason for pmcid, reason in reasons.items() if reason}
 
     def value(self, pmcid: str, of: Value) -> float | None:
-        """A paper's value: its mean over the replicates that have one."""
+        """Return a paper's value: its mean over the replicates that have one."""
         figures = self._figures[pmcid]
-        # most runs have one replicate, and large ones are asked this a million times
+        # a fast path: most runs have one replicate, and large ones call this a million
+        # times
         if len(figures) == 1:
             return of(figures[0]) if figures[0].skip is None else None
         values = [of(replicate) for replicate in figures if replicate.skip is None]
         return values[0] if len(values) == 1 else mean(values)
 
     def values(self, of: Value) -> list[float | None]:
-        """The value of each scored paper."""
+        """Return the value of each scored paper."""
         return [self.value(pmcid, of) for pmcid in self.scored]
 
     def sums(self, of: Callable[[PaperScore], int]) -> list[int]:
-        """The total over replicates of each scored paper."""
+        """Return the total over replicates of each scored paper."""
         return [sum(map(of, self._counted(pmcid))) for pmcid in self.scored]
 
     def parsed_values(self, of: Value) -> list[float | None]:
-        """The value of each paper whose extraction was read, scored or not."""
+        """Return the value of each paper with a parsed extraction, scored or not."""
         return [
             mean(of(replicate) for replicate in replicates if replicate.is_parsed)
             for replicates in self._figures.values()
@@ -426,7 +425,7 @@ class PaperScores:
         ]
 
     def total(self, of: Callable[[PaperScore], int]) -> int:
-        """The total over all papers and replicates, skipped ones included."""
+        """Return the total over all papers and replicates, skipped ones included."""
         return sum(
             of(replicate)
             for replicates in self._figures.values()
@@ -434,7 +433,7 @@ class PaperScores:
         )
 
     def accuracies(self) -> list[float]:
-        """The question accuracy of every recalled variant of every scored paper."""
+        """Return the question accuracies of recalled variants of scored papers."""
         return [
             accuracy
             for pmcid in self.scored
@@ -449,7 +448,7 @@ class PaperScores:
 
 
 def _skip(replicates: Sequence[PaperScore]) -> str | None:
-    """Why a paper has no score in any replicate; None where one has."""
+    """Return the reason why no replicate has a score; None if one has."""
     if len(replicates) == 1:
         return replicates[0].skip
     reasons = [replicate.skip for replicate in replicates]

@@ -1,8 +1,8 @@
-"""Imports result files: investigations, variant extractions, stand-alone questions.
+"""Imports result files: investigations, variant extractions, single questions.
 
-The older records hold no question. Its identity there is the variant under which the
-answer stands and its position; what was expected comes with the answer. Records that
-this job wrote carry the questions and are read in full.
+The older records have no question. It is identified by the variant of its answer and
+its position; expected values come with the answer. Records that this job wrote have the
+questions and are read in full.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PipelineName = Annotated[Pipeline, one_of(PIPELINES)]
 
 
 class ResultRow(RowModel):
-    """What rows of every form may say about an answer."""
+    """Fields about an answer in rows of every form."""
 
     pmcid: Written = ""
     model: Written = ""
@@ -61,7 +61,7 @@ class ResultRow(RowModel):
 
 
 class ReplyRow(ResultRow):
-    """A row that holds one reply."""
+    """A row with one reply."""
 
     response: str | None = None
 
@@ -78,7 +78,7 @@ class ImportedFile:
 
     @property
     def name(self) -> str:
-        """The file, for errors and notes."""
+        """Name of the file, for errors and notes."""
         return self.file.path.name
 
     @property
@@ -87,19 +87,19 @@ class ImportedFile:
         return RowSource(file=self.name)
 
     def entries(self) -> Iterator[JsonEntry]:
-        """The file's objects, one at a time, with their keys by the names used here."""
+        """Yield the file's objects, with their keys renamed as set."""
         renamed = self.file.renamed
         for entry in read_entries(self.file.path, self.settings, InputFindings()):
             fields = rename_keys(entry.fields, renamed)
             yield replace(entry, fields=fields) if renamed else entry
 
     def rows(self, model: type[Row]) -> Iterator[tuple[Row, Fields]]:
-        """The rows, each with all fields of its object."""
+        """Yield the rows, each with all fields of its object."""
         for entry in self.entries():
             yield model.at(self.source, entry.line, entry.fields), entry.fields
 
     def paper_of(self, row: ResultRow, fields: Fields) -> str:
-        """The row's paper."""
+        """Return the row's paper."""
         if "pmcid" not in fields and not row.pmcid:
             field_words = describe_columns(list(fields), ("pmcid",))
             raise row.error(f"pmcid is missing ({field_words}; pass --map KEY=pmcid)")
@@ -108,7 +108,7 @@ class ImportedFile:
         return paper_id(row, row.pmcid, self.settings)
 
     def identity(self, row: ResultRow) -> tuple[str, int]:
-        """The model that gave a row's answers, and the replicate."""
+        """Return the model of a row's answers, and the replicate."""
         model = self.file.model or row.model
         if not model:
             raise row.error("model is missing (name it with --model)")
@@ -117,7 +117,7 @@ class ImportedFile:
     def answer(
         self, row: ResultRow, spec: TaskSpec, text: str | None, error: str = ""
     ) -> ImportedAnswer:
-        """The answer of a row with one; its *text* counts where nothing failed."""
+        """Return the answer of a row; *text* is ignored if it failed."""
         model, replicate = self.identity(row)
         return ImportedAnswer(
             spec=spec,
@@ -130,12 +130,12 @@ class ImportedFile:
 
 
 def recorded(fields: Fields, names: tuple[str, ...]) -> dict[str, Fact]:
-    """Those of the named fields that a row has: compared later, never trusted."""
+    """Return the named fields of a row; they are compared later, never trusted."""
     return {name: fields[name] for name in names if name in fields}
 
 
 FAILED = "extraction_failed"
-"""The skip reason of a paper whose extraction has no reply."""
+"""Skip reason of a paper whose extraction has no reply."""
 
 PAPER_FACTS = ("variant_recall", "paper_score")
 QUESTION_FACTS = ("correct",)
@@ -164,7 +164,7 @@ class _InvestigationRow(ResultRow):
 
     @property
     def reply(self) -> str | None:
-        """The reply of the extraction, else the list that was read; None: neither."""
+        """The reply of the extraction, else the parsed list; None: neither."""
         if self.raw_response is not None or self.predicted_variants is None:
             return self.raw_response
         return msgspec.json.encode(self.predicted_variants).decode()
@@ -183,12 +183,12 @@ class _EntryRow(ResultRow):
 
     @property
     def holds_question(self) -> bool:
-        """Whether it says what was asked; a null says that nobody knows."""
+        """Whether it has the question; a null means unknown."""
         return isinstance(self.question, Mapping)
 
 
 def read_investigation(source: ImportedFile) -> Iterator[ImportedAnswer]:
-    """A family of answers for each record of the file."""
+    """Yield a family of answers for each record of the file."""
     for row, fields in source.rows(_InvestigationRow):
         pmcid = source.paper_of(row, fields)
         entries = tuple(_entries(row))
@@ -226,10 +226,10 @@ def read_investigation(source: ImportedFile) -> Iterator[ImportedAnswer]:
 
 
 def _entries(row: _InvestigationRow) -> Iterator[tuple[_EntryRow, dict[str, Fact]]]:
-    """Each answer once, with the variant and position it stands under.
+    """Yield each answer once, with its variant and position.
 
-    A question of several variants stands under each of them, marked `shared`; one that
-    counts for no recalled variant, or has no reply, under `other_questions`.
+    A question of several variants is listed under each of them, marked `shared`; one
+    that counts for no recalled variant, or has no reply, under `other_questions`.
     """
     seen: set[tuple[str, str]] = set()
     for variant, responses in row.variant_results.items():
@@ -278,10 +278,10 @@ def _question(entry: _EntryRow, pmcid: str) -> PaperQuestion:
 
 
 def _study_expectation(entry: RowModel, answer: str) -> tuple[str, str]:
-    """Both parts of `p=<value>, sig=<text>`.
+    """Return both parts of `p=<value>, sig=<text>`.
 
-    The value itself often begins with "=", and may hold a comma, so only the leading
-    mark and the last separator count.
+    The value often begins with "=", and may contain a comma, so only the first mark and
+    the last separator count.
     """
     p_value, separator, significance = answer.rpartition(_SIGNIFICANCE)
     if not separator or not p_value.startswith(_P_VALUE):
@@ -303,7 +303,7 @@ class _ExtractionRow(ResultRow):
 
 
 def read_extraction(source: ImportedFile) -> Iterator[ImportedAnswer]:
-    """The extraction of each paper in the file; the mode is `extract`."""
+    """Yield the extraction of each paper in the file; the mode is `extract`."""
     for row, fields in source.rows(_ExtractionRow):
         text = row.raw_response
         if "raw_response" not in fields:
@@ -316,7 +316,8 @@ def read_extraction(source: ImportedFile) -> Iterator[ImportedAnswer]:
             had_paper=row.had_paper,
             recorded=recorded(fields, FACTS),
         )
-        # a reply to a prompt without the paper is one; no reply and no paper is a skip
+        # a reply to a prompt without the paper is a reply; no reply and no paper is a
+        # skip
         skip = "no_paper_text" if not row.had_paper and not text else None
         is_absent = bool(row.skip_reason) and fields.get("raw_response") is None
         has_failed = is_absent and row.skip_reason == FAILED
@@ -348,7 +349,7 @@ class _ChoiceReplyRow(ReplyRow):
 
 
 def read_mcq(source: ImportedFile) -> Iterator[ImportedAnswer]:
-    """The multiple-choice answers of a file; the mode is `questions`."""
+    """Yield the multiple-choice answers of a file; the mode is `questions`."""
     match = _KIND.search(source.name)
     for row, fields in source.rows(_ChoiceReplyRow):
         pipeline = row.source_pipeline
@@ -363,7 +364,7 @@ def read_mcq(source: ImportedFile) -> Iterator[ImportedAnswer]:
 
 
 def read_study(source: ImportedFile) -> Iterator[ImportedAnswer]:
-    """The study-parameter answers of a file; the mode is `questions`."""
+    """Yield the study-parameter answers of a file; the mode is `questions`."""
     for row, fields in source.rows(ReplyRow):
         yield _answer(source, row, fields, "study_param", STUDY_FACTS)
 

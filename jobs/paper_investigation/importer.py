@@ -1,8 +1,7 @@
-"""Imports responses, predictions and results of other programs, in any form.
+"""Imports responses, predictions and results of other programs, in any format.
 
-What the files lack becomes tasks that were skipped, so that it stays in the counts: a
-file that leaves out the papers on which a model failed would otherwise make the model
-look better.
+Missing answers become skipped tasks, so that they stay in the counts: otherwise, a file
+that leaves out the papers on which a model failed would make the model look better.
 """
 
 from __future__ import annotations
@@ -50,18 +49,18 @@ from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 
 NOT_IN_FILE = "not_in_file"
-"""Why a paper or question was skipped that no imported file answers."""
+"""Skip reason of a paper or question that no imported file answers."""
 
 NO_TEXT = "no_paper_text"
-"""Why a paper was skipped that has no text, in runs of the job too."""
+"""Skip reason of a paper without a text, as in runs of the job."""
 
 MOST_NAMED = 3
-"""Papers that the note at import names."""
+"""Number of papers that the import's note names."""
 
 
 AnsweredKeys: TypeAlias = dict[tuple[str, int], dict[str, str]]
-"""By model and replicate: the papers, and the questions that were asked alone, each
-with the file that answers it."""
+"""By model and replicate: papers, and separate questions, with the file that answers
+them."""
 
 
 def absent_answers(
@@ -71,17 +70,17 @@ def absent_answers(
     *,
     in_full: bool,
 ) -> Iterator[ImportedAnswer]:
-    """A skipped task for each paper or question that a model's files lack.
+    """Yield a skipped task for each paper or question missing in a model's files.
 
     Args:
-        answered: by the files.
-        settings: of the run; they name the bench and the questions.
-        mode: of the files.
-        in_full: whether tasks carry their truth, as those of files do that hold it;
-            otherwise they are the tasks that a run of the job would plan.
+        answered: keys in the files.
+        settings: settings of the run, with the bench and the questions.
+        mode: mode of the files.
+        in_full: whether tasks have their labels, as in files with labels; otherwise
+            they are the tasks that a run of the job would plan.
 
     Raises:
-        DatasetError: the bench is off.
+        DatasetError: the bench is invalid.
     """
     if settings.mode == "questions" and not in_full:
         every = chain.from_iterable(load(settings).questions.values())
@@ -113,10 +112,10 @@ def _skipped(
     contexts: Mapping[str, str | None],
     textless: Container[str],
 ) -> Iterator[ImportedAnswer]:
-    """The tasks that are absent, with the *contexts* of all tasks by key.
+    """Yield the missing tasks; *contexts* has the contexts of all tasks by key.
 
-    Papers that are known to be *textless* could not be asked about; a run of the job
-    skips them for that reason.
+    No request about *textless* papers was possible; a run of the job skips them for
+    that reason.
     """
     noun = "paper" if stage == "extract" else "question"
     for (model, replicate), keys in answered.items():
@@ -143,7 +142,7 @@ def _skipped(
 
 
 PaperKey: TypeAlias = tuple[str, int, str]
-"""Model, replicate, paper."""
+"""Model, replicate and paper."""
 
 
 class _FlatRow(ReplyRow):
@@ -170,7 +169,7 @@ class _FlatRow(ReplyRow):
 
     @property
     def question(self) -> str:
-        """The key of the question that it answers."""
+        """Key of the question that it answers."""
         for name, value in (
             ("source_pipeline", self.source_pipeline),
             ("question_id", self.question_id),
@@ -182,19 +181,19 @@ class _FlatRow(ReplyRow):
 
 @dataclass(slots=True, kw_only=True)
 class _Family:
-    """Where the lines about one paper stand; their fields are not held."""
+    """Positions of the lines about one paper, without their fields."""
 
     extraction: JsonEntry | None = None
     questions: list[JsonEntry] = field(default_factory=list)
 
 
 def read_flat(source: ImportedFile) -> Iterator[ImportedAnswer]:
-    """The replies to the very tasks that a run would plan, by paper.
+    """Yield the replies to the tasks that a run would plan, by paper.
 
     A reply names its task by `kind` and ids, or by `stage` and `key` as recorded
-    replies do. Bench and questions come from the data options. Lines may stand in any
-    order; of each only its place is held, so a file may be large. In mode questions
-    each answer comes by itself.
+    replies do. Bench and questions come from the data options. Lines may be in any
+    order; only their positions are in memory, so a file may be large. In mode
+    questions, each answer is separate.
     """
     families, unused = _families(source)
     note = (
@@ -225,7 +224,7 @@ def read_flat(source: ImportedFile) -> Iterator[ImportedAnswer]:
 
 
 def _families(source: ImportedFile) -> tuple[dict[PaperKey, _Family], int]:
-    """Every line checked, by the paper it is about, and how many are not used."""
+    """Check every line and return them by paper, with the number of unused ones."""
     settings = source.settings
     papers, question_papers = _papers(settings), _question_papers(settings)
     families: dict[PaperKey, _Family] = {}
@@ -279,13 +278,13 @@ def _papers(settings: InvestigationSettings) -> frozenset[str]:
 
 
 def _question_papers(settings: InvestigationSettings) -> Mapping[str, str]:
-    """The paper of each known question, by pipeline and id."""
+    """Return the paper of each known question, by pipeline and id."""
     questions = read_questions(settings, InputFindings())
     return {q.key: pmcid for pmcid, group in questions.items() for q in group}
 
 
 SAMPLED_ROWS = 100
-"""Objects of a file whose keys are known to `--map`."""
+"""Number of objects of a file whose keys `--map` can name."""
 
 FIELDS = (
     *("pmcid", "model", "replicate", "article_title", "had_paper_context"),
@@ -298,7 +297,7 @@ FIELDS = (
     *("option_a", "option_b", "option_c", "option_d", "modified_sentence"),
     *("expected_answer_p_value", "expected_answer_significance"),
 )
-"""What a key of an imported file may be mapped to."""
+"""Fields that a key of an imported file may be mapped to."""
 
 HINTED = sorted(
     (
@@ -306,10 +305,10 @@ HINTED = sorted(
         *("option_a", "expected_answer_p_value"),
     )
 )
-"""Keys by which forms are recognised."""
+"""Keys that identify forms."""
 
 PLAN = "the plan"
-"""The step of flat replies, whose truth is that of the run's own inputs."""
+"""Step of flat replies, whose labels are in the run's inputs."""
 
 
 Reader: TypeAlias = Callable[[ImportedFile], Iterator[ImportedAnswer]]
@@ -317,11 +316,11 @@ Reader: TypeAlias = Callable[[ImportedFile], Iterator[ImportedAnswer]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultForm(ImportForm):
-    """One way in which results are written down."""
+    """A file format of results."""
 
     read: Reader
-    step: str  #: what the file is about; files of one run share it
-    mode: Mode | None = None  #: of runs whose papers a bench names; None: no papers
+    step: str  #: subject of the file; the same in all files of a run
+    mode: Mode | None = None  #: for runs with papers from a bench; None: no papers
 
 
 def _form(
@@ -367,14 +366,14 @@ class PaperInvestigationImporter(FileImporter[InvestigationSettings]):
     def columns(
         self, file: ImportFile, settings: InvestigationSettings
     ) -> Sequence[str]:
-        """The keys of the first object."""
+        """Return the keys of the first object."""
         entry = next(ImportedFile(file=file, settings=settings).entries(), None)
         if entry is None:
             raise DatasetError(f"{file.path.name}: it has no rows (nothing to import).")
         return list(entry.fields)
 
     def keys(self, file: ImportFile, settings: InvestigationSettings) -> Iterable[str]:
-        """The keys of the first objects, at every depth."""
+        """Yield the keys of the first objects, at every depth."""
         entries = ImportedFile(file=file, settings=settings).entries()
         for entry in islice(entries, SAMPLED_ROWS):
             yield from keys_of(entry.fields)
@@ -382,9 +381,9 @@ class PaperInvestigationImporter(FileImporter[InvestigationSettings]):
     def answers(
         self, files: Sequence[ImportFile], settings: InvestigationSettings
     ) -> Iterator[ImportedAnswer]:
-        """The answers in *files*, all of them checked before the first is given.
+        """Yield the answers in *files*, after all of them are checked.
 
-        A model or replicate that the command line names outranks what the files say.
+        A model or replicate on the command line overrides those in the files.
         """
         sources = [ImportedFile(file=file, settings=settings) for file in files]
         forms = [self.forms[file.form] for file in files]
@@ -402,7 +401,7 @@ importer = PaperInvestigationImporter()
 
 
 def _require_one_step(sources: list[ImportedFile], forms: list[ResultForm]) -> None:
-    """A run is scored as one kind of work."""
+    """Refuse files of different steps: a run has one kind of result."""
     for source, form in zip(sources, forms, strict=True):
         if form.step != forms[0].step:
             raise DatasetError(
@@ -412,7 +411,7 @@ def _require_one_step(sources: list[ImportedFile], forms: list[ResultForm]) -> N
 
 
 def _distinct(sources: list[ImportedFile], forms: list[ResultForm]) -> AnsweredKeys:
-    """Read everything once, so that nothing is half imported."""
+    """Read everything once, so that no import is partial."""
     answered: AnsweredKeys = {}
     for source, form in zip(sources, forms, strict=True):
         family: dict[str, str] = {}

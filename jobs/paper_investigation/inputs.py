@@ -1,8 +1,8 @@
-"""Loads and validates all inputs of a run; opens papers' texts one at a time.
+"""Loads and validates all inputs of a run; opens papers' texts one by one.
 
-A folder holds `PMC*.md` or `.txt`, the stem being the id; a file is JSONL with `pmcid`
-and `text`. Loading reads every text that is needed once, to know that it decodes and
-is not blank, and keeps only where it stands.
+A folder has `PMC*.md` or `.txt` files with the id as the stem; a file is JSONL with
+`pmcid` and `text`. Loading reads every needed text once, to check that it decodes and
+is not blank, and stores only its position.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def open_papers(
     wanted: Container[str] | None,
     findings: InputFindings,
 ) -> PaperTexts:
-    """The texts of the *wanted* papers; the others are counted and left alone.
+    """Open the texts of the *wanted* papers; the others are only counted.
 
     Args:
-        settings: name the papers.
+        settings: settings that name the papers.
         wanted: ids; None: all papers.
-        findings: what is noticed.
+        findings: receives problems.
     """
     path = settings.papers
     if path is None:
@@ -107,7 +107,7 @@ def _from_folder(
 
 
 def _pdf_text(path: Path) -> str:
-    """The text of a PDF's pages; it is held, as reading it again takes too long."""
+    """Read the text of a PDF's pages; it stays in memory, as reading is slow."""
     from jobs.kit.inputs.documents import (  # noqa: PLC0415 - for PDF files alone
         read_document,
     )
@@ -194,7 +194,7 @@ def _line_text(file: OpenFile, start: int, size: int) -> str:
 
 
 def _file_text(path: Path, encoding: Encoding) -> str:
-    """The text of a paper's own file; `UnicodeDecodeError` under "strict"."""
+    """Read the text of a paper's file; raise `UnicodeDecodeError` if "strict"."""
     with opened(path) as file:
         return _unix(file.read().removeprefix(BOM).decode(errors=encoding))
 
@@ -229,24 +229,24 @@ def _checked(path: Path, encoding: Encoding, findings: InputFindings) -> str:
 
 
 def _unix(text: str) -> str:
-    """LF line ends, so that a checkout on another system asks the same."""
+    """Convert line ends to LF, so that requests are the same on all systems."""
     return text.replace("\r\n", "\n")
 
 
 SAMPLE = Path(__file__).parent / "sample"
 
 DATA = ("bench", "papers", "questions", *PIPELINES, "sentence_bench")
-"""The settings that name data; without any of them the sample is used."""
+"""Settings that name data; without any of them the sample is used."""
 
 INPUTS = (*DATA, "prompts")
-"""The settings that name files."""
+"""Settings that name files."""
 
 
 def with_sample(settings: InvestigationSettings) -> InvestigationSettings:
-    """Settings that a run can start from.
+    """Return settings that a run can start from.
 
-    Where no input is named at all, the shipped sample's files are filled in; the
-    returned object is the given one otherwise, so a caller can tell by identity.
+    If no input is named, the shipped sample's files are filled in; otherwise the given
+    object is returned, so that callers can compare the identity.
 
     Raises:
         UsageError: some inputs are named, and one that the mode needs is not.
@@ -282,7 +282,7 @@ def with_sample(settings: InvestigationSettings) -> InvestigationSettings:
 
 
 def inputs(settings: InvestigationSettings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings."""
+    """Return the files and folders that `load` reads under these settings."""
     named_paths = (
         ("prompts", settings.prompts),
         ("bench", settings.bench),
@@ -296,9 +296,9 @@ def inputs(settings: InvestigationSettings) -> tuple[InputFile, ...]:
 
 
 def load(settings: InvestigationSettings) -> InvestigationDataset:
-    """Read and validate the inputs that are named.
+    """Read and validate the named inputs.
 
-    An imported run may name none: its answers carry their own truth.
+    An imported run may name none: its answers have labels.
     """
     findings = InputFindings()
     bench: tuple[BenchPaper, ...] = ()
@@ -339,7 +339,7 @@ def _some_questions(
     limit: int,
     findings: InputFindings,
 ) -> Mapping[str, tuple[PaperQuestion, ...]]:
-    """A sample of the questions: pipelines and papers keep their share."""
+    """Draw a sample of the questions, stratified by pipeline and paper."""
     every = tuple(itertools.chain.from_iterable(questions.values()))
     sample = draw_sample(
         every,
@@ -362,7 +362,7 @@ def _some_papers(
     limit: int,
     findings: InputFindings,
 ) -> tuple[BenchPaper, ...]:
-    """A sample of the papers: those that each pipeline asks about keep their share."""
+    """Draw a sample of the papers, stratified by the pipelines of their questions."""
     sample = draw_sample(
         bench,
         limit,

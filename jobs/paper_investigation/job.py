@@ -1,4 +1,4 @@
-"""Declares the job paper-investigation: which module has each of its parts."""
+"""Declares the job paper-investigation and the modules of its parts."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class PaperInvestigation(Job):
     labelling = Deferred("jobs.paper_investigation.labelling:labelling")
 
     def follows(self, dataset: InvestigationDataset, stage: Stage) -> bool:
-        """Extractions are followed by questions in mode investigate alone."""
+        """Return whether a stage has follow-ups: extractions do in mode investigate."""
         return stage.follows and dataset.settings.mode == "investigate"
 
     def item(self, dataset: InvestigationDataset, spec: TaskSpec) -> str:
-        """The paper; in mode questions it has many specs."""
+        """Return the paper of a spec; in mode questions it has many specs."""
         del dataset
         return paper_of(spec.key)
 

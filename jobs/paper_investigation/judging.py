@@ -1,10 +1,10 @@
-"""Judges whether a reply answers its question, under chosen rules and others.
+"""Judges whether a reply answers its question, under various rules.
 
 Pure. Replies repeat (most letters are one of four strings), so each distinct reply is
-read once and each distinct pair of reading and expectation is compared once.
+parsed once and each distinct pair of parsed and expected value is compared once.
 
-Every open point of the method has two readings. The chosen settings give the result;
-each `ScoringVariant` changes one point, so that a reader sees what the choice is worth.
+Every open point of the method has two interpretations. The chosen settings give the
+result; each `ScoringVariant` changes one point, to show the effect of the choice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Parsed: TypeAlias = Letter | StudyAnswer | ParseFailure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleChoice:
-    """How replies are read and compared."""
+    """Rules for parsing and comparing replies."""
 
     lists: Rules
     letters: Rules
@@ -42,7 +42,7 @@ class RuleChoice:
 
     @classmethod
     def of(cls, settings: InvestigationSettings) -> RuleChoice:
-        """The rules that *settings* choose."""
+        """Return the rules that *settings* choose."""
         return cls(
             lists=settings.list_rules,
             letters=settings.letter_rules,
@@ -53,11 +53,11 @@ class RuleChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerJudgement:
-    """What one reply to one question is worth."""
+    """The judgement of one reply to one question."""
 
     right: bool
     rule: str  #: the parsing rule that fired, or the reason of the failure
-    failed: bool = False  #: the reply could not be read, and so is wrong
+    failed: bool = False  #: the reply was unparsed, and so counts as wrong
     letter: str | None = None
     p_value: str | None = None
     significance: str | None = None
@@ -66,26 +66,26 @@ class AnswerJudgement:
 
     @property
     def value(self) -> str:
-        """What was read, as one text; "" where nothing was."""
+        """The parsed answer as text, or ""."""
         if self.p_value is not None and self.significance is not None:
             return study_text(self.p_value, self.significance)
         return self.letter or ""
 
 
 def study_text(p_value: str, significance: str) -> str:
-    """A study-parameter answer as one text, the way investigation records write it."""
+    """Format a study-parameter answer, as in investigation records."""
     return f"p={p_value}, sig={significance}"
 
 
 def expected(question: PaperQuestion) -> str:
-    """The right answer to a question, as one text."""
+    """Return the correct answer to a question as text."""
     if question.is_mcq:
         return question.correct or ""
     return study_text(question.expected_p_value, question.expected_significance)
 
 
 def judge(item: QuestionItem, rules: RuleChoice) -> AnswerJudgement | None:
-    """Read and compare the reply to one question; None where there is none."""
+    """Parse and compare the reply to one question; None without a reply."""
     if item.reply is None:
         return None
     question = item.question
@@ -112,18 +112,18 @@ def judge(item: QuestionItem, rules: RuleChoice) -> AnswerJudgement | None:
 
 
 _Expected: TypeAlias = tuple[str | None, str, str]
-"""The right letter, the p-value and the significance."""
+"""Correct letter, p-value and significance."""
 
 _JudgeText: TypeAlias = Callable[[str, str, bool, _Expected], AnswerJudgement | None]
-"""By text, finish reason, whether it is a letter, and what is expected."""
+"""Arguments: text, finish reason, whether it is a letter, expected values."""
 
 
 @lru_cache(maxsize=8)
 def _judge_by(rules: RuleChoice) -> _JudgeText:
-    """The judge of what one reply to one question says without a look at options.
+    """Return the judge of replies to single questions, without their options.
 
-    It remembers judgements by a few texts, which is faster than by what was read. It
-    gives None where the options are needed.
+    It caches judgements by a few texts, which is faster than by parsed values. It
+    returns None if the options are needed.
     """
 
     @lru_cache(maxsize=1 << 14)
@@ -156,8 +156,8 @@ def _parsed(item: QuestionItem, reply: Reply, rules: RuleChoice) -> Parsed:
     return letter
 
 
-# Texts instead of replies are the keys, since no two replies have the same usage. The
-# questions of a batch follow each other, so a few batches are enough.
+# Texts instead of replies are the keys, since no two replies have the same usage.
+# Questions of a batch are consecutive, so a few batches are enough.
 
 
 @lru_cache(maxsize=1 << 14)
@@ -193,7 +193,7 @@ def _compared(
     significance: str,
     rules: RuleChoice,
 ) -> AnswerJudgement:
-    """What was *parsed*, against the letter or the two texts that are expected."""
+    """Compare a parsed answer with the expected letter or texts."""
     if isinstance(parsed, ParseFailure):
         return AnswerJudgement(right=False, rule=parsed.reason, failed=True)
     if isinstance(parsed, Letter):
@@ -214,20 +214,20 @@ def _compared(
 RULES = ("list_rules", "letter_rules", "p_rules")
 
 MEANING = ("variant_case", "variant_link", *RULES)
-"""What a profile says about the meaning of stored answers, not about asking."""
+"""Settings of a profile about the interpretation of answers, not about requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringVariant:
-    """Settings through which records are read."""
+    """Settings for the interpretation of records."""
 
     settings: InvestigationSettings
     rules: RuleChoice
-    stored: InvestigationSettings  #: for questions whose links cannot be made again
+    stored: InvestigationSettings  #: for questions whose links cannot be recomputed
 
     @classmethod
     def of(cls, settings: InvestigationSettings) -> ScoringVariant:
-        """The lens of *settings*."""
+        """Return the scoring variant of *settings*."""
         return cls(
             settings=settings,
             rules=RuleChoice.of(settings),
@@ -239,7 +239,7 @@ class ScoringVariant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringVariants:
-    """The chosen lens, and the others by the suffix their metrics bear."""
+    """The chosen scoring variant, and the others by their metrics' suffix."""
 
     chosen: ScoringVariant
     others: Mapping[str, ScoringVariant]
@@ -249,7 +249,7 @@ class ScoringVariants:
 
     @classmethod
     def of(cls, settings: InvestigationSettings, mode: Mode) -> ScoringVariants:
-        """The lenses of *settings* for work of *mode*."""
+        """Return the scoring variants of *settings* for a run in *mode*."""
 
         def changed(**values: Any) -> ScoringVariant:
             return ScoringVariant.of(settings.model_copy(update=values))

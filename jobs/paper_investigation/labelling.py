@@ -1,4 +1,4 @@
-"""Declares what people label in paper investigation: the answer to each question.
+"""Declares the labels of paper investigation: the answer to each question.
 
 An item is a question with its paper. A multiple-choice question is answered by a
 letter, one about study parameters by a p-value, which is typed, and a significance.
@@ -64,7 +64,7 @@ _FIELDS: Final = (
 
 
 class QuestionLabelling(Labelling):
-    """The answer to each question about a paper."""
+    """Declares the answer to each question about a paper."""
 
     gold_setting = "questions"
     gold_suffix = ".jsonl"
@@ -72,32 +72,32 @@ class QuestionLabelling(Labelling):
     def of_run(
         self, dataset: InvestigationDataset, answers: Answers
     ) -> QuestionLabelling | None:
-        """Return this; None where no question is asked."""
+        """Return this, or None if the run has no questions."""
         del answers
         if dataset.settings.mode == "extract" or not dataset.questions:
             return None
         return self
 
     def fields(self, dataset: InvestigationDataset) -> tuple[LabelField, ...]:
-        """The letter, or p-value and significance."""
+        """Return the letter, p-value and significance fields."""
         del dataset
         return _FIELDS
 
     def applies(
         self, dataset: InvestigationDataset, key: str, field: LabelField
     ) -> bool:
-        """Whether the field answers questions of the item's kind."""
+        """Return whether the field applies to the item's kind of question."""
         return _question(dataset, key).is_mcq == (field.name == LETTER)
 
     def items(self, dataset: InvestigationDataset) -> Iterator[str]:
-        """The questions of papers that are sent, in the order of the files."""
+        """Yield the questions of papers that are sent, in the order of the files."""
         is_alone = dataset.settings.mode == "questions"
         for pmcid, questions in dataset.questions.items():
             if (is_alone or dataset.paper(pmcid)) and not dataset.skip_reason(pmcid):
                 yield from (f"{pmcid}/{question.key}" for question in questions)
 
     def item(self, dataset: InvestigationDataset, key: str) -> LabelItem:
-        """A question above the text of its paper."""
+        """Return a question with the text of its paper."""
         question = _question(dataset, key)
         pmcid = question.pmcid
         text = "\n".join(question_lines(question))
@@ -106,7 +106,7 @@ class QuestionLabelling(Labelling):
         return LabelItem(key=key, title=dataset.papers.title(pmcid) or "", text=text)
 
     def items_of_task(self, dataset: InvestigationDataset, key: str) -> tuple[str, ...]:
-        """The questions of an extraction's paper, or the first of a batch."""
+        """Return the questions of an extraction's paper, or the first of a batch."""
         if "/" in key:
             return (key.replace("/b/", "/", 1),)
         return tuple(f"{key}/{name}" for name in dataset.questions_of(key))
@@ -114,7 +114,7 @@ class QuestionLabelling(Labelling):
     def replies(
         self, dataset: InvestigationDataset, answers: Answers
     ) -> Iterator[ModelLabel]:
-        """What each reply to a question answers."""
+        """Yield the parsed answer of each reply to a question."""
         rules = RuleChoice.of(dataset.settings)
         for record in records(dataset, answers):
             for item in record.items:
@@ -136,9 +136,9 @@ class QuestionLabelling(Labelling):
         dataset: InvestigationDataset,
         gold: Mapping[str, Mapping[str, str]],
     ) -> Mapping[str, str]:
-        """The question files, with the labels as keys.
+        """Return the question files, with the labels as keys.
 
-        Questions without a label stay, as the plan of a run and its batches follow from
+        Questions without a label stay, as the plan of a run and its batches depend on
         all of them; they are not judged.
         """
         files: dict[str, list[str]] = {}
@@ -166,7 +166,7 @@ def _question(dataset: InvestigationDataset, key: str) -> PaperQuestion:
 
 
 def _answers(judgement: AnswerJudgement) -> Iterator[tuple[str, str]]:
-    """Yield the fields that a reply answers, with their values."""
+    """Yield the fields of a parsed answer, with their values."""
     for field in (LETTER, P_VALUE, SIGNIFICANCE):
         value: str | None = getattr(judgement, field)
         if value is not None:
@@ -174,7 +174,7 @@ def _answers(judgement: AnswerJudgement) -> Iterator[tuple[str, str]]:
 
 
 def _keyed(question: PaperQuestion, gold: Mapping[str, str] | None) -> PaperQuestion:
-    """Return a question with its labels as the key; without all of them, with none."""
+    """Return a question with its labels as the key; none, if one is missing."""
     values = gold or {}
     if question.is_mcq:
         return replace(question, correct=values.get(LETTER, UNLABELLED))

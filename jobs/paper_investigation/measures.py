@@ -1,4 +1,4 @@
-"""Declares the metrics of the job: which measures, scopes and forms its paths have."""
+"""Declares the metrics of the job: the measures, scopes and forms of its paths."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _OTHER_READINGS: Mapping[str, Measure] = {
     **FAILURES_AS_FN,
     "avg_variant_recall~without_reference_alleles": WITHOUT_REFERENCE,
 }
-"""Among them, by paths with a form, the words of the forms."""
+"""Further measures; for paths with a form, name and meaning are those of the form."""
 
 
 def _behind(prefix: str, measures: Mapping[str, Measure]) -> dict[str, Measure]:
-    """The measures without a form, by their paths behind *prefix*."""
+    """Return the measures without a form, with *prefix* added to their paths."""
     return {
         f"{prefix}{key}": measure for key, measure in measures.items() if "~" not in key
     }

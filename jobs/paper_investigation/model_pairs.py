@@ -1,17 +1,17 @@
 """Compares models on the papers and questions that both have.
 
 Differences, tests and verdicts are those of `jobs.kit.comparison`: the test of the
-paper score permutes signs by paper, as its interval is drawn by paper. The score's
-difference splits exactly into what recall and what question accuracy contribute. The
-sign test over papers asks another question, how often a model is ahead, and McNemar's
-over questions ignores that questions of a paper hang together; both are secondary and
-decide nothing.
+paper score permutes signs by paper, as its interval is drawn by paper. The difference
+of scores is split exactly into the contributions of recall and of question accuracy.
+The sign test over papers tests how often a model is ahead, and McNemar's test over
+questions ignores that questions of a paper are dependent; both are secondary and affect
+no verdict.
 
-A question is a number here, the same for all models, and a model's verdicts are one
-byte a question; texts are not held.
+A question is a number here, the same for all models, and a model's verdicts take one
+byte per question; texts are not stored.
 
-The columns are made when a comparison asks for them; until then nothing is held beyond
-what is counted anyway.
+The columns are built when a comparison needs them; until then only the counts are in
+memory.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ _ANSWERED, _RIGHT, _P_VALUE, _SIGNIFICANCE = 1, 2, 4, 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerShare:
-    """Answers that are right in some way, among those of some questions."""
+    """Share of correct answers, by some criterion, to a set of questions."""
 
-    pipeline: str  #: TOTAL: all of them
-    bit: int  #: of a verdict
+    pipeline: str  #: TOTAL: all questions
+    bit: int  #: bit of a verdict
     definition: str
 
 
@@ -83,23 +83,23 @@ SHARES: Mapping[str, AnswerShare] = {
         )
     },
 }
-"""Of which metrics the verdicts are the items, by path.
+"""Metrics whose items are verdicts, by path.
 
-Both fields right is what right means: the accuracy of the pipeline.
+Correct means that both fields are: the accuracy of the pipeline.
 """
 
 
 class AnswerVerdicts:
-    """The verdicts of all models."""
+    """Verdicts of all models."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, int], int] = {}
-        self._papers: list[str] = []  #: of each question, as the next
+        self._papers: list[str] = []  #: of each question, as below
         self._pipelines: list[Pipeline] = []
         self._verdicts: dict[str, bytearray] = {}
 
     def add(self, paper: GradedPaper) -> None:
-        """Note the verdicts on one paper's questions, in its replicate."""
+        """Record the verdicts on one paper's questions, in its replicate."""
         verdicts = self._verdicts.setdefault(paper.record.model, bytearray())
         for graded_answer in paper.answers:
             if graded_answer.judgement is None:
@@ -113,7 +113,7 @@ class AnswerVerdicts:
             verdicts[number] = _verdict(graded_answer.judgement)
 
     def shares(self, model: str) -> Iterator[str]:
-        """The paths of what *model* has answers to."""
+        """Yield the paths of the shares that *model* has answers for."""
         answered = set(self._answered(model))
         pipelines = {self._pipelines[number] for number in answered}
         for path, share in SHARES.items():
@@ -121,7 +121,7 @@ class AnswerVerdicts:
                 yield path
 
     def frame(self, model: str, path: str) -> ItemFrame:
-        """The answered questions of the share at *path*, labelled right or not."""
+        """Return the answered questions of the share at *path*, with their verdicts."""
         share = SHARES[path]
         verdicts = self._verdicts.get(model, b"")
         numbers = [
@@ -155,20 +155,20 @@ def _verdict(judgement: AnswerJudgement) -> int:
 
 
 def _name(key: str, replicate: int) -> str:
-    """A question as an item; later replicates are items of their own."""
+    """Return a question's name as an item; later replicates are separate items."""
     return key if replicate == 1 else f"{key} (replicate {replicate})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswers:
-    """What comparing one model of a run takes."""
+    """Data of one model for comparisons."""
 
     model: str
-    papers: PaperScores  #: none in mode questions
+    papers: PaperScores  #: empty in mode questions
     verdicts: AnswerVerdicts  #: of all models
 
     def compared(self, mode: Mode) -> Comparable:
-        """Makers of the items of the model's headline metrics, by path."""
+        """Return functions for the items of the model's headline metrics, by path."""
         metrics: list[ItemMetric[ModelAnswers]] = [*map(averaged, AVERAGES[mode])]
         metrics += map(_pooled, POOLED[mode])
         if mode != "extract":
@@ -181,7 +181,7 @@ def _papers(answers: ModelAnswers) -> ItemFrame:
 
 
 def averaged(average: PaperAverage) -> ItemMetric[ModelAnswers]:
-    """The value of each scored paper."""
+    """Return the metric with the value of each scored paper."""
     return ItemMetric(
         average.path,
         _papers,
@@ -192,7 +192,7 @@ def averaged(average: PaperAverage) -> ItemMetric[ModelAnswers]:
 
 
 def _pooled(pooled: PooledRatio) -> ItemMetric[ModelAnswers]:
-    """What each scored paper adds above and below the line."""
+    """Return the metric with numerators and denominators of each scored paper."""
     return ItemMetric(
         pooled.path,
         _papers,
@@ -202,7 +202,7 @@ def _pooled(pooled: PooledRatio) -> ItemMetric[ModelAnswers]:
 
 
 def _shared(path: str) -> ItemMetric[ModelAnswers]:
-    """Right or not, by answered question of a share."""
+    """Return the metric with the verdict on each answered question of a share."""
     return ItemMetric(
         path,
         lambda answers: answers.verdicts.frame(answers.model, path),
@@ -212,11 +212,11 @@ def _shared(path: str) -> ItemMetric[ModelAnswers]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperModelPair:
-    """Two models of a run."""
+    """Comparison of two models of a run."""
 
     compared: ModelPair
-    papers: int  #: scored by both
-    only_left: int  #: papers that only the left model has a score for
+    papers: int  #: with a score of both
+    only_left: int  #: papers with a score of the left model only
     only_right: int
     recall_part: float | None = None
     accuracy_part: float | None = None
@@ -225,28 +225,28 @@ class PaperModelPair:
 
     @property
     def sign_test(self) -> SignTest:
-        """The exact sign test over papers by their score; secondary."""
+        """Exact sign test over papers by their score; secondary."""
         return self.compared.sign_test
 
     @property
     def ties(self) -> int:
-        """Papers with equal scores."""
+        """Number of papers with equal scores."""
         return self.papers - self.sign_test.left_alone - self.sign_test.right_alone
 
     def average(self, path: str) -> ComparedMetric | None:
-        """The difference of an average, left minus right."""
+        """Return the difference of an average, left minus right."""
         return self.compared.metrics.get(path)
 
 
 def paper_pairs(
     answers: Mapping[str, ModelAnswers], mode: Mode, settings: ComparisonSettings
 ) -> tuple[PaperModelPair, ...]:
-    """Every two models, in order, with Holm's correction over all of them.
+    """Compare every two models, in order, with Holm's correction over all.
 
     Args:
-        answers: by model.
-        mode: of the run.
-        settings: of the job.
+        answers: answers by model.
+        mode: mode of the run.
+        settings: settings of the job.
     """
     averages = [averaged(average) for average in AVERAGES[mode]]
     compared = model_pairs(
@@ -289,11 +289,11 @@ def _with_parts(
     right: PaperScores,
     shared: Sequence[str],
 ) -> PaperModelPair:
-    """What the difference of the scores is made of.
+    """Add the contributions to the difference of the scores.
 
     A paper's score is its recall r times a factor f, so that the difference of two is
     (rA - rB)(fA + fB)/2 + (fA - fB)(rA + rB)/2. With one replicate f is the question
-    accuracy; with several it is what makes the product right.
+    accuracy; with several it is the quotient of score and recall.
     """
     by_recall, by_accuracy = [], []
     for pmcid in shared:
@@ -312,5 +312,5 @@ def _factors(papers: PaperScores, pmcid: str) -> tuple[float, float]:
 
 
 def rounded(p: float | None) -> float | None:
-    """A p-value with the digits that a table has."""
+    """Round a p-value to the digits of a table."""
     return None if p is None else round12(p)

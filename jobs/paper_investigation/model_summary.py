@@ -1,9 +1,9 @@
-"""Renders a model's summary files: its investigation, extraction, questions.
+"""Formats a model's summary files: its investigation, extraction, questions.
 
-The form of profile `clinpgx-qa` is that of recorded summaries, byte for byte. The other
-one adds what lists hold beyond the truth.
+The format of profile `clinpgx-qa` equals that of recorded summaries, byte for byte. The
+other one adds the variants in lists beyond the truth.
 
-Of questions alone both profiles print that form. Examples are drawn by seed.
+For questions alone, both profiles use that format. Examples are drawn by seed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from store.printable import printable
 
 
 def percent(k: int, n: int) -> str:
-    """A share of *n* in percent; 0.0% where there are none."""
+    """Format a share of *n* in percent; 0.0% if there are none."""
     return f"{ratio(k, n) or 0.0:.1%}"
 
 
@@ -49,7 +49,7 @@ SKIPS: Mapping[str, str] = {
     "extraction_unparsed": "unparsed extraction",
     "extraction_failed": "failed call",
 }
-"""The reasons every summary names, in words; others follow by their own name."""
+"""Reasons that every summary has, in words; others follow by name."""
 
 _DASHES = f"  {'-' * 20} {'-' * 10} {'-' * 10} {'-' * 10}"
 
@@ -61,13 +61,13 @@ def investigation_text(
     settings: InvestigationSettings,
     results: str,
 ) -> str:
-    """The text of `{slug}_paper_investigation_summary.txt`.
+    """Return the text of `{slug}_paper_investigation_summary.txt`.
 
     Args:
-        model: whose papers these are.
-        tally: of the model in one replicate.
-        metrics: of the same, by path.
-        settings: of the scoring.
+        model: the model.
+        tally: counts of the model in one replicate.
+        metrics: metrics of the same, by path.
+        settings: settings of the scoring.
         results: name of the file with the scored records.
     """
     papers, groups = tally.papers, tally.breakdown.pipelines
@@ -117,9 +117,9 @@ def investigation_text(
 def _extremes(
     papers: PaperScores, n: int, *, is_recorded: bool
 ) -> tuple[list[str], list[str]]:
-    """The papers with the lowest and the highest scores.
+    """Return the papers with the lowest and the highest scores.
 
-    The old profile sorts once, in record order, and shows both ends of the list.
+    The old profile sorts once, in record order, and uses both ends of the list.
     """
 
     def score(pmcid: str) -> float:
@@ -129,7 +129,7 @@ def _extremes(
         scored = set(papers.scored)
         ascending = sorted((pmcid for pmcid in papers if pmcid in scored), key=score)
         return ascending[:n], ascending[-n:] if n else []
-    # what scores equal stays in the order of ids
+    # equal scores stay in the order of ids
     return (
         sorted(papers.scored, key=score)[:n],
         sorted(papers.scored, key=score, reverse=True)[:n],
@@ -148,7 +148,7 @@ def _averages(
 
 
 def _as_zero(metrics: Mapping[str, Metric]) -> Iterator[str]:
-    """The score without what a model gains by failing; only where that is something."""
+    """Yield the scores with failures counted, where they differ."""
     for path, words in (
         ("avg_paper_score~parse_failures_as_zero", "unparsed papers as 0"),
         ("avg_paper_score~skipped_as_zero", "all skipped papers as 0"),
@@ -160,7 +160,7 @@ def _as_zero(metrics: Mapping[str, Metric]) -> Iterator[str]:
 
 
 def reasons(skips: Mapping[str, int]) -> str:
-    """Why papers were skipped, in words: the common reasons always, others if any."""
+    """Describe the skip reasons: the common ones always, others if any."""
     words = [f"{name} {skips.get(reason, 0)}" for reason, name in SKIPS.items()]
     words += [
         f"{reason.replace('_', ' ')} {n}"
@@ -200,7 +200,7 @@ MICRO = "MICRO-AVG"
 
 TITLE_CHARS = 80
 EXAMPLE_VARIANTS = 5
-"""Variants of a paper that an example shows."""
+"""Number of variants of a paper in an example."""
 
 
 def variants_text(
@@ -210,7 +210,7 @@ def variants_text(
     settings: InvestigationSettings,
     results: str,
 ) -> str:
-    """The text of `{slug}_variant_summary.txt`; see `investigation_text`."""
+    """Return the text of `{slug}_variant_summary.txt`; see `investigation_text`."""
     is_recorded = settings.profile == "clinpgx-qa"
     value = metrics["avg_variant_recall"].value
     recall = fixed(value, undefined="0.000" if is_recorded else UNDEFINED)
@@ -241,7 +241,7 @@ def variants_text(
 
 
 def _recorded_table(extraction: ExtractionCounts) -> Iterator[str]:
-    """No false positives; an unparsed paper misses each truth entry, repeats too."""
+    """Yield the old table: no false positives; an unparsed paper misses everything."""
     line = f"  {'-' * 15} {'-' * 6} {'-' * 6} {'-' * 10}"
     yield f"  {'Type':<15} {'TP':>6} {'FN':>6} {'Recall':>10}"
     yield line
@@ -320,12 +320,12 @@ _STUDY_LINE = f"  {'-' * 25} {'-' * 10} {'-' * 10} {'-' * 10} {'-' * 8}"
 def questions_text(
     model: str, tally: ModelTally, pipeline: Pipeline, results: str
 ) -> str:
-    """The text of `{slug}_{pipeline}_summary.txt`.
+    """Return the text of `{slug}_{pipeline}_summary.txt`.
 
     Args:
-        model: whose answers these are.
-        tally: of the model in one replicate.
-        pipeline: which questions.
+        model: the model.
+        tally: counts of the model in one replicate.
+        pipeline: pipeline of the questions.
         results: name of the file with the scored answers.
     """
     body = _study if pipeline == "study_param" else _mcq

@@ -1,7 +1,7 @@
-"""Counts everything about one model, its replicates and trivial baselines too.
+"""Counts the results of one model, its replicates and trivial baselines.
 
-Accuracies and scores are linear in which answers are right, so that a weight for each
-expected answer is all that is kept; which answer is the most frequent is known last.
+Accuracies and scores are linear in the correct answers, so only a weight for each
+expected answer is stored; the most frequent answer is known only at the end.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ Chosen: TypeAlias = Mapping[str, str]
 
 
 _Shares: TypeAlias = Counter[tuple[int, float]]
-"""Number of answers by the count of which each is one, and the recall of its paper."""
+"""Number of answers by size of their group and recall of their paper."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TrivialAnswers:
-    """The expected answers of one model's questions, and what each is worth."""
+    """Expected answers of one model's questions, and their weights."""
 
     _answers: dict[str, Counter[str]] = field(
         default_factory=lambda: defaultdict(Counter), metadata=KEYS_STAY
@@ -74,15 +74,14 @@ class TrivialAnswers:
         default_factory=lambda: defaultdict(lambda: defaultdict(Counter)),
         metadata=KEYS_STAY,
     )
-    """By pipeline and answer: how many questions have which share, in a paper of which
-    recall; fractions are summed at the end, so that the order of papers changes no
-    digit."""
+    """By pipeline and answer: the number of questions by share and recall. Fractions
+    are summed at the end, so that the order of papers does not change the result."""
     _with_questions: int = 0
     _scored: int = 0
-    _absent: str = _ABSENT  #: the answer that nothing was found
+    _absent: str = _ABSENT  #: the answer "not found"
 
     def add(self, paper: GradedPaper) -> None:
-        """Count the questions of one paper in one replicate that have a reply."""
+        """Add the questions of one paper in one replicate that have a reply."""
         for graded_answer in paper.answers:
             if graded_answer.judgement is not None:
                 question = graded_answer.item.question
@@ -99,7 +98,7 @@ class TrivialAnswers:
                 self._shares[question.pipeline][_folded(question)][share] += 1
 
     def baselines(self) -> Iterator[Trivial]:
-        """Always the most frequent answer of a pipeline; always "not found"."""
+        """Yield baselines: always the most frequent answer; always "not found"."""
         frequent = {
             name: min(counts, key=lambda answer: (-counts[answer], answer))
             for name, counts in self._answers.items()
@@ -133,7 +132,7 @@ class TrivialAnswers:
         *,
         is_whole: bool = True,
     ) -> Iterator[Trivial]:
-        """The baselines of one way to answer, those of all questions first."""
+        """Yield the baselines of one strategy, those of all questions first."""
         right = {pipe: self._answers[pipe][answer] for pipe, answer in chosen.items()}
         n = {pipe: counts.total() for pipe, counts in self._answers.items()}
 
@@ -159,7 +158,7 @@ class TrivialAnswers:
                 yield baseline(f"pipeline.{pipe}.accuracy", right[pipe], n[pipe])
 
     def _worth(self, chosen: Chosen) -> tuple[float, float]:
-        """The sum of papers' accuracies, and of accuracy times recall."""
+        """Return the sum of papers' accuracies, and of accuracy times recall."""
         alone = by_recall = Fraction()
         for pipe, answer in sorted(chosen.items()):
             shares: _Shares = self._shares.get(pipe, {}).get(answer, Counter())
@@ -170,7 +169,7 @@ class TrivialAnswers:
 
 
 def _folded(question: PaperQuestion) -> str:
-    """The expected answer; fields of a study question without case and blanks."""
+    """Return the expected answer; study fields are folded and stripped."""
     return (
         expected(question)
         if question.is_mcq
@@ -191,9 +190,9 @@ class Smallest(Generic[T]):
         self._seen = 0
 
     def add(self, key: Key, item: T) -> None:
-        """Keep *item* if its key is small enough; the earlier of equal ones wins."""
+        """Add *item* if its key is small enough; the earlier of equal ones wins."""
         self._seen += 1
-        # the number keeps items themselves from being compared
+        # the number prevents comparisons of items
         bisect.insort(self._smallest, (key, self._seen, item))
         del self._smallest[self._n :]
 
@@ -202,12 +201,12 @@ class Smallest(Generic[T]):
 
 
 def random_key(seed: int, model: str, question: str) -> Key:
-    """A place in a random order that is the same wherever and whenever it is drawn."""
+    """Return a random sort key that is the same on every machine."""
     return (sha256(f"{seed}/{model}/{question}".encode()).hexdigest(),)
 
 
 EXAMPLE_ANSWERS = 5
-"""Right and wrong answers that a stand-alone summary shows."""
+"""Number of right and wrong answers in a summary of questions."""
 
 
 Answered: TypeAlias = tuple[QuestionItem, AnswerJudgement]
@@ -215,11 +214,11 @@ Answered: TypeAlias = tuple[QuestionItem, AnswerJudgement]
 
 @dataclass(slots=True, kw_only=True)
 class ModelCounts:
-    """The numbers of one model that its metrics are computed from."""
+    """Counts of one model that its metrics are computed from."""
 
     mode: Mode = field(metadata=STAYS)
-    rules: str = field(metadata=STAYS)  #: the lens with the other rules
-    level: float  #: of intervals
+    rules: str = field(metadata=STAYS)  #: scoring variant with the other rules
+    level: float  #: level of intervals
     papers: PaperScores = field(default_factory=PaperScores)
     breakdown: QuestionBreakdown = field(default_factory=QuestionBreakdown)
     extraction: ExtractionCounts = field(default_factory=ExtractionCounts)
@@ -228,7 +227,7 @@ class ModelCounts:
     study: StudyCounts = field(default_factory=StudyCounts)
     trivial: TrivialAnswers = field(default_factory=TrivialAnswers)
     under: Mapping[str, PaperScores] = field(metadata=KEYS_STAY)
-    """The same papers, by the name of each other lens."""
+    """The same papers, by the name of each other scoring variant."""
 
     @property
     def clusters(self) -> Sequence[str]:
@@ -238,7 +237,7 @@ class ModelCounts:
         return self.papers.scored
 
     def measures(self) -> Iterator[Measurement]:
-        """Everything there is to say about the model, in reading order."""
+        """Yield all metrics of the model, in display order."""
         if self.mode != "questions":
             yield from headline(self.papers, self.mode)
             for name, papers in self.under.items():
@@ -260,7 +259,7 @@ class ModelCounts:
 
 
 class ModelTally(ModelCounts):
-    """One model, over all replicates or in one of them."""
+    """Counts of one model, over all replicates or in one of them."""
 
     def __init__(self, lenses: ScoringVariants, mode: Mode) -> None:
         super().__init__(
@@ -280,7 +279,7 @@ class ModelTally(ModelCounts):
         }
 
     def add(self, paper: GradedPaper, others: Mapping[str, GradedPaper]) -> None:
-        """Count one paper, as the chosen lens and the *others* show it."""
+        """Add one paper, under the chosen scoring variant and the *others*."""
         self.breakdown.add(paper)
         self.replies.add(paper)
         self.flips.add(paper, self._lenses.others[self._lenses.rules].rules)
@@ -298,17 +297,17 @@ class ModelTally(ModelCounts):
 
     @property
     def worst(self) -> list[GradedPaper]:
-        """Papers with the lowest recall, ascending; kept in mode extract."""
+        """Papers with the lowest recall, ascending; only in mode extract."""
         return list(self._worst)
 
     @property
     def best(self) -> list[GradedPaper]:
-        """Papers with the highest recall, descending; the old profile ascends."""
+        """Papers with the highest recall, descending; ascending in the old profile."""
         papers = list(self._best)
         return papers[::-1] if self._is_recorded else papers
 
     def examples(self, pipeline: Pipeline, *, is_right: bool) -> list[Answered]:
-        """A few answers drawn by seed; kept in mode questions."""
+        """Return a few answers drawn by seed; only in mode questions."""
         return list(self._answers[pipeline, is_right])
 
     @property
@@ -320,7 +319,7 @@ class ModelTally(ModelCounts):
         if recall is None:
             return
         pmcid, index = paper.record.pmcid, len(self.papers)
-        # the old profile sorts once, in record order, and shows both ends of the list
+        # the old profile sorts once, in record order, and uses both ends of the list
         low, high = (index, -index) if self._is_recorded else (pmcid, pmcid)
         self._worst.add((recall, low), paper)
         self._best.add((-recall, high), paper)
@@ -348,12 +347,12 @@ def over_replicates(
     repeats: ReplicateAnswers,
     averages: Sequence[PaperAverage],
 ) -> Iterator[Measurement]:
-    """Every metric of each replicate, and how much they vary.
+    """Yield every metric of each replicate, and their spread.
 
     Args:
-        by_replicate: of one model, by replicate.
-        repeats: of the same model.
-        averages: whose spread is given.
+        by_replicate: counts of one model, by replicate.
+        repeats: answers of the same model.
+        averages: averages to compute the spread of.
     """
     for average in averages:
         values = [mean(tally.papers.values(average.value)) for tally in by_replicate]
@@ -373,7 +372,7 @@ def over_replicates(
 
 @dataclass(slots=True, kw_only=True)
 class ReplicateAnswers:
-    """What one model said in each replicate: does it say the same again?"""
+    """Answers of one model in each replicate, to measure their agreement."""
 
     replicates: int
     _answers: dict[str, list[str]] = field(default_factory=dict)
@@ -381,7 +380,7 @@ class ReplicateAnswers:
     _predicted: dict[str, list[frozenset[str]]] = field(default_factory=dict)
 
     def add(self, paper: GradedPaper) -> None:
-        """Note one paper in one replicate."""
+        """Add one paper in one replicate."""
         if paper.predicted is not None:
             sets = self._predicted.setdefault(paper.record.pmcid, [])
             sets.append(frozenset(paper.predicted))
@@ -392,16 +391,16 @@ class ReplicateAnswers:
                 digests.append(blake2b(value, digest_size=8).hexdigest())
 
     def measures(self) -> Iterator[Measurement]:
-        """Equal answers, and overlap of the predicted sets."""
+        """Yield the share of equal answers, and the overlap of the predicted sets."""
         yield from measured(REPLICATES, self)
 
     def same_answers(self) -> MeasuredValue:
-        """The share of questions with one answer in all replicates."""
+        """Return the share of questions with one answer in all replicates."""
         full = [g for g in self._answers.values() if len(g) == self.replicates]
         return share(sum(len(set(digests)) == 1 for digests in full), len(full))
 
     def overlap(self) -> MeasuredValue:
-        """The mean overlap of two replicates' lists."""
+        """Return the mean overlap of two replicates' lists."""
         overlaps = [
             _jaccard(left, right)
             for sets in self._predicted.values()

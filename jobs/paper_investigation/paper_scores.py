@@ -1,7 +1,7 @@
 """Averages over papers: recall, question accuracy, paper score, alternatives.
 
-Beside each stand the named alternatives: what the number would be under another
-reading of an open point. They are printed with it, never instead of it.
+Each has alternatives, by name: the value under another interpretation of an open point.
+They are printed in addition to it, never instead of it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ UNPARSED = "extraction_unparsed"
 
 
 def counted(counts: Mapping[str, int]) -> dict[str, MeasuredValue]:
-    """Numbers of things by name, in the order of the names."""
+    """Return counts by name, sorted by name."""
     return {name: count(n) for name, n in sorted(counts.items())}
 
 
 def mean_of_values(
     values: Sequence[float | None], *, is_drawn: bool = False
 ) -> MeasuredValue:
-    """The mean of the values that are defined."""
+    """Return the mean of the defined values."""
     return MeasuredValue(
         value=mean(values),
         n=len(values),
@@ -38,7 +38,7 @@ def mean_of_values(
 
 
 def mean_over_papers(subject: str) -> str:
-    """The definition of a mean over papers."""
+    """Return the definition of a mean over papers."""
     return f"mean@1({subject}; over papers, exact sum)"
 
 
@@ -49,12 +49,12 @@ class PaperAverage:
     path: str
     name: str
     meaning: str
-    subject: str  #: what a paper's value is
+    subject: str  #: value of a paper
     value: Value
 
     @property
     def definition(self) -> str:
-        """What a metric states, and what a comparison asks to be the same."""
+        """The definition of the metric, which must be equal in comparisons."""
         return mean_over_papers(self.subject)
 
     @property
@@ -80,15 +80,15 @@ class PooledRatio:
 
     @property
     def definition(self) -> str:
-        """What a metric states, and what a comparison asks to be the same."""
+        """The definition of the metric, which must be equal in comparisons."""
         return f"ratio@1({self.subject})"
 
     def ratio(self, papers: PaperScores) -> Ratio:
-        """The sums over *papers*."""
+        """Return the sums over *papers*."""
         return Ratio(papers.sums(self.above), papers.sums(self.below))
 
     def measure(self, name: str, meaning: str = "") -> RateMeasure[PaperScores]:
-        """The ratio with its interval; name and meaning are those of its form."""
+        """Return the ratio with its interval; name and meaning are of its form."""
         return RateMeasure(name, meaning, of=self.ratio, definition=self.definition)
 
 
@@ -144,7 +144,7 @@ HEADLINES: Mapping[Mode, str] = {
     "extract": RECALL.path,
     "questions": "pipeline.TOTAL.accuracy",
 }
-"""The one metric that a scoring is judged by."""
+"""The main metric of a scoring."""
 
 
 MICRO = (
@@ -183,7 +183,7 @@ POOLED: Mapping[Mode, tuple[PooledRatio, ...]] = {
 PaperMeasures: TypeAlias = Mapping[
     str, ValueMeasure[PaperScores] | RateMeasure[PaperScores]
 ]
-"""By path; of a path with a form, name and meaning are those of the form."""
+"""By path; for a path with a form, name and meaning are those of the form."""
 
 
 def _with_zeros(papers: PaperScores, zeros: int) -> MeasuredValue:
@@ -328,12 +328,12 @@ ALTERNATIVES: PaperMeasures = {
         ),
     ),
 }
-"""What the averages would be under other readings of open points, and how many
-recalled variants the questions reach."""
+"""The averages under other interpretations of open points, and the number of recalled
+variants with questions."""
 
 
 def headline(papers: PaperScores, mode: Mode) -> Iterator[Measurement]:
-    """The averages of one model with their intervals, and their alternatives."""
+    """Yield the averages of one model with their intervals, and their alternatives."""
     averages = {average.path: average.measure for average in AVERAGES[mode]}
     alternatives = ALTERNATIVES if mode == "investigate" else {}
     for group in (COUNTS, averages, POOLED_MEASURES, alternatives):
@@ -343,7 +343,7 @@ def headline(papers: PaperScores, mode: Mode) -> Iterator[Measurement]:
 def headline_variants(
     name: str, papers: PaperScores, mode: Mode
 ) -> Iterator[Measurement]:
-    """The averages of the same replies under other settings, called *name*."""
+    """Yield the averages of the same replies under other settings, called *name*."""
     for average in AVERAGES[mode]:
         if average not in (PRECISION, F1):
             value = mean_of_values(papers.values(average.value))

@@ -1,11 +1,11 @@
-"""Reads replies by siftlog's rules: variant lists, letters, study answers, batches.
+"""Parses replies by siftlog's rules: variant lists, letters, study answers, batches.
 
 A rule for letters takes the cleaned reply and the cleaned texts of the options (empty
-where they are unknown) and returns a letter or None. `LETTER_RULES` lists them in the
+if they are unknown) and returns a letter or None. `LETTER_RULES` lists them in the
 order in which they are tried; the first letter wins, and its rule's name is recorded.
 
-The article "a" is the trap: "the answer is a combination" picks nothing. Wherever prose
-may stand around it, an unbracketed a counts only if what follows it shows a choice.
+The article "a" needs care: "the answer is a combination" selects no option. Within
+prose, an unbracketed a counts only if the text after it shows a choice.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from runner.messages import ParseFailure, Reply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantList:
-    """The variants that an extraction reply lists."""
+    """Variants in an extraction reply."""
 
-    entries: tuple[str, ...]  #: as spelt, repeats included; may be empty
-    dropped: int  #: entries of the list that name no variant
+    entries: tuple[str, ...]  #: as spelled, with repeats; may be empty
+    dropped: int  #: entries of the list without a variant
     rule: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """The option that a multiple-choice reply picks."""
+    """The option selected in a multiple-choice reply."""
 
     letter: str  #: "a" to "d"
     rule: str
@@ -40,9 +40,9 @@ class Letter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyAnswer:
-    """The p-value and the significance that a study-parameter reply states.
+    """The p-value and the significance in a study-parameter reply.
 
-    The rules of profile `clinpgx-qa` put "parse_error" into a field that is missing.
+    The rules of profile `clinpgx-qa` set a missing field to "parse_error".
     """
 
     p_value: str
@@ -51,21 +51,21 @@ class StudyAnswer:
 
 
 def unread(reply: Reply, reason: str) -> ParseFailure:
-    """The failure to read *reply*: cut off or empty before anything else."""
+    """Return the failure to parse *reply*: truncated or empty take precedence."""
     if reply.is_truncated:
         return ParseFailure(reason="truncated")
     return ParseFailure(reason=reason if reply.text.strip() else "empty_reply")
 
 
-#: Where an entry that is an object may hold its variant; the first with text wins.
+#: Keys of an object that may have its variant; the first with text wins.
 _NAME_KEYS = ("variant", "name", "id")
 
 
 def read_list(reply: Reply) -> VariantList | ParseFailure:
-    """The first JSON array that is empty or names at least one variant.
+    """Parse the first JSON array that is empty or has at least one variant.
 
-    Arrays of numbers are citations and passed over. A cut array is never repaired: a
-    list of unknown length would look like a complete one.
+    Arrays of numbers are citations and are skipped. A truncated array is never
+    repaired: a list of unknown length would look like a complete one.
     """
     has_other_array = False
     for array in arrays(reply.text):
@@ -97,7 +97,7 @@ def _is_number(entry: object) -> bool:
 Options: TypeAlias = tuple[str, ...]
 Rule: TypeAlias = Callable[[str, Options], str | None]
 
-#: A reply shorter than this may pick by merely naming a letter.
+#: A reply shorter than this may select an option by merely naming a letter.
 _SHORT = 40
 
 # A tag of one character would be an answer, not a language.
@@ -109,7 +109,8 @@ _BARE = re.compile(r"(?:\(([a-d])\)|\[([a-d])\]|([a-d]))[.):]?", re.IGNORECASE)
 # A hyphen or an apostrophe makes the letter part of a word: "c-reactive", "HLA-B".
 _ALONE = re.compile(r"(?<![\w'’-])[a-d](?!['’-]?\w)", re.IGNORECASE)
 
-# "answer:" may head the next line; "option:" at a line's end heads a list of options.
+# "answer:" may precede the next line; "option:" at a line's end precedes a list of
+# options.
 _STATED = re.compile(
     r"\b(?:answer\b[\s:=]*(?:is\b[\s:=]*)?"
     r"|(?:option|choice)\b[ \t:=]*(?:is\b[ \t:=]*)?)"
@@ -120,7 +121,7 @@ _CHOSEN = re.compile(
     r"[ \t]*(?:[.,;:!?)\]]|$|(?:is|because|since|as)\b)", re.IGNORECASE | re.MULTILINE
 )
 
-_OPENERS = " \t([\"'“-–—"  #: what may stand between a letter and its option's text
+_OPENERS = " \t([\"'“-–—"  #: may be between a letter and its option's text
 
 _LEAD = re.compile(
     r"""
@@ -137,10 +138,10 @@ _LEAD = re.compile(
 
 
 def read_letter(reply: Reply, options: Options | None) -> Letter | ParseFailure:
-    """The letter that the first fitting rule of `LETTER_RULES` finds.
+    """Return the letter that the first matching rule of `LETTER_RULES` finds.
 
-    A JSON object with a text under "answer" stands for the whole reply. *options* are
-    the texts of a to d, None where they are unknown.
+    A JSON object with a text under "answer" replaces the whole reply. *options* are the
+    texts of a to d, or None if they are unknown.
     """
     answer_object = last_object(
         reply.text, lambda value: isinstance(value.get("answer"), str)
@@ -155,7 +156,7 @@ def read_letter(reply: Reply, options: Options | None) -> Letter | ParseFailure:
 
 
 def letter_needs_options(read: Letter | ParseFailure) -> bool:
-    """Whether a rule that knows the options' texts could have come before *read*."""
+    """Return whether a rule that uses the options could have preceded *read*."""
     return isinstance(read, ParseFailure) or read.rule not in _BLIND
 
 
@@ -217,7 +218,7 @@ def _folded(text: str) -> str:
 
 
 def _is_choice(text: str, letter: str, end: int, options: Options) -> bool:
-    """Whether a letter in prose that ends at *end* is meant as one; see the module."""
+    """Return whether a letter in prose that ends at *end* is a choice."""
     if letter not in "aA" or _CHOSEN.match(text, end):
         return True
     first_option = _folded(options[0]) if options else ""
@@ -236,7 +237,7 @@ LETTER_RULES: tuple[tuple[str, Rule], ...] = (
     ("option_text", _option_text),
 )
 
-#: Rules, and their like in JSON, before which none looks at the options.
+#: Rules, also in JSON, that precede all rules with options.
 _BLIND = frozenset(
     origin + name for origin in ("", "json.") for name in ("whole", "last_line")
 )
@@ -246,7 +247,7 @@ _YES_NO = {True: "yes", False: "no"}
 
 
 def read_study(reply: Reply) -> StudyAnswer | ParseFailure:
-    """The last JSON object that has both fields; a null is read as an empty text."""
+    """Parse the last JSON object that has both fields; a null counts as ""."""
     answer_object = last_object(reply.text, _has_both)
     if answer_object is None:
         return unread(reply, "no_object")
@@ -267,30 +268,31 @@ def _has_both(value: Object) -> bool:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    if not isinstance(value, str):  # a list of several p-values, say: shown as it is
+    if not isinstance(value, str):  # such as a list of several p-values: unchanged
         value = json.dumps(value, ensure_ascii=False)
     return wellformed(value)
 
 
-# More digits number no question, and Python refuses to read thousands of them.
+# More digits cannot be a question number, and Python refuses to parse thousands of
+# them.
 _NUMBER = re.compile(r"\d{1,9}")
 
-# A digit behind the dot makes it a decimal that happens to start a line.
+# A digit after the dot makes it a decimal that happens to start a line.
 _NUMBERED_LINE = re.compile(rf"^[ \t*_]*({_NUMBER.pattern})[.):](?!\d)", re.MULTILINE)
 
 
 BatchedAnswers: TypeAlias = tuple[Reply | None, ...]
-"""The answer to each question of a batch; None: the reply has none under its number."""
+"""The answer to each question of a batch; None: the reply has none with its number."""
 
 
 def number_answers(numbered: Iterable[tuple[int, Reply]], count: int) -> BatchedAnswers:
-    """Sort answers to the *count* questions; of a repeated number the last counts."""
+    """Sort answers to the *count* questions; the last of equal numbers counts."""
     answers = dict(numbered)
     return tuple(answers.get(number) for number in range(1, count + 1))
 
 
 def split_batch(reply: Reply, count: int) -> BatchedAnswers:
-    """The JSON answers by their `n`; where there are none, the numbered blocks."""
+    """Split a reply into JSON answers by their `n`, else into numbered blocks."""
     batch = number_answers(_json_answers(reply), count)
     return batch if any(batch) else number_answers(_blocks(reply), count)
 
@@ -310,9 +312,9 @@ def _is_numbered(value: Object) -> bool:
 
 
 def _blocks(reply: Reply) -> Iterable[tuple[int, Reply]]:
-    """From each numbered line to the next, so that JSON over several lines survives.
+    """Yield the text from each numbered line to the next, to allow multi-line JSON.
 
-    Only the last block can have been cut.
+    Only the last block can be truncated.
     """
     lines = list(_NUMBERED_LINE.finditer(reply.text))
     ends = [line.start() for line in lines[1:]]

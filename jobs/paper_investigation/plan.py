@@ -1,15 +1,15 @@
 """Plans the tasks of each stage, links questions to variants, parses replies.
 
-Pure and lazy. The plan of a run is derived again from data and stored replies whenever
-it is resumed or scored, so the same inputs must yield the same specs in the same order.
+Pure and lazy. The plan of a run is derived again from data and stored replies when it
+is resumed or scored, so the same inputs must yield the same specs in the same order.
 
-Never raises on model output, nor on a question that the data no longer holds: both are
-a `ParseFailure`, counted by its reason.
+Never raises on model output, nor on a question that is missing in the data: both are a
+`ParseFailure`, counted by its reason.
 
-Planning and scoring call the same functions here, so what is asked and what is counted
-cannot drift apart. A question belongs to every variant that its `variant` field names
-(`variant_link=split`), or to the field as one variant (`whole`). It is asked once
-however many recalled variants it belongs to; its one verdict counts for each of them.
+Planning and scoring call the same functions here, so that requests and counts agree. A
+question belongs to every variant that its `variant` field names (`variant_link=split`),
+or to the field as one variant (`whole`). It is sent once, regardless of the number of
+recalled variants that it belongs to; its verdict counts for each of them.
 
 Variants are normalised texts throughout (`variants.normalize`).
 """
@@ -46,11 +46,11 @@ Entry = TypeVar("Entry")
 def question_variants(
     question: PaperQuestion, settings: InvestigationSettings
 ) -> tuple[str, ...]:
-    """The distinct variants that *question* belongs to, in the field's order."""
+    """Return the distinct variants that *question* belongs to, in the field's order."""
     return _members(question.variant, settings.variant_link, settings.variant_case)
 
 
-# Every model's answers about a paper ask for the same fields again.
+# Every model's answers about a paper need the same fields again.
 @lru_cache(maxsize=1 << 16)
 def _members(field: str, link: Link, case: Case) -> tuple[str, ...]:
     if link == "whole":
@@ -59,7 +59,7 @@ def _members(field: str, link: Link, case: Case) -> tuple[str, ...]:
 
 
 def truth_variants(dataset: InvestigationDataset, pmcid: str) -> Mapping[str, str]:
-    """A paper's curated variants, in file order, with their first spelling."""
+    """Return a paper's curated variants, in file order, with their first spelling."""
     paper = dataset.paper(pmcid)
     if paper is None:
         return {}
@@ -69,7 +69,7 @@ def truth_variants(dataset: InvestigationDataset, pmcid: str) -> Mapping[str, st
 def recalled_variants(
     dataset: InvestigationDataset, pmcid: str, predicted: Container[str]
 ) -> tuple[str, ...]:
-    """The truth variants among *predicted*, in truth order."""
+    """Filter the truth variants by *predicted*, in truth order."""
     return tuple(v for v in truth_variants(dataset, pmcid) if v in predicted)
 
 
@@ -78,10 +78,9 @@ def links(
     variants: Iterable[str],
     settings: InvestigationSettings,
 ) -> dict[str, tuple[PaperQuestion, ...]]:
-    """The questions of each of *variants*, in the order of *questions*, capped.
+    """Return the questions of each of *variants*, in the order of *questions*, capped.
 
-    Every variant has an entry, in the order given; an empty one where no question
-    names it.
+    Every variant has an entry, in the given order; it is empty if no question names it.
     """
     return link(((question, question) for question in questions), variants, settings)
 
@@ -91,7 +90,7 @@ def link(
     variants: Iterable[str],
     settings: InvestigationSettings,
 ) -> dict[str, tuple[Entry, ...]]:
-    """Like `links`, of what stands for each question, such as its key."""
+    """Link like `links`, with values other than questions, such as keys."""
     by_variant: dict[str, list[Entry]] = {variant: [] for variant in variants}
     spelling, case = settings.variant_link, settings.variant_case
     for entry, question in entries:
@@ -105,14 +104,14 @@ def link(
 def linked_questions(
     dataset: InvestigationDataset, pmcid: str, variants: Sequence[str]
 ) -> dict[str, tuple[PaperQuestion, ...]]:
-    """The paper's questions by variant: pipeline order, then file order, capped."""
+    """Return the paper's questions by variant in pipeline and file order, capped."""
     return links(dataset.questions.get(pmcid, ()), variants, dataset.settings)
 
 
 def variant_questions(
     dataset: InvestigationDataset, pmcid: str, variants: Sequence[str]
 ) -> tuple[PaperQuestion, ...]:
-    """The questions of *variants*, each once: pipeline order, then file order."""
+    """Return the questions of *variants*, each once, in pipeline and file order."""
     groups = linked_questions(dataset, pmcid, variants).values()
     keys = {question.key for group in groups for question in group}
     return tuple(q for q in dataset.questions.get(pmcid, ()) if q.key in keys)
@@ -121,7 +120,7 @@ def variant_questions(
 def batches(
     groups: Mapping[str, tuple[PaperQuestion, ...]], size: int
 ) -> tuple[tuple[PaperQuestion, ...], ...]:
-    """Cut each variant's questions into chunks of *size*; every question once.
+    """Split each variant's questions into chunks of *size*; every question once.
 
     A question of several variants goes to the first of them that has it.
     """
@@ -138,9 +137,9 @@ def batches(
 
 
 def plan_tasks(dataset: InvestigationDataset) -> Iterator[TaskSpec]:
-    """First-stage specs: one extraction a paper, or, in mode questions, each question.
+    """Yield the extraction of each paper, or, in mode questions, each question.
 
-    A paper that cannot be asked about is planned as skipped, with its reason.
+    A paper without a possible request is planned as skipped, with its reason.
     """
     if dataset.settings.mode != "questions":
         for paper in dataset.bench:
@@ -157,14 +156,14 @@ def plan_tasks(dataset: InvestigationDataset) -> Iterator[TaskSpec]:
 
 
 def titles(dataset: InvestigationDataset) -> Iterator[tuple[str, str]]:
-    """The papers with their titles, as far as the bench has them."""
+    """Yield the papers with their titles, if the bench has them."""
     return ((paper.pmcid, paper.title or "") for paper in dataset.bench)
 
 
 def follow_up(
     dataset: InvestigationDataset, group: tuple[Answer, ...]
 ) -> Iterator[TaskSpec]:
-    """The questions about what an extraction recalled; nothing where it failed."""
+    """Yield the questions about recalled variants; none if the extraction failed."""
     (answer,) = group
     settings = dataset.settings
     if settings.mode != "investigate" or not isinstance(answer.parsed, VariantList):
@@ -173,7 +172,8 @@ def follow_up(
     predicted = naming.distinct(answer.parsed.entries, settings.variant_case)
     variants = recalled_variants(dataset, pmcid, predicted)
     if settings.ask == "all":
-        # recalled variants first: their batches are those of a run without `all`
+        # recalled variants first, so that their batches equal those of a run without
+        # `all`
         variants += tuple(
             v for v in truth_variants(dataset, pmcid) if v not in predicted
         )
@@ -190,7 +190,7 @@ def _question_specs(
     links: Mapping[str, tuple[PaperQuestion, ...]],
     skip: str | None = None,
 ) -> Iterator[TaskSpec]:
-    """One spec a question, or one a batch of the same questions."""
+    """Yield one spec per question, or per batch of the same questions."""
     if settings.batch_questions:
         for batch in batches(links, settings.batch_size):
             yield TaskSpec(
@@ -205,7 +205,7 @@ def _question_specs(
 
 
 def _question_papers(dataset: InvestigationDataset) -> Iterator[str]:
-    """Papers with questions: bench order first, then that of the question files."""
+    """Yield papers with questions: bench order, then that of the question files."""
     bench_pmcids = [p.pmcid for p in dataset.bench if p.pmcid in dataset.questions]
     yield from bench_pmcids
     seen = set(bench_pmcids)
@@ -215,7 +215,7 @@ def _question_papers(dataset: InvestigationDataset) -> Iterator[str]:
 def _by_field(
     questions: Iterable[PaperQuestion], settings: InvestigationSettings
 ) -> dict[str, tuple[PaperQuestion, ...]]:
-    """Each question under the first variant it names: all of them, uncapped."""
+    """Return each question under the first variant it names, uncapped."""
     groups: dict[str, list[PaperQuestion]] = {}
     for question in questions:
         names = question_variants(question, settings)
@@ -231,14 +231,14 @@ def read_extraction(
     task: Task,  # noqa: ARG001 - every stage's parser has the same form
     reply: Reply,
 ) -> VariantList | ParseFailure:
-    """The variants that a reply lists."""
+    """Parse the variants in a reply."""
     return parse_list(reply, dataset.settings.list_rules)
 
 
 def read_question(
     dataset: InvestigationDataset, task: Task, reply: Reply
 ) -> Letter | StudyAnswer | ParseFailure:
-    """The answer to one question."""
+    """Parse the answer to one question."""
     try:
         question = _question(dataset, task)
     except KeyError:
@@ -251,7 +251,7 @@ def read_question(
 def read_batch(
     dataset: InvestigationDataset, task: Task, reply: Reply
 ) -> tuple[Letter | StudyAnswer | ParseFailure, ...] | ParseFailure:
-    """The answers to a batch, in its order; one failure where none could be read."""
+    """Parse the answers to a batch, in its order; one failure if none is readable."""
     try:
         questions = batch_of(dataset, task)
     except KeyError:
@@ -268,7 +268,7 @@ def read_batch(
 
 
 def _question(dataset: InvestigationDataset, task: Task) -> PaperQuestion:
-    """The question asked; an imported task brings its own."""
+    """Return the question of a task; an imported task contains it."""
     if task.context is not None:
         return decode_question(task.context).question
     return question_of(dataset, task)

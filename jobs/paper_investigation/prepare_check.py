@@ -1,11 +1,11 @@
-"""Checks whether data is fit: `siftlog prepare paper-investigation check`.
+"""Checks the input data: `siftlog prepare paper-investigation check`.
 
-Prints what a run at full recall would ask, and what a person should look at first:
-questions that can never be asked, truth that no text holds, answers that are given
-away. It reads the same files as a run and writes nothing.
+Prints the requests of a run at full recall, and the points to check first: questions
+that can never be sent, truth variants that no text contains, answers that are revealed.
+It reads the same files as a run and writes nothing.
 
-The counts are pure: sizes, how questions link to truth variants at full recall under
-both readings of a joined field, and what looks wrong.
+The counts are pure: sizes, the links of questions to truth variants at full recall
+under both interpretations of a joined field, and possible errors.
 """
 
 from __future__ import annotations
@@ -34,36 +34,36 @@ _NUMBER = re.compile(r"\d*\.\d+|\d+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchFacts:
-    """The truth variants."""
+    """Counts of papers and truth variants."""
 
     papers: int
     with_text: int
-    entries: int  #: variants as listed, repeats included
+    entries: int  #: variants as listed, with repeats
     most_entries: int  #: of one paper
     papers_with_repeats: int
     distinct_fold: int  #: per paper, summed; letter case and signs folded
     distinct_keep: int
-    classes: Mapping[str, int]  #: of the distinct ones under the present settings
-    kinds: Mapping[str, int]  #: of the same, finer, without those that do not occur
+    classes: Mapping[str, int]  #: of the distinct ones under the current settings
+    kinds: Mapping[str, int]  #: of the same, finer, without empty ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionFacts:
-    """The questions, and those among them that need a look."""
+    """Counts of questions, and those to check."""
 
     total: int
     papers: int
     pipelines: Mapping[str, int]
-    joined: int  #: naming more than one variant
-    joined_in_truth: int  #: of them, those whose every part is a truth variant
-    no_bench_paper: tuple[str, ...]  #: keys of those about a paper outside the bench
-    unlinked: tuple[str, ...]  #: keys of those that no truth variant can lead to
-    leaks: tuple[str, ...]  #: keys of those that give their answer away
+    joined: int  #: with more than one variant
+    joined_in_truth: int  #: joined ones whose parts are all truth variants
+    no_bench_paper: tuple[str, ...]  #: keys, if the bench lacks the paper
+    unlinked: tuple[str, ...]  #: keys of those that no truth variant links to
+    leaks: tuple[str, ...]  #: keys of those that reveal their answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFacts:
-    """What would be asked if a model recalled every truth variant."""
+    """The requests if a model recalled every truth variant."""
 
     link: Link
     variants: int  #: truth variants of the papers that have questions
@@ -74,12 +74,12 @@ class LinkFacts:
     cap: int
     questions_capped: int
     links_capped: int
-    by_paper: Mapping[str, int]  #: questions
+    by_paper: Mapping[str, int]  #: number of questions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceFacts:
-    """Whether the questions' sentences are those of the sentence bench."""
+    """Counts of questions whose sentence is in the sentence bench."""
 
     checked: int
     found: int
@@ -88,7 +88,7 @@ class SentenceFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroundingFacts:
-    """Truth variants that occur in their paper's text; a ceiling for recall."""
+    """Truth variants that occur in their paper's text; an upper bound of recall."""
 
     judged: Mapping[str, int]  #: by class
     grounded: Mapping[str, int]
@@ -123,7 +123,7 @@ def bench_facts(dataset: InvestigationDataset) -> BenchFacts:
 
 
 def question_facts(dataset: InvestigationDataset) -> QuestionFacts:
-    """Count questions and name the odd ones."""
+    """Count questions and list those to check."""
     case = dataset.settings.variant_case
     all_questions = tuple(_questions(dataset))
     pipelines = Counter(question.pipeline for question in all_questions)
@@ -153,7 +153,7 @@ def question_facts(dataset: InvestigationDataset) -> QuestionFacts:
 
 
 def link_facts(dataset: InvestigationDataset, link: Link) -> LinkFacts:
-    """Count what full recall would ask; the cap is the settings', or the profile's."""
+    """Count the requests at full recall, with the cap of the settings or profile."""
     cap = (
         dataset.settings.max_questions_per_variant
         or PROFILES["clinpgx-qa"]["max_questions_per_variant"]
@@ -190,7 +190,7 @@ def link_facts(dataset: InvestigationDataset, link: Link) -> LinkFacts:
 
 
 def sentence_facts(dataset: InvestigationDataset) -> SentenceFacts:
-    """Look the questions' sentences up; nothing is checked without a sentence bench."""
+    """Compare the questions' sentences with the sentence bench, if there is one."""
     if not dataset.sentences:
         return SentenceFacts(checked=0, found=0, missing=())
     checked = sum(1 for _ in sourced(_questions(dataset)))
@@ -199,7 +199,7 @@ def sentence_facts(dataset: InvestigationDataset) -> SentenceFacts:
 
 
 def grounding_facts(dataset: InvestigationDataset) -> GroundingFacts:
-    """Look each truth variant up in its paper's text, one paper at a time."""
+    """Search each truth variant in its paper's text, one paper at a time."""
     judged: Counter[str] = Counter()
     grounded: Counter[str] = Counter()
     ungrounded = []
@@ -232,7 +232,7 @@ def _name(question: PaperQuestion) -> str:
 
 
 def _leaks(question: PaperQuestion) -> bool:
-    """Whether the answer stands in what is shown of the question itself."""
+    """Return whether a question contains its answer."""
     if question.options and question.correct:
         answer = question.options[LETTERS.index(question.correct)]
         return _occurs_in(answer, question.sentence)
@@ -246,12 +246,12 @@ def _occurs_in(answer: str, sentence: str) -> bool:
 
 
 MOST_EXAMPLES = 10
-"""Examples of a list in the text; the JSON has all of them."""
+"""Maximum number of examples in the text; the JSON has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataCheck:
-    """The result, for people and for programs."""
+    """The result of a check, as text and as JSON."""
 
     bench: BenchFacts
     questions: QuestionFacts
@@ -262,7 +262,7 @@ class DataCheck:
 
     @property
     def json(self) -> dict[str, object]:
-        """Every figure and every list in full."""
+        """Every number and every full list."""
         return asdict(self)
 
     @property

@@ -1,15 +1,14 @@
 """Builds the request of a task: prompt blocks, reply schema, token limit.
 
-The wording around them is in `prompts.toml`. The system text and the paper have
-identical bytes in every stage and only what follows differs, so that a provider's
-prompt cache can reuse them. What comes from files stands between marks that carry the
-hash of what they enclose, so no text can close its own mark, and instructions in it
-stay material to read.
+The wording around them is in `prompts.toml`. The system text and the paper are
+identical in every stage and only the rest differs, so that a provider's prompt cache
+can reuse them. Text from files is between delimiters with a hash of their content, so
+no text can contain its closing delimiter, and instructions in it remain data.
 
 The schemas are strict in the sense of the endpoints that enforce them: every property
-is required and no other is allowed. Properties stand in the order in which they are to
-be answered, which endpoints and models follow. An endpoint may put its schema before
-the messages, so each one costs a prompt prefix of its own; there are four and no more.
+is required and no other is allowed. Properties are in the order of the answer, which
+endpoints and models follow. An endpoint may put its schema before the messages, so each
+schema costs another prompt prefix; there are only four.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ STUDY_FIELDS = (
     ("Phenotype", "phenotype"),
     ("Sentence", "sentence"),
 )
-"""Label in the prompt, and field of `Question`; blank fields are left out."""
+"""Label in the prompt, and field of `Question`; blank fields are omitted."""
 
 QUESTION_PROMPTS = ("question.choice", "question.association")
 
 
 def paper_part(pmcid: str, text: str) -> TextPart:
-    """The paper between its marks; a provider's cache may end after it."""
+    """Return the part with the paper; a provider's cache may end after it."""
     mark = _mark(text)
     return TextPart(
         text=f'<paper-{mark} id="{pmcid}">\n{text}\n</paper-{mark}>\n\n', cache=True
@@ -48,25 +47,25 @@ def paper_part(pmcid: str, text: str) -> TextPart:
 
 
 def question_block(question: PaperQuestion) -> str:
-    """A question between its marks."""
+    """Return a question between delimiters."""
     text = "\n".join(question_lines(question))
     mark = _mark(text)
     return f"<question-{mark}>\n{text}\n</question-{mark}>"
 
 
 def question_lines(question: PaperQuestion) -> list[str]:
-    """What a question says, without marks."""
+    """Return the lines of a question, without delimiters."""
     return _choice_lines(question) if question.is_mcq else _study_lines(question)
 
 
 def question_prompt(question: PaperQuestion) -> str:
-    """The prompt that asks a question alone."""
+    """Return the name of the prompt for a single question."""
     choice, association = QUESTION_PROMPTS
     return choice if question.is_mcq else association
 
 
 def question_values(book: PromptBook, question: PaperQuestion) -> dict[str, str]:
-    """What `question_prompt` shows beside the paper."""
+    """Return the values of `question_prompt` other than the paper."""
     task = book.text(f"{question_prompt(question)}.task")
     return {"task": task, "question": question_block(question)}
 
@@ -74,7 +73,7 @@ def question_values(book: PromptBook, question: PaperQuestion) -> dict[str, str]
 def batch_values(
     book: PromptBook, questions: Sequence[PaperQuestion]
 ) -> dict[str, str]:
-    """What the prompt of several questions shows, numbered from 1."""
+    """Return the values of the prompt for several questions, numbered from 1."""
     prompt_names = {question_prompt(question) for question in questions}
     tasks = (f"{prompt}.task" for prompt in QUESTION_PROMPTS if prompt in prompt_names)
     entries = (
@@ -101,12 +100,12 @@ def _study_lines(question: PaperQuestion) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    """A field on one line: a line break in a file must not add an option."""
+    """Join a field to one line: a line break in a file must not add an option."""
     return " ".join(text.split())
 
 
 def _mark(text: str) -> str:
-    """A text cannot hold its own hash, so it cannot hold its own closing mark."""
+    """Return a delimiter's hash of *text*, which cannot contain its hash."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -148,7 +147,7 @@ BATCH = _schema(
 
 
 def request(dataset: InvestigationDataset, task: Task) -> ChatRequest:
-    """The request of *task*: system, then the paper, then what is asked of it."""
+    """Build the request of *task*: system, then the paper, then the question."""
     settings, book = dataset.settings, dataset.prompts
     if task.stage == "extract":
         reference_alleles = book.text(f"extract.reference_{settings.reference_alleles}")
@@ -174,8 +173,8 @@ def request(dataset: InvestigationDataset, task: Task) -> ChatRequest:
     reasons = task.model in settings.reasoning_models
     return ChatRequest(
         messages=messages,
-        # a reasoning model spends its output tokens on thought before the answer,
-        # and refuses a temperature
+        # a reasoning model spends output tokens before the answer, and refuses a
+        # temperature
         max_tokens=settings.max_tokens_reasoning if reasons else max_tokens,
         temperature=None if reasons else settings.temperature,
         schema=schema if settings.structured == "auto" else None,
@@ -183,7 +182,7 @@ def request(dataset: InvestigationDataset, task: Task) -> ChatRequest:
 
 
 def question_text(dataset: InvestigationDataset, question: PaperQuestion) -> str:
-    """What is asked of a question alone, without the paper."""
+    """Return the prompt of a single question, without the paper."""
     prompt, book = question_prompt(question), dataset.prompts
     return book.text(
         f"{prompt}.user",
@@ -194,34 +193,34 @@ def question_text(dataset: InvestigationDataset, question: PaperQuestion) -> str
 
 
 def _form(dataset: InvestigationDataset, prompt: str) -> str:
-    """How a prompt says in which form to answer."""
+    """Return the part of a prompt about the format of the answer."""
     form = "form_json" if dataset.settings.structured == "auto" else "form_text"
     return dataset.prompts.text(f"{prompt}.{form}")
 
 
 def paper_of(key: str) -> str:
-    """The paper id at the front of a task's key."""
+    """Return the paper id at the start of a task's key."""
     return key.partition("/")[0]
 
 
 def question_of(dataset: InvestigationDataset, task: Task) -> PaperQuestion:
-    """The question a `question` task asks; `KeyError` where the data lost it."""
+    """Return the question of a `question` task; raise `KeyError` if it is lost."""
     pmcid, _, key = task.key.partition("/")
     return _require_question(dataset, pmcid, key)
 
 
 def batch_of(dataset: InvestigationDataset, task: Task) -> tuple[PaperQuestion, ...]:
-    """The questions of a `batch` task, in order; their keys are its context.
+    """Return the questions of a `batch` task, in order; their keys are its context.
 
-    Which questions share a call follows from what the model recalled, so it cannot be
-    derived from the task's own key.
+    The questions that share a call depend on the recalled variants, so they cannot be
+    derived from the task's key.
     """
     keys = msgspec.json.decode(task.context or "[]", type=list[str])
     return tuple(_require_question(dataset, paper_of(task.key), key) for key in keys)
 
 
 def batch_context(questions: Sequence[PaperQuestion]) -> str:
-    """What `batch_of` reads: the questions' keys as JSON."""
+    """Encode the questions' keys as JSON, for `batch_of`."""
     return msgspec.json.encode([question.key for question in questions]).decode()
 
 

@@ -1,10 +1,10 @@
-"""Counts answers by pipeline, type and study field; reading rules; verdict flips.
+"""Counts answers by pipeline, type and study field; parsing rules; verdict flips.
 
-Every question counts once here, however many recalled variants it belongs to; `links`
-says how often the variants' own accuracies use them.
+Every question counts once here, regardless of the number of recalled variants that it
+belongs to; `links` counts its uses in the accuracies of variants.
 
-Study questions with a swapped-in variant, drug or phenotype ask about an association
-that the paper does not report. A model that names a p-value there has invented it.
+Study questions with a substituted variant, drug or phenotype are about an association
+that the paper does not report. A model that states a p-value there has invented it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from runner.evaluation import KEYS_STAY, STAYS
 from runner.messages import ParseFailure, Reply
 
 TOTAL = "TOTAL"
-"""Stands behind the pipelines for all of them together."""
+"""Name of the total over all pipelines."""
 
 GROUPS = (*PIPELINES, TOTAL)
 
 ACCURACY = "ratio@1(right / answered, each question once)"
-"""The definition of the accuracy of a pipeline."""
+"""Definition of the accuracy of a pipeline."""
 
 TypeOf: TypeAlias = Literal["question_type", "table_type"]
 TYPES: tuple[TypeOf, ...] = ("question_type", "table_type")
@@ -47,7 +47,7 @@ TYPES: tuple[TypeOf, ...] = ("question_type", "table_type")
 
 @dataclass(slots=True, kw_only=True)
 class QuestionGroup:
-    """Questions that have something in common."""
+    """Counts of a group of questions."""
 
     total: int = 0
     right: int = 0
@@ -58,11 +58,11 @@ class QuestionGroup:
 
     @property
     def answered(self) -> int:
-        """Questions that have a reply, readable or not."""
+        """Number of questions that have a reply, readable or not."""
         return self.total - self.missing.total()
 
     def add(self, question: GradedAnswer) -> None:
-        """Count one question."""
+        """Add one question."""
         self.total += 1
         judgement = question.judgement
         if judgement is None:
@@ -74,10 +74,10 @@ class QuestionGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineAnswers:
-    """The questions of a pipeline, and what intervals of their accuracy take."""
+    """The questions of a pipeline, with data for the intervals of their accuracy."""
 
     group: QuestionGroup
-    by_paper: Ratio  #: right over answered
+    by_paper: Ratio  #: correct and answered
     level: float
 
 
@@ -139,7 +139,7 @@ PIPELINE: Mapping[str, ValueMeasure[PipelineAnswers] | RateMeasure[PipelineAnswe
         note="assumes independent questions",
     ),
 }
-"""Behind `pipeline.{pipeline}.`; the last one has the words of its form."""
+"""Paths after `pipeline.{pipeline}.`; the last one has the words of its form."""
 
 
 def _group_types() -> dict[TypeOf, dict[str, dict[str, QuestionGroup]]]:
@@ -150,7 +150,7 @@ def _group_types() -> dict[TypeOf, dict[str, dict[str, QuestionGroup]]]:
 
 @dataclass(slots=True, kw_only=True)
 class QuestionBreakdown:
-    """The questions of one model, grouped in every way that is reported."""
+    """The questions of one model, in all reported groups."""
 
     pipelines: dict[str, QuestionGroup] = field(
         default_factory=lambda: {name: QuestionGroup() for name in GROUPS},
@@ -159,14 +159,14 @@ class QuestionBreakdown:
     types: dict[TypeOf, dict[str, dict[str, QuestionGroup]]] = field(
         default_factory=_group_types, metadata=STAYS
     )
-    """By what is grouped, by pipeline, by its value."""
+    """By kind of type, by pipeline, by its value."""
     _by_paper: dict[str, dict[str, list[int]]] = field(
         default_factory=lambda: {name: {} for name in GROUPS}, metadata=KEYS_STAY
     )
-    """By pipeline, by paper: right, answered; for the intervals."""
+    """By pipeline, by paper: correct and answered, for the intervals."""
 
     def add(self, paper: GradedPaper) -> None:
-        """Count the questions of one paper in one replicate."""
+        """Add the questions of one paper in one replicate."""
         for graded_answer in paper.answers:
             question = graded_answer.item.question
             for name in (question.pipeline, TOTAL):
@@ -187,7 +187,7 @@ class QuestionBreakdown:
         return sorted(self._by_paper[TOTAL])
 
     def measures(self, papers: Sequence[str], level: float) -> Iterator[Measurement]:
-        """The figures of every group; *papers* are the clusters of the intervals."""
+        """Yield the metrics of every group; *papers* are the clusters of intervals."""
         for name, group in self.pipelines.items():
             answers = PipelineAnswers(
                 group=group, by_paper=self._ratio(name, papers), level=level
@@ -201,7 +201,7 @@ class QuestionBreakdown:
         yield from measured(TYPE_ACCURACIES, self)
 
     def shares(self, kind: TypeOf) -> dict[str, MeasuredValue]:
-        """The share of right answers by the values of a kind of type."""
+        """Return the share of correct answers by the values of a kind of type."""
         groups = sorted(self.types[kind][TOTAL].items())
         return {
             name: share(group.right, group.answered) for name, group in groups if name
@@ -215,7 +215,7 @@ class QuestionBreakdown:
             paper[1] += 1
 
     def _ratio(self, name: str, papers: Sequence[str]) -> Ratio:
-        """Right over answered, as columns over *papers*."""
+        """Return the ratio of correct to answered, with *papers* as clusters."""
         pairs = [self._by_paper[name].get(pmcid, (0, 0)) for pmcid in papers]
         return Ratio([right for right, _ in pairs], [n for _, n in pairs])
 
@@ -240,26 +240,26 @@ TYPE_ACCURACIES: Mapping[str, ValueMeasure[QuestionBreakdown]] = {
 
 
 STUDY = "study_param"
-"""Where the paths of these metrics begin."""
+"""Prefix of the paths of these metrics."""
 
 OTHERWISE = "otherwise"
 SIGNIFICANCES = ("yes", "no", "not stated", NOT_FOUND, OTHERWISE)
-"""What can be expected and answered; the last for every other text, or none."""
+"""Possible values; the last one includes all other texts, and none."""
 
 MODIFIED = "modified_"
-"""The beginning of the question types that ask about something swapped in."""
+"""Prefix of the question types with a substituted field."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FieldCounts:
-    """Answers of one question type, field by field."""
+    """Counts of one question type's answers, field by field."""
 
     answered: int = 0
-    p_value: int = 0  #: right ones, as the next two
+    p_value: int = 0  #: correct ones, as in the next two
     significance: int = 0
     both: int = 0
-    read: int = 0  #: replies that could be read
-    not_found: int = 0  #: of them, those whose p-value is "not found"
+    read: int = 0  #: parsed replies
+    not_found: int = 0  #: replies with the p-value "not found"
 
 
 FIELD_DEFINITION = "ratio@1({part} right / answered)"
@@ -277,7 +277,7 @@ FIELD_ACCURACIES: Mapping[str, ValueMeasure[FieldCounts]] = {
         definition=FIELD_DEFINITION,
     ),
 }
-"""Behind `study_param.`, over all of them and by question type."""
+"""Paths after `study_param.`, for all questions and by type."""
 
 INVENTED: Mapping[str, ValueMeasure[FieldCounts]] = {
     "not_found": ValueMeasure(
@@ -297,12 +297,12 @@ INVENTED: Mapping[str, ValueMeasure[FieldCounts]] = {
         definition="ratio@1(p-value other than 'not found' / readable answers)",
     ),
 }
-"""Behind `study_param.{type}.`, of types that ask about something swapped in."""
+"""Paths after `study_param.{type}.`, for types with a substituted field."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StudyCounts:
-    """The study-parameter answers of one model."""
+    """Counts of the study-parameter answers of one model."""
 
     types: dict[str, FieldCounts] = field(
         default_factory=lambda: defaultdict(FieldCounts), metadata=STAYS
@@ -314,7 +314,7 @@ class StudyCounts:
     """Answers by the expected and the stated significance."""
 
     def add(self, paper: GradedPaper) -> None:
-        """Count the study-parameter answers of one paper in one replicate."""
+        """Add the study-parameter answers of one paper in one replicate."""
         for graded_answer in paper.answers:
             question, judgement = graded_answer.item.question, graded_answer.judgement
             if question.is_mcq or judgement is None:
@@ -332,7 +332,7 @@ class StudyCounts:
                 fields.not_found += p_value == NOT_FOUND
 
     def measures(self) -> Iterator[Measurement]:
-        """Accuracy by field, over all and by question type, and invented p-values."""
+        """Yield accuracies by field and question type, and invented p-values."""
         if not self.all.answered:
             return
         yield from measured(FIELD_ACCURACIES, self.all, path=f"{STUDY}.")
@@ -350,14 +350,14 @@ def _significance(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flip:
-    """One answer whose verdict depends on the rules."""
+    """An answer whose verdict depends on the rules."""
 
     graded_answer: GradedAnswer
     other: AnswerJudgement
 
 
 def flips(paper: GradedPaper, other: RuleChoice) -> Iterator[Flip]:
-    """The counted answers of *paper* that the *other* rules judge differently."""
+    """Yield the counted answers of *paper* that the *other* rules judge differently."""
     for graded_answer in paper.answers:
         judged = judge(graded_answer.item, other)
         if judged is not None and judged.right != graded_answer.is_right:
@@ -376,14 +376,14 @@ class Flips:
     to_wrong: dict[str, int] = field(default_factory=_by_group, metadata=STAYS)
 
     def add(self, paper: GradedPaper, other: RuleChoice) -> None:
-        """Count the flips of one paper in one replicate."""
+        """Add the flips of one paper in one replicate."""
         for flip in flips(paper, other):
             counted = self.to_right if flip.other.right else self.to_wrong
             counted[flip.graded_answer.item.question.pipeline] += 1
             counted[TOTAL] += 1
 
     def measures(self, rules: str) -> Iterator[Measurement]:
-        """Flips from the chosen rules to those of the lens called *rules*."""
+        """Yield flips from the chosen rules to those of the scoring variant *rules*."""
         for name in self.to_right:
             pair = self.to_right[name], self.to_wrong[name]
             for flip in measured(FLIPS, pair, path=f"pipeline.{name}."):
@@ -404,7 +404,7 @@ FLIPS: Mapping[str, ValueMeasure[tuple[int, int]]] = {
         definition="count@1(verdicts that change under the other rules)",
     ),
 }
-"""Behind `pipeline.{pipeline}.`."""
+"""Paths after `pipeline.{pipeline}.`."""
 
 
 Kind: TypeAlias = Literal["extract", "question"]
@@ -413,7 +413,7 @@ KINDS: tuple[Kind, ...] = ("extract", "question")
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """How replies of one kind were read."""
+    """Parsing rules and failures of replies of one kind."""
 
     rules: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)  #: by reason
@@ -421,7 +421,7 @@ class Readings:
 
 @dataclass(slots=True, kw_only=True)
 class ReplyCounts:
-    """The replies of one model."""
+    """Counts of the replies of one model."""
 
     _readings: dict[Kind, Readings] = field(
         default_factory=lambda: {kind: Readings() for kind in KINDS}, metadata=STAYS
@@ -434,7 +434,7 @@ class ReplyCounts:
     unasked: int = 0
 
     def add(self, paper: GradedPaper) -> None:
-        """Count the replies of one paper in one replicate."""
+        """Add the replies of one paper in one replicate."""
         self.stale += paper.stale
         self.unasked += len(paper.unasked)
         lists = self._readings["extract"]
@@ -465,7 +465,7 @@ class ReplyCounts:
         self.refused += reply.is_refused
 
     def measures(self) -> Iterator[Measurement]:
-        """Replies by rule and by reason of failure."""
+        """Yield the number of replies by rule and by reason of failure."""
         for kind, readings in self._readings.items():
             yield from measured(READINGS, readings, path=f"replies.{kind}.")
         yield from measured(REPLIES, self)
@@ -486,7 +486,7 @@ READINGS: Mapping[str, ValueMeasure[Readings]] = {
         definition="count@1(replies read so)",
     ),
 }
-"""Behind `replies.{stage}.`."""
+"""Paths after `replies.{stage}.`."""
 
 REPLIES: Mapping[str, ValueMeasure[ReplyCounts]] = {
     "replies.empty": ValueMeasure(

@@ -1,11 +1,11 @@
-"""Builds records, the input of all scoring: what a run holds about one paper.
+"""Builds records, the input of all scoring: the data of a run about one paper.
 
-A record is one paper under one model in one replicate, made from answers, native or
-imported; everything behind it works on records only. A native answer is completed from
-the dataset (truth, questions); an imported one brings its own in the task's context,
-except for flat replies, which are native in all but their origin.
+A record is one paper under one model in one replicate, built from native or imported
+answers; everything else in scoring uses only records. A native answer is completed from
+the dataset (truth, questions); an imported one has these in the task's context, except
+for flat replies, which are like native ones.
 
-The importer writes the context, scoring reads it. Fields that have their default are
+The importer writes the context, scoring reads it. Fields with their default value are
 left out of its JSON, since it is stored with every task.
 """
 
@@ -31,12 +31,12 @@ from runner.messages import Reply
 Mode: TypeAlias = Literal["investigate", "extract", "questions"]
 
 Fact: TypeAlias = str | bool | float | list[str] | None
-"""A verdict, recall or score as an imported file states it."""
+"""A verdict, recall or score stated in an imported file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionBatch:
-    """What one reply to several questions is expected to answer, in order."""
+    """Expected structure of one reply to several questions, in order."""
 
     keys: tuple[str, ...]
     kinds: tuple[QuestionKind, ...]
@@ -44,7 +44,7 @@ class QuestionBatch:
 
     @classmethod
     def of(cls, questions: tuple[PaperQuestion, ...]) -> QuestionBatch:
-        """The shape of a batch of *questions*."""
+        """Return the structure of a batch of *questions*."""
         return cls(
             keys=tuple(question.key for question in questions),
             kinds=tuple(question.kind for question in questions),
@@ -54,21 +54,21 @@ class QuestionBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPaper:
-    """What a file says about a paper besides the reply."""
+    """Data of a file about a paper, other than the reply."""
 
     mode: Mode
-    truth: tuple[str, ...] = ()  #: curated variants as they stand
+    truth: tuple[str, ...] = ()  #: curated variants, as spelled
     title: str | None = None
     pmid: str | None = None
-    had_paper: bool = True  #: whether the paper's text stood in the prompt
+    had_paper: bool = True  #: whether the paper's text was in the prompt
     fixed_links: bool = False
-    """Whether each question belongs to the one variant that its file put it under."""
+    """Whether each question belongs only to the variant under which the file has it."""
     recorded: Mapping[str, Fact] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredQuestion:
-    """What a file says about a question besides the reply."""
+    """Data of a file about a question, other than the reply."""
 
     question: PaperQuestion
     had_paper: bool = True
@@ -77,13 +77,13 @@ class StoredQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionItem(StoredQuestion):
-    """A question about a paper, and what became of it."""
+    """A question about a paper, with its reply or the reason for none."""
 
-    task: int | None = None  #: number of the task that asked it; None: never asked
+    task: int | None = None  #: number of its task; None: never sent
     stage: str = "question"
     reply: Reply | None = None
-    absent: str | None = None  #: why a question that was asked has no reply
-    batch: QuestionBatch | None = None  #: where the reply answers several questions
+    absent: str | None = None  #: reason why a planned question has no reply
+    batch: QuestionBatch | None = None  #: if the reply answers several questions
 
     @property
     def key(self) -> str:
@@ -93,37 +93,37 @@ class QuestionItem(StoredQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperRecord(StoredPaper):
-    """One paper, one model, one replicate.
+    """Data of one paper, model and replicate.
 
     In mode `questions` a paper has one record for each of its question tasks, since
-    they were planned one by one.
+    these were planned one by one.
     """
 
     pmcid: str
     model: str
     replicate: int
-    task: int | None = None  #: of the extraction; None in mode questions
-    reply: Reply | None = None  #: of the extraction
-    absent: str | None = None  #: why the extraction has no reply
+    task: int | None = None  #: number of the extraction; None in mode questions
+    reply: Reply | None = None  #: to the extraction
+    absent: str | None = None  #: reason why the extraction has no reply
     items: tuple[QuestionItem, ...] = ()  #: pipeline order, then file order
-    strays: int = 0  #: replies about what the data no longer holds
-    unlabelled: int = 0  #: questions of its paper that are not judged
+    strays: int = 0  #: number of replies about items that the data no longer has
+    unlabelled: int = 0  #: number of questions of its paper that are not judged
 
 
 UNKNOWN_SKIP = "unknown_skip"
-"""Why a paper was skipped whose file does not say why."""
+"""Skip reason of a paper whose file states none."""
 
 
 def encode(stored: StoredPaper | StoredQuestion) -> str:
-    """The context of an imported task, as JSON."""
+    """Encode the context of an imported task, as JSON."""
     return msgspec.json.encode(_sparse(stored)).decode()
 
 
 decode_paper = msgspec.json.Decoder(StoredPaper).decode
-"""Reads the context of an imported extraction."""
+"""Decodes the context of an imported extraction."""
 
 decode_question = msgspec.json.Decoder(StoredQuestion).decode
-"""Reads the context of an imported question."""
+"""Decodes the context of an imported question."""
 
 
 def _sparse(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
@@ -147,7 +147,7 @@ def _default(data_field: dataclasses.Field[Any]) -> object:
 
 
 def records(dataset: InvestigationDataset, answers: Answers) -> Iterator[PaperRecord]:
-    """One record a family, in the run's order, then those of papers never sent.
+    """Yield one record per family, in the run's order, then those of unsent papers.
 
     A run without a bench extracts, and does not plan papers that have no text.
     """
@@ -183,7 +183,7 @@ def _never_sent(
 
 
 def record_of(dataset: InvestigationDataset, family: tuple[Answer, ...]) -> PaperRecord:
-    """The record of one family: an extraction and its questions, or a question."""
+    """Return the record of a family: an extraction and questions, or a question."""
     first, *rest = family
     if first.task.stage != "extract":
         return _questions_alone(dataset, first)
@@ -241,7 +241,7 @@ def _imported(
 
 
 def _lacks_text(dataset: InvestigationDataset, pmcid: str) -> bool:
-    """Whether bench and papers are at hand and show that there is no text."""
+    """Return whether bench and papers are available and show that there is no text."""
     is_known = dataset.settings.papers is not None and dataset.paper(pmcid) is not None
     return is_known and pmcid not in dataset.papers
 
@@ -259,7 +259,7 @@ def _imported_item(answer: Answer) -> QuestionItem:
 
 
 def _questions_alone(dataset: InvestigationDataset, answer: Answer) -> PaperRecord:
-    """The record of a question, or a batch, that no extraction came before."""
+    """Return the record of a question, or a batch, without an extraction."""
     pmcid = paper_of(answer.task.key)
     if answer.task.stage == "question" and answer.task.context is not None:
         question_items, strays = [_imported_item(answer)], 0
@@ -279,10 +279,10 @@ def _questions_alone(dataset: InvestigationDataset, answer: Answer) -> PaperReco
 def _items(
     dataset: InvestigationDataset, pmcid: str, answers: Iterable[Answer]
 ) -> tuple[tuple[QuestionItem, ...], int]:
-    """All judged questions of a paper with their answers; how many answers fit none.
+    """Return all judged questions with their answers, and the number of unmatched ones.
 
-    Whether a question was asked alone or in a batch, its answer is its answer. Where a
-    changed setting had it asked in both ways, the way of the present settings counts.
+    A question may be sent alone or in a batch. If a changed setting caused both, the
+    answer according to the current settings counts.
     """
     questions = dataset.questions_of(pmcid)
     preferred = "batch" if dataset.settings.batch_questions else "question"
@@ -320,7 +320,7 @@ def _items(
 def _task_questions(
     dataset: InvestigationDataset, task: Task, questions: Mapping[str, PaperQuestion]
 ) -> dict[str, PaperQuestion]:
-    """The questions that *task* asks, as far as the data still holds them."""
+    """Return the questions of *task* that the data still has."""
     if task.stage == "batch":
         try:
             return {question.key: question for question in batch_of(dataset, task)}
@@ -331,7 +331,7 @@ def _task_questions(
 
 
 def _absence(answer: Answer, failed: str | None) -> str | None:
-    """Why there is no reply; None where there is one. *failed*: a failure's word."""
+    """Return the reason for a missing reply, or None; *failed* is that of failures."""
     if answer.reply is not None:
         return None
     if answer.skip is not None:

@@ -1,14 +1,13 @@
-"""Chooses how replies are read and p-values compared: by siftlog or by clinpgx-qa.
+"""Selects the rules to parse replies and compare p-values: siftlog or clinpgx-qa.
 
-No function here raises on model output: what cannot be read is a `ParseFailure`.
+No function here raises on model output: an unreadable reply is a `ParseFailure`.
 
-The rules of clinpgx-qa reproduce recorded verdicts, quirks included, and are not to be
-improved: an improvement belongs into the default rules.
+The rules of clinpgx-qa reproduce recorded verdicts, quirks included, and must not be
+improved: improvements belong in the default rules.
 
-A p-value is a number with the operator that stands directly before it. Which verdict
-two of them lead to depends on the expected one alone: a text without a number, a value,
-or a bound. A bound never answers a value, because "p < 0.05" is true of 0.03 and of
-0.0001 alike.
+A p-value is a number with the operator directly before it. The comparison depends only
+on the expected one: a text without a number, a value, or a bound. A bound never matches
+a value, because "p < 0.05" is true of both 0.03 and 0.0001.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ _SIGNS = str.maketrans(
     }
 )
 
-# Rewritten to e-notation. The caret may be missing where a sign stands ("x 10-5"), but
-# not both: "x 100" is no power.
+# Converted to e-notation. The caret may be missing before a sign ("x 10-5"), but not
+# both: "x 100" is no power.
 _POWER = r"10(?:\s*\^\s*[({]?\s*|\s*(?=[+-]))([+-]?\d+)"
 _TIMES_POWER = re.compile(rf"(?<=[\d.])\s*[x×⋅·*]\s*{_POWER}")
 _BARE_POWER = re.compile(r"(?<![\d.])10\s*\^\s*[({]?\s*([+-]?\d+)")
 
-# Both look at whole runs of digits, so that "0.03,0.04" stays two numbers.
+# Both match whole runs of digits, so that "0.03,0.04" remains two numbers.
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)")
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d+)(?![.,]?\d)")
 
@@ -72,7 +71,7 @@ BOUNDS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-"""What a bound says of a number and its threshold."""
+"""Comparison of a number with the threshold of a bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,22 +83,21 @@ class StatedPValue:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it limits the p-value instead of stating it."""
+        """Whether it is a bound of the p-value, not a value."""
         return self.operator != "="
 
 
 def is_not_found(text: str) -> bool:
-    """Whether *text* says that the study has no such association."""
+    """Return whether *text* states that the study has no such association."""
     return text.strip().lower() == NOT_FOUND
 
 
-# Recorded answers and above all expected values repeat; the bound keeps memory flat.
+# Recorded answers and expected values repeat; the limit bounds memory.
 @functools.lru_cache(maxsize=1 << 15)
 def read_p_value(text: str) -> StatedPValue | None:
-    """The p-value in *text*; None where no number is in it.
+    """Parse the p-value in *text*; None if it has no number.
 
-    Of several numbers, the one that "p", "p-value" or "p adj" introduces, else the
-    first.
+    Of several numbers, the one after "p", "p-value" or "p adj" counts, else the first.
     """
     text = _plain(text)
     stated = next(
@@ -117,11 +115,11 @@ def read_p_value(text: str) -> StatedPValue | None:
 
 
 def p_value_right_robust(expected: str, answer: str, tolerance: float) -> bool:
-    """Whether *answer* states the *expected* p-value.
+    """Return whether *answer* states the *expected* p-value.
 
-    A value wants a value within *tolerance*, relative to it. A bound wants a bound of
-    the same direction that is within *tolerance* or tighter, or a value that satisfies
-    it. A text without a number wants itself.
+    A value requires a value within *tolerance*, relative to it. A bound requires a
+    bound of the same direction that is within *tolerance* or tighter, or a value that
+    satisfies it. A text without a number requires the same text.
     """
     if is_not_found(expected) or is_not_found(answer):
         return is_not_found(expected) and is_not_found(answer)
@@ -141,7 +139,7 @@ def p_value_right_robust(expected: str, answer: str, tolerance: float) -> bool:
 
 
 def significance_right(expected: str, answer: str) -> bool:
-    """Whether *answer* states the *expected* significance, by all rules."""
+    """Return whether *answer* states the *expected* significance, by all rules."""
     return expected.strip().lower() == answer.strip().lower()
 
 
@@ -154,7 +152,7 @@ def _plain(text: str) -> str:
 
 
 def _is_close(stated: float, target: float, tolerance: float) -> bool:
-    # The last factor admits a value that is exactly at the border but for its rounding.
+    # The last factor admits a value exactly at the limit except for rounding.
     return abs(stated - target) <= tolerance * abs(target) * (1 + 1e-9)
 
 
@@ -163,7 +161,7 @@ def _same_text(expected: str, answer: str) -> bool:
     return left == right or all(map(_NOT_SIGNIFICANT.fullmatch, (left, right)))
 
 
-#: What stands in a field of a study answer that the reply does not have.
+#: Value of a field of a study answer that is missing in the reply.
 PARSE_ERROR = "parse_error"
 
 _FENCE_MARK = re.compile(r"```(?:json)?")
@@ -182,9 +180,9 @@ _CLINPGX_BOUND = re.compile(r"\s*([<>]=?)")
 
 
 def read_list_clinpgx(reply: Reply) -> VariantList | ParseFailure:
-    """The reply as a JSON array, else what stands between its outermost brackets.
+    """Parse the reply as a JSON array, else the text between its outermost brackets.
 
-    An entry that is no text becomes one as Python prints it.
+    An entry that is not text is converted as Python prints it.
     """
     text = reply.text
     outermost = text[text.find("[") : text.rfind("]") + 1]
@@ -202,7 +200,7 @@ def read_list_clinpgx(reply: Reply) -> VariantList | ParseFailure:
 def read_letter_clinpgx(
     reply: Reply, _options: tuple[str, ...] | None
 ) -> Letter | ParseFailure:
-    """The letter alone, or leading, or the first of a to d between blanks."""
+    """Parse the letter alone, or leading, or the first of a to d between blanks."""
     text = reply.text.strip().lower()
     if text in LETTERS:
         return Letter(letter=text, rule="whole")
@@ -216,12 +214,12 @@ def read_letter_clinpgx(
 
 
 def needs_options_clinpgx(_read: Letter | ParseFailure) -> bool:
-    """No rule here looks at the options' texts."""
+    """Return False: no rule here uses the options' texts."""
     return False
 
 
 def read_study_clinpgx(reply: Reply) -> StudyAnswer | ParseFailure:
-    """The first object without inner braces; a missing field is "parse_error"."""
+    """Parse the first object without nested braces; missing is "parse_error"."""
     text = _FENCE_MARK.sub("", reply.text)
     start = max(0, text.find("{"))
     answer_object = _decoded(text[start : text.find("}", start) + 1])
@@ -235,16 +233,16 @@ def read_study_clinpgx(reply: Reply) -> StudyAnswer | ParseFailure:
 
 
 def split_batch_clinpgx(reply: Reply, count: int) -> BatchedAnswers:
-    """The rest of each line that starts with a number and a dot or bracket."""
+    """Split lines that start with a number and a dot or bracket."""
     lines = _NUMBERED_LINE.finditer(reply.text)
     return number_answers(((int(m[1]), Reply(text=m[2])) for m in lines), count)
 
 
 def p_value_right_clinpgx(expected: str, answer: str, tolerance: float) -> bool:
-    """Whether *answer* agrees with *expected*, operators of the answer mostly ignored.
+    """Return whether *answer* agrees with *expected*, mostly ignoring its operators.
 
-    Two numbers agree within *tolerance* of the larger. A bound wants a bound of the
-    same direction at the front, or any number that satisfies it; a value wants any
+    Two numbers agree within *tolerance* of the larger. A bound requires a bound of the
+    same direction at the front, or any number that satisfies it; a value requires any
     number that agrees with it.
     """
     if is_not_found(expected) or is_not_found(answer):
@@ -272,7 +270,7 @@ def _agrees(target: float, stated_numbers: Iterable[float], tolerance: float) ->
     )
 
 
-def _decoded(text: str) -> Any:  # noqa: ANN401 - whatever the model wrote
+def _decoded(text: str) -> Any:  # noqa: ANN401 - any JSON
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -280,7 +278,7 @@ def _decoded(text: str) -> Any:  # noqa: ANN401 - whatever the model wrote
 
 
 def _numbers(text: str) -> Iterator[float]:
-    """Powers of ten first, then e-notation, then plain numbers; no character twice."""
+    """Yield powers of ten, then e-notation, then plain numbers, without overlap."""
     text = _CLINPGX_COMMA.sub("", text.translate(_CLINPGX_SIGNS))
     for match in _CLINPGX_POWER.finditer(text):
         yield float(f"{match[1]}e{match[2]}")
@@ -293,7 +291,7 @@ def _numbers(text: str) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSet:
-    """One way of reading replies and of judging what they say."""
+    """A set of rules to parse replies and judge the answers."""
 
     read_list: Callable[[Reply], VariantList | ParseFailure]
     read_letter: Callable[[Reply, Options | None], Letter | ParseFailure]
@@ -325,7 +323,7 @@ RULE_SETS: Mapping[Rules, RuleSet] = {
 
 @guarded
 def parse_list(reply: Reply, rules: Rules) -> VariantList | ParseFailure:
-    """The variants that an extraction reply lists."""
+    """Parse the variants in an extraction reply."""
     return RULE_SETS[rules].read_list(reply)
 
 
@@ -333,22 +331,22 @@ def parse_list(reply: Reply, rules: Rules) -> VariantList | ParseFailure:
 def parse_letter(
     reply: Reply, rules: Rules, options: Options | None
 ) -> Letter | ParseFailure:
-    """The option that a reply picks; *options* are None where they are unknown."""
+    """Parse the option in a reply; *options* are None if they are unknown."""
     return RULE_SETS[rules].read_letter(reply, options)
 
 
 def needs_options(read: Letter | ParseFailure, rules: Rules) -> bool:
-    """Whether a reply *read* without the options' texts can be read otherwise by them.
+    """Return whether *read*, parsed without options, may differ with them.
 
-    Most replies are bare letters: read without options, they are alike for all
-    questions and need to be read once.
+    Most replies are bare letters: parsed without options, they are the same for all
+    questions and need to be parsed only once.
     """
     return RULE_SETS[rules].needs_options(read)
 
 
 @guarded
 def parse_study(reply: Reply, rules: Rules) -> StudyAnswer | ParseFailure:
-    """The p-value and significance that a reply states."""
+    """Parse the p-value and significance in a reply."""
     return RULE_SETS[rules].read_study(reply)
 
 
@@ -360,7 +358,7 @@ def parse_batch(
     p_rules: Rules,
     options: Sequence[Options | None],
 ) -> tuple[Letter | StudyAnswer | ParseFailure, ...]:
-    """The answer to each question of a batch, in the order in which they were asked.
+    """Parse the answer to each question of a batch, in the order of the request.
 
     A question without an answer in a complete reply is `missing_in_batch`.
     """
@@ -385,10 +383,10 @@ def parse_batch(
 
 @guarded
 def _split(reply: Reply, count: int, rules: Rules) -> parsing.BatchedAnswers:
-    """The answers of a batched reply, one by one."""
+    """Split a batched reply into answers."""
     return RULE_SETS[rules].split_batch(reply, count)
 
 
 def p_value_right(expected: str, answer: str, rules: Rules, tolerance: float) -> bool:
-    """Whether *answer* states the *expected* p-value; *tolerance* is relative."""
+    """Return whether *answer* states the *expected* p-value, within *tolerance*."""
     return RULE_SETS[rules].p_value_right(expected, answer, tolerance)

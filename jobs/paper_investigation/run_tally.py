@@ -1,10 +1,10 @@
 """Counts over a run's answers, and compares recomputed with imported facts.
 
-What stays is a few numbers per paper and model, so that memory does not grow with the
+Only a few numbers per paper and model are stored, so that memory does not depend on the
 number of questions per paper.
 
-What a file states is compared, never trusted. It is compared under the chosen profile
-and under the other one, so that old results show which rules made them.
+Facts stated in a file are compared, never trusted. They are compared under the chosen
+profile and under the other one, to show which rules produced old results.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ from runner.scorecard import Metric
 LISTED_DIFFERENCES = 10
 
 NOT_READ = "parse_error"
-"""What result files hold for a study-parameter field that could not be read."""
+"""Value in result files of a study-parameter field that could not be parsed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDifference:
-    """One fact that comes out otherwise under a profile."""
+    """One fact that differs under a profile."""
 
     profile: str
     model: str
@@ -74,7 +74,7 @@ class RecordedDifference:
 
 
 def paper_facts(paper: GradedPaper) -> dict[str, Fact]:
-    """What result files state about a paper, recomputed."""
+    """Return the facts about a paper in result files, recomputed."""
     predicted = paper.predicted or {}
     return {
         "variant_recall": paper.recall,
@@ -90,7 +90,7 @@ def paper_facts(paper: GradedPaper) -> dict[str, Fact]:
 def question_facts(
     question: PaperQuestion, judgement: AnswerJudgement
 ) -> dict[str, Fact]:
-    """What result files state about an answer, recomputed."""
+    """Return the facts about an answer in result files, recomputed."""
     if question.is_mcq:
         return {"prediction_parsed": judgement.letter, "correct": judgement.right}
     failed = judgement.failed
@@ -113,7 +113,7 @@ class FactTally:
 
 
 class RecordedAgreement:
-    """Comparisons under one profile; the first differences are kept."""
+    """Comparisons under one profile; the first differences are stored."""
 
     def __init__(self, profile: str, case: Case) -> None:
         self.profile = profile
@@ -157,31 +157,31 @@ class RecordedAgreement:
                 )
 
     def _comparable(self, fact: Fact) -> Fact:
-        """Lists of variants are compared as the profile compares variants."""
+        """Normalise lists of variants as the profile compares them."""
         if isinstance(fact, list):
             return sorted({naming.normalize(text, self._case) for text in fact})
         return fact
 
     def rows(self) -> Iterator[tuple[str, str, int, int]]:
-        """Profile, fact, comparisons, agreements."""
+        """Yield profile, fact, number of comparisons and of agreements."""
         for fact, tally in self.facts.items():
             yield self.profile, fact, tally.compared, tally.agreeing
 
 
 CACHED_DRAWS = 4
-"""Sets of papers whose resamples are held; the models of a run mostly share one."""
+"""Number of cached sets of resampled papers; models of a run mostly share one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvestigationFrame:
-    """What metrics are computed from."""
+    """Input of the metrics."""
 
     settings: InvestigationSettings
     mode: Mode = field(metadata=STAYS)
     models: tuple[str, ...] = field(metadata=STAYS)
     counts: Mapping[str, ModelCounts] = field(metadata=KEYS_STAY)
     by_replicate: Mapping[str, Sequence[ModelCounts]] = field(metadata=KEYS_STAY)
-    """By model; empty where there is one replicate."""
+    """By model; empty for a single replicate."""
     repeats: Mapping[str, ReplicateAnswers] = field(metadata=KEYS_STAY)
     grounded: Mapping[str, Mapping[VariantClass, GroundedCounts]] = field(
         metadata=STAYS
@@ -189,7 +189,7 @@ class InvestigationFrame:
     """By model, or `TRUTH`."""
 
     def metrics(self) -> Mapping[str, tuple[Metric, ...]]:
-        """Everything there is to say about each model."""
+        """Return all metrics of each model."""
         settings = self.settings
         draw = lru_cache(maxsize=CACHED_DRAWS)(
             partial(
@@ -203,7 +203,7 @@ class InvestigationFrame:
         )
         metrics = {}
         for model in self.models:
-            # the same ones whenever the same papers are drawn from
+            # the same resamples for the same papers
             papers = tuple(self.counts[model].clusters)
             few = f"interval from {len(papers)} papers only"
             note = few if len(papers) < FEW_CLUSTERS else ""
@@ -221,7 +221,7 @@ class InvestigationFrame:
 
 
 class RunTally:
-    """All that is counted over a run's answers."""
+    """All counts over a run's answers."""
 
     def __init__(
         self, dataset: InvestigationDataset, answers: Answers, mode: Mode
@@ -253,10 +253,10 @@ class RunTally:
                 self.lenses.profile, self.lenses.other_profile.settings.variant_case
             ),
         )
-        self.contradictions: list[str] = []  #: records at odds with their own lists
+        self.contradictions: list[str] = []  #: records that contradict their lists
 
     def add(self, record: PaperRecord) -> None:
-        """Count one record."""
+        """Add one record."""
         readings: dict[RuleChoice, ExtractionReading] = {}
 
         def seen(lens: ScoringVariant) -> GradedPaper:
@@ -276,7 +276,7 @@ class RunTally:
             self._compare(paper, seen(self.lenses.other_profile))
 
     def _compare(self, paper: GradedPaper, otherwise: GradedPaper) -> None:
-        """Hold what the file states against both profiles."""
+        """Compare the facts in the file under both profiles."""
         for agreement, seen in zip(self.agreements, (paper, otherwise), strict=True):
             agreement.add(seen)
         recorded = paper.record.recorded
@@ -285,11 +285,11 @@ class RunTally:
                 self.contradictions.append(f"{paper.record.model} {paper.record.pmcid}")
 
     def grounding(self) -> Grounding:
-        """Look all variants up in the papers' texts."""
+        """Search all variants in the papers' texts."""
         return self._collector.ground_all()
 
     def frame(self, grounding: Grounding) -> InvestigationFrame:
-        """What metrics are computed from."""
+        """Return the input of the metrics."""
         is_repeated = len(self.replicates) > 1
         return InvestigationFrame(
             settings=self.lenses.chosen.settings,
@@ -307,7 +307,7 @@ class RunTally:
 
     @property
     def answers(self) -> Mapping[str, ModelAnswers]:
-        """What comparing the models takes, by model."""
+        """Data for comparisons of the models, by model."""
         return {
             model: ModelAnswers(
                 model=model, papers=tally.papers, verdicts=self.verdicts
@@ -316,12 +316,12 @@ class RunTally:
         }
 
     def pairs(self) -> tuple[PaperModelPair, ...]:
-        """Every two models."""
+        """Compare every two models."""
         return paper_pairs(self.answers, self.mode, self.lenses.chosen.settings)
 
 
 def tally_run(dataset: InvestigationDataset, answers: Answers) -> RunTally:
-    """Count everything; what kind of work it is, the records say themselves."""
+    """Count over all records; the first one has the mode."""
     tally: RunTally | None = None
     for record in records(dataset, answers):
         if tally is None:

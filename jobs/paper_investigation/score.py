@@ -1,4 +1,4 @@
-"""Scores a run: one pass to count, one to write, and the texts in between."""
+"""Scores a run: one pass to count, one to write, and summaries in between."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from runner.scorecard import Artifact, Cell, Detail, Finding, Metric, Scorecard,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringDetails:
-    """Verdicts, table rows and file lines of a scoring, made while they are read."""
+    """Verdicts, table rows and file lines of a scoring, as a stream."""
 
     dataset: InvestigationDataset
     answers: Answers
@@ -66,7 +66,7 @@ class ScoringDetails:
 
 
 def verdicts(paper: GradedPaper) -> Iterator[Verdict]:
-    """What was read from each reply about a paper, and whether it is right."""
+    """Yield the parsed value of each reply about a paper, and its verdict."""
     record, parsed_list = paper.record, paper.parsed_list
     if record.task is not None and parsed_list is not None:
         rule = (
@@ -105,17 +105,17 @@ def verdicts(paper: GradedPaper) -> Iterator[Verdict]:
 Severity: TypeAlias = Literal["warn", "info"]
 
 SHARE_OF_NOTE = 0.02
-"""Cut or empty replies beyond this share are worth a warning, below it a remark."""
+"""Share of truncated or empty replies above which a finding is a warning."""
 
 
 def findings(survey: RunTally, *, imported: bool, has_bench: bool) -> Iterator[Finding]:
-    """Cut and empty replies, gaps against the plan, facts that do not hold.
+    """Yield truncated and empty replies, gaps in the plan, facts that differ.
 
     Args:
-        survey: what was counted.
-        imported: whether the answers were made elsewhere.
-        has_bench: whether the truth comes from a bench, whose own oddities were
-            noticed when it was read.
+        survey: counts of the run.
+        imported: whether the answers were imported.
+        has_bench: whether the truth comes from a bench, whose problems were reported
+            when it was read.
     """
     for model, tally in survey.by_model.items():
         merged = 0 if has_bench else tally.papers.total(lambda paper: paper.merged)
@@ -218,7 +218,7 @@ def _agreement(survey: RunTally) -> Iterator[Finding]:
 
 
 def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
-    """All metrics, tables and artifacts of a run's answers; pure."""
+    """Score a run's answers: all metrics, tables and artifacts; pure."""
     settings = dataset.settings
     counted = tally_run(dataset, answers)
     if not (dataset.has_truth or answers.imported):
@@ -283,7 +283,7 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
 
 
 def metrics_of(frame: InvestigationFrame) -> Mapping[str, Sequence[Metric]]:
-    """All metrics by model, from numbers alone."""
+    """Return all metrics by model, from arrays only."""
     scores = {
         model: ModelScores(
             metrics=metrics, baselines=frame.counts[model].trivial.baselines()
@@ -299,7 +299,7 @@ EVALUATION = Evaluation(InvestigationFrame, metrics_of)
 def _without_truth(
     dataset: InvestigationDataset, answers: Answers, counted: RunTally
 ) -> Scorecard:
-    """The scorecard of an extraction from papers without curated variants."""
+    """Return the scorecard of an extraction from papers without curated variants."""
     from jobs.paper_investigation.score_without_truth import (  # noqa: PLC0415 - for runs without a truth alone
         score_without_truth,
     )
@@ -318,7 +318,7 @@ def _without_truth(
 
 @dataclass(frozen=True, slots=True)
 class ExtractionVerdicts:
-    """Streams what was read from each reply; may be read again."""
+    """Streams the parsed value of each reply; can be iterated again."""
 
     dataset: InvestigationDataset
     answers: Answers
@@ -331,7 +331,7 @@ class ExtractionVerdicts:
 
 
 def _worst_paper(counted: RunTally) -> str:
-    """The paper that the first model with scores did worst on."""
+    """Return the paper with the lowest score of the first model that has any."""
     for tally in counted.by_model.values():
         papers = tally.papers
         if papers.scored and counted.mode == "investigate":
@@ -344,7 +344,7 @@ def _artifacts(
     settings: InvestigationSettings,
     metrics: Mapping[str, Mapping[str, Metric]],
 ) -> Iterator[Artifact]:
-    """The job's files: those with a line a paper empty, the summaries in full."""
+    """Yield the job's files: empty ones for streams, and complete summaries."""
     names = slugs(counted.models)
     for (model, replicate), tally in counted.by_replicate.items():
         name_of = partial(file_name, names[model], replicate)
@@ -375,5 +375,5 @@ _TEXTS = {
 
 
 def _printed(settings: InvestigationSettings) -> dict[str, Cell | list[str]]:
-    """The settings that bear on the scores, without the places of the inputs."""
+    """Return the settings that affect the scores, without input paths."""
     return settings.model_dump(mode="json", exclude=set(INPUTS))

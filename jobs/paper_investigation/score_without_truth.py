@@ -1,7 +1,7 @@
 """Scores extracted variants without curated ones: the table, counts and agreement.
 
 The main result is `extracted.csv`, with a line for each variant that a model lists in a
-paper, and the text around it. Recall and precision appear when a later scoring has a
+paper, and the surrounding text. Recall and precision appear when a later scoring has a
 bench.
 """
 
@@ -42,7 +42,7 @@ OPTION = "--bench FILE"
 CONTENT = "curated variants"
 
 CONTEXT_CHARS = 80
-"""Characters of the text on each side of a variant: about a line."""
+"""Number of characters of the text on each side of a variant: about a line."""
 
 
 class PaperVariants(NamedTuple):
@@ -51,26 +51,26 @@ class PaperVariants(NamedTuple):
     paper: GradedPaper
     title: str | None
     grounded: Mapping[str, bool | None]
-    """By variant: is it in the text? None where that is not judged."""
+    """By variant: is it in the text? None if it cannot be searched."""
 
     @property
     def spellings(self) -> Mapping[str, str]:
-        """Return the spellings by normalised variant; none without a list."""
+        """Spellings by normalised variant; empty without a list."""
         return self.paper.predicted or {}
 
     @property
     def judged(self) -> int:
-        """Return the number of variants that can be looked up."""
+        """Number of variants that can be searched."""
         return sum(verdict is not None for verdict in self.grounded.values())
 
     @property
     def found(self) -> int:
-        """Return the number of variants that are in the text."""
+        """Number of variants that are in the text."""
         return sum(verdict is True for verdict in self.grounded.values())
 
     @property
     def status(self) -> str:
-        """Return why there is no list; empty if there is one."""
+        """Reason why there is no list; empty if there is one."""
         failure = self.paper.parsed_list
         detail = f": {failure.reason}" if isinstance(failure, ParseFailure) else ""
         return f"{self.paper.skip}{detail}" if self.paper.skip else ""
@@ -109,7 +109,7 @@ def _variant_rows(
 
 
 def _context(paper_text: str, spelling: str) -> tuple[int | None, str | None]:
-    """Return where a spelling first occurs in a text, and the text around it."""
+    """Return the position of a spelling in a text, and the text around it."""
     match = re.search(rf"(?<!\w){re.escape(spelling)}(?!\w)", paper_text, re.IGNORECASE)
     if match is None:
         return None, None
@@ -201,12 +201,12 @@ class ModelLists:
 
     @property
     def total(self) -> int:
-        """Return the number of variants in all lists."""
+        """Number of variants in all lists."""
         return sum(map(len, self.lists.values()))
 
     @property
     def grounded(self) -> Ratio:
-        """Return the share of variants that are in the text, by paper."""
+        """Share of variants that are in the text, by paper."""
         return Ratio([*self.found.values()], [*self.judged.values()])
 
     def named(self) -> Iterator[_NamedVariant]:
@@ -250,7 +250,7 @@ WORDS = replace(
     measures={**MEASURES.measures, **LISTED},
     headlines=(*LISTED, "papers_scored", "papers_skipped"),
 )
-"""The measures without those of a truth."""
+"""The measures that need no truth."""
 
 
 def _frame(lists: ModelLists) -> ItemFrame:
@@ -263,19 +263,19 @@ COMPARED: tuple[ItemMetric[ModelLists], ...] = (
 
 
 class ListAgreement(NamedTuple):
-    """The lists of two models in the papers of which both have one."""
+    """Comparison of two models' lists in the papers with a list of both."""
 
     a: ModelLists
     b: ModelLists
 
     @property
     def papers(self) -> Sequence[str]:
-        """Return the papers of which both have a list."""
+        """Papers with a list of both."""
         return [pmcid for pmcid in self.a.lists if pmcid in self.b.lists]
 
     @property
     def both(self) -> int:
-        """Return the number of variants that both list."""
+        """Number of variants that both list."""
         return sum(
             len(self.a.lists[pmcid].keys() & self.b.lists[pmcid].keys())
             for pmcid in self.papers
@@ -283,7 +283,7 @@ class ListAgreement(NamedTuple):
 
     @property
     def disagreements(self) -> Sequence[_Disagreement]:
-        """Return the variants that one of both lists, by paper."""
+        """Variants that only one of the models lists, by paper."""
         return [
             _Disagreement(pmcid, one.lists[pmcid][name], one.model, other.model)
             for pmcid in self.papers
@@ -293,7 +293,7 @@ class ListAgreement(NamedTuple):
         ]
 
     def only(self, model: str) -> int:
-        """Return the number of variants that this model alone lists."""
+        """Return the number of variants that only this model lists."""
         return sum(row.listed_by == model for row in self.disagreements)
 
 
@@ -343,14 +343,14 @@ def score_without_truth(
     verdicts: Iterable[Verdict],
     findings: Iterable[Finding],
 ) -> Scorecard:
-    """Return the tables of an extraction, its counts, and how models agree; pure.
+    """Return the tables of an extraction, its counts, and model agreement; pure.
 
     Args:
         dataset: papers and settings.
-        answers: of the run.
+        answers: answers of the run.
         counted: the answers, counted.
-        verdicts: on the tasks.
-        findings: about inputs and replies.
+        verdicts: verdicts on the tasks.
+        findings: findings about inputs and replies.
     """
     lists = {model: ModelLists(model=model) for model in answers.models}
     for listed in _paper_variants(dataset, answers):
@@ -446,7 +446,7 @@ def _summary(
 
 
 def _least_grounded(models: Iterable[ModelLists]) -> str:
-    """Return a paper to look at first: one with a variant that its text lacks."""
+    """Return a paper to check first: one with a variant that its text lacks."""
     first = ""
     for model_lists in models:
         for pmcid in model_lists.lists:

@@ -1,7 +1,7 @@
-"""Every setting of the job, and the profiles that bundle them.
+"""Defines every setting of the job, and the profiles that bundle them.
 
-A profile names a set of values; a value given explicitly wins over the profile's.
-`InvestigationSettings.profile_changes` says which ones did, for the report.
+A profile names a set of values; an explicit value overrides the profile's.
+`InvestigationSettings.profile_changes` lists these, for the report.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PIPELINES: tuple[Pipeline, ...] = (
     "mcq_phenotype",
     "study_param",
 )
-"""In the order that holds everywhere."""
+"""In the order of all output."""
 
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     "siftlog": {},
@@ -35,7 +35,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "variant_link": "whole",
         "max_questions_per_variant": 10,
         "batch_questions": True,
-        # its rules read letters and numbered lines, not answers in a schema's form
+        # its rules parse letters and numbered lines, not JSON
         "structured": "off",
         "list_rules": "clinpgx-qa",
         "letter_rules": "clinpgx-qa",
@@ -56,7 +56,7 @@ EVERYDAY = (
     "reference_alleles",
     "batch_questions",
 )
-"""The settings that a person usually sets."""
+"""The settings in common use."""
 
 
 class InvestigationSettings(ProfiledSettings):
@@ -169,7 +169,7 @@ class InvestigationSettings(ProfiledSettings):
     @model_validator(mode="before")
     @classmethod
     def _papers_alone(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's hook
-        """Without a truth, papers have variants extracted, whatever their ids are."""
+        """Select mode extract, with any ids, if there are only papers."""
         if not isinstance(values, Mapping) or not values.get("papers"):
             return values
         files = ("bench", "questions", *PIPELINES)
@@ -179,6 +179,6 @@ class InvestigationSettings(ProfiledSettings):
 
     @property
     def takes_all_papers(self) -> bool:
-        """Return whether variants of all papers are extracted, without a bench."""
+        """Whether variants of all papers are extracted, without a bench."""
         no_bench = self.bench is None and self.papers is not None
         return no_bench and self.mode == "extract"

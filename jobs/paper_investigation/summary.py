@@ -1,4 +1,4 @@
-"""Renders the summary of a whole run for a terminal."""
+"""Formats the summary of a whole run for a terminal."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def run_text(
     findings: Sequence[Finding],
     imported: bool,
 ) -> str:
-    """The summary of one scoring.
+    """Return the summary of one scoring.
 
     Args:
-        survey: what was counted.
-        settings: of the scoring.
+        survey: counts of the run.
+        settings: settings of the scoring.
         models: each model's metrics.
-        grounding: what was looked up in the texts.
+        grounding: results of the search in the texts.
         pairs: every two models.
         findings: of these, warnings and errors are printed.
-        imported: whether the answers were made elsewhere.
+        imported: whether the answers were imported.
     """
     blocks: list[Block] = [
         _title(survey.mode, settings, imported=imported),
@@ -114,7 +114,7 @@ def _counts(survey: RunTally, models: Mapping[str, ByPath]) -> str:
 
 
 def _averaged(path: str, *, of: bool = False) -> Callable[[ByPath], str]:
-    """A mean with its interval, and how many papers have a value, if asked for."""
+    """Return the formatter of a mean, with the number of papers if *of* is set."""
 
     def cell(metrics: ByPath) -> str:
         metric = metrics[path]
@@ -212,7 +212,7 @@ def _pair(pair: PaperModelPair) -> str:
 
 
 def _remarks(models: Mapping[str, ByPath]) -> Iterator[str]:
-    """What only some runs have: missing answers, hidden questions, replicates."""
+    """Yield remarks of some runs: missing answers, hidden questions, replicates."""
     for path, words, show in REMARKS:
         values = {
             m: by_path[path].value for m, by_path in models.items() if path in by_path
@@ -242,7 +242,7 @@ def _ungrounded(models: Iterable[str], grounding: Grounding) -> Iterator[str]:
 
 
 def agreement_lines(survey: RunTally) -> Iterator[str]:
-    """What imported files state, against what comes out: under both profiles."""
+    """Yield the agreement of imported facts with recomputed ones, by profile."""
     for agreement in survey.agreements:
         if agreement.facts:
             facts = ", ".join(

@@ -1,7 +1,7 @@
 """Declares the tables of a scoring: by model, pair, paper, variant and question.
 
-Tables with a row per paper, variant, question, skip or flip are written while the
-answers pass by a second time; those with a row per model or pair are known before.
+Tables with a row per paper, variant, question, skip or flip are written in a second
+pass over the answers; those with a row per model or pair are complete before it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _VariantRow(NamedTuple):
         return self.paper.links.get(self.name, ())
 
     def is_in(self, variants: Container[str] | None) -> bool | None:
-        """Whether it is one of these; None where the reply could not be read."""
+        """Return whether the variant is in *variants*; None for an unparsed reply."""
         return self.name in (variants or ()) if self.paper.is_parsed else None
 
 
@@ -149,7 +149,7 @@ OPEN_PARTS: tuple[Columns[AnswerJudgement], ...] = (
     flag("p_value_correct", lambda judgement: judgement.p_value_right),
     flag("significance_correct", lambda judgement: judgement.significance_right),
 )
-"""Of questions that are not multiple choice."""
+"""For questions that are not multiple choice."""
 
 
 class _QuestionRow(NamedTuple):
@@ -273,7 +273,7 @@ FLIPS = TableOf[_FlipRow](
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSources:
-    """What rows are made from besides the paper itself."""
+    """Sources of rows other than the paper."""
 
     lens: ScoringVariant
     other_rules: RuleChoice
@@ -281,7 +281,7 @@ class RowSources:
 
 
 def long_tables(mode: Mode) -> tuple[Table, ...]:
-    """The tables that grow with the papers, without their rows."""
+    """Return the tables that grow with the papers, without their rows."""
     tables = {
         "investigate": (PAPERS, VARIANTS, QUESTIONS, SKIPPED, FLIPS),
         "extract": (PAPERS, VARIANTS, SKIPPED),
@@ -291,7 +291,7 @@ def long_tables(mode: Mode) -> tuple[Table, ...]:
 
 
 def rows(paper: GradedPaper, mode: Mode, sources: RowSources) -> Iterator[StreamedRow]:
-    """What a paper adds to the `long_tables` of a mode."""
+    """Yield the rows of a paper in the `long_tables` of a mode."""
     if mode != "questions":
         yield from PAPERS.details([paper])
         yield from VARIANTS.details(_variant_rows(paper, sources))
@@ -329,7 +329,7 @@ COUNTS: Mapping[Mode, tuple[str, ...]] = {
         "pipeline.TOTAL.missing",
     ),
 }
-"""Metrics that the table of models shows behind the averages."""
+"""Metrics in the table of models, after the averages."""
 
 
 class _ModelRow(NamedTuple):
@@ -345,7 +345,7 @@ METRIC: tuple[Columns[Metric], ...] = (
 
 
 def models_table(models: Mapping[str, Sequence[Metric]], mode: Mode) -> Table:
-    """One row a model: the averages with their intervals, and the counts."""
+    """Return one row per model: the averages with their intervals, and the counts."""
     averages = [average.path for average in AVERAGES[mode]]
     return TableOf[_ModelRow](
         name="models",
@@ -362,7 +362,7 @@ def models_table(models: Mapping[str, Sequence[Metric]], mode: Mode) -> Table:
 
 
 def pairs_table(pairs: Iterable[PaperModelPair], mode: Mode) -> Table:
-    """One row a pair of models, on what both have."""
+    """Return one row per pair of models, on the papers and questions of both."""
     paths = [average.path for average in AVERAGES[mode]]
     return TableOf[PaperModelPair](
         name="pairs",
@@ -406,7 +406,7 @@ DIFFERENCES = TableOf[RecordedDifference](
 
 
 def agreement_tables(agreements: Sequence[RecordedAgreement]) -> tuple[Table, Table]:
-    """How often recomputed facts are those of the file, and the first that are not."""
+    """Return counts of facts that agree with the file, and the first differences."""
     return (
         Table(
             name="agreement",

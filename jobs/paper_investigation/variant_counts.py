@@ -1,11 +1,11 @@
-"""Counts extracted variants by class and kind, and those grounded in the text.
+"""Counts extracted variants by class and kind, and those found in the text.
 
 Precision is a lower bound: the truth lists the variants with an annotated association,
-not all that a study genotyped.
+not all variants that a study genotyped.
 
-Grounding the truth says how much a model could have found; grounding a model's list
-says how much of it the text does not hold. A paper's text is read once, for the truth
-and all models together.
+Grounding the truth measures what a model could have found; grounding a model's list
+measures the part of it that is not in the text. A paper's text is read once, for the
+truth and all models together.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ SIZES: Mapping[str, range] = {
     "4-7": range(4, 8),
     "8+": range(8, 1 << 31),
 }
-"""Groups of papers by how many truth variants they have."""
+"""Groups of papers by number of truth variants."""
 
 
 @dataclass(slots=True, kw_only=True)
 class VariantHits:
-    """Variants of one class."""
+    """Counts of variants of one class."""
 
     tp: int = 0
     fp: int = 0
     fn: int = 0
-    fn_unparsed: int = 0  #: truth of papers whose extraction could not be read
-    fn_unparsed_raw: int = 0  #: the same, repeats counted as often as they stand
+    fn_unparsed: int = 0  #: truth of papers with an unparsed extraction
+    fn_unparsed_raw: int = 0  #: the same, counting repeats
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class KindRecall:
 
     @property
     def recall_of_others(self) -> float | None:
-        """Recall of all but reference alleles; undefined where there are no others."""
+        """Recall without reference alleles; undefined if there are no others."""
         return ratio(
             self.recalled.total() - self.recalled["reference_allele"],
             self.truth.total() - self.truth["reference_allele"],
@@ -75,7 +75,7 @@ class KindRecall:
 
 @dataclass(slots=True, kw_only=True)
 class ExtractionCounts:
-    """The extracted variants of one model."""
+    """Counts of the extracted variants of one model."""
 
     classes: dict[VariantClass, VariantHits] = field(
         default_factory=lambda: {n: VariantHits() for n in VARIANT_CLASSES},
@@ -89,7 +89,7 @@ class ExtractionCounts:
     )
 
     def add(self, paper: GradedPaper) -> None:
-        """Count the variants of one paper in one replicate."""
+        """Add the variants of one paper in one replicate."""
         if paper.predicted is None:
             if paper.skip == UNPARSED:
                 self._add_unparsed(paper)
@@ -120,7 +120,7 @@ class ExtractionCounts:
             self.classes[variant_class(variant)].fn_unparsed_raw += 1
 
     def total(self) -> VariantHits:
-        """All classes together."""
+        """Return the sum of all classes."""
         every = self.classes.values()
         return VariantHits(
             tp=sum(hits.tp for hits in every),
@@ -131,7 +131,7 @@ class ExtractionCounts:
         )
 
     def measures(self, papers: Sequence[str]) -> Iterator[Measurement]:
-        """The figures of each class and kind that occurs, and by number of variants.
+        """Yield the metrics of each class and kind, and by number of variants.
 
         Args:
             papers: the clusters of the intervals.
@@ -217,7 +217,7 @@ HITS: Mapping[str, ValueMeasure[VariantHits]] = {
         definition="ratio@1(2 tp / (2 tp + fp + fn))",
     ),
 }
-"""Behind `class.{class}.`; `{of}` says which class, or that they are all."""
+"""Paths after `class.{class}.`; `{of}` is the class, or all classes."""
 
 FAILURES_AS_FN: Mapping[str, ValueMeasure[VariantHits]] = {
     "recall~failures_as_fn": ValueMeasure(
@@ -261,16 +261,16 @@ BY_SIZE: Mapping[str, ValueMeasure[SizeScores]] = {
         definition="mean@1(over papers with that many truth variants)",
     ),
 }
-"""Behind `truth_size.{size}.`."""
+"""Paths after `truth_size.{size}.`."""
 
 
 TRUTH = ""
-"""Stands in the place of a model for the curated variants."""
+"""Key of the curated variants among the models."""
 
 
 @dataclass(slots=True, kw_only=True)
 class GroundedCounts:
-    """Variants of one class that were looked for."""
+    """Counts of variants of one class that were searched."""
 
     judged: int = 0
     grounded: int = 0
@@ -278,7 +278,7 @@ class GroundedCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounding:
-    """What was found."""
+    """Results of the search of variants in texts."""
 
     verdicts: Mapping[str, Mapping[str, bool | None]]  #: paper -> folded variant
     classes: Mapping[
@@ -286,17 +286,17 @@ class Grounding:
     ]  #: by model, or `TRUTH`
 
     def verdict(self, pmcid: str, variant: str) -> bool | None:
-        """Whether *variant* stands in the text; None where that is not judged."""
+        """Return whether *variant* is in the text; None if it cannot be searched."""
         verdicts = self.verdicts.get(pmcid, {})
         return verdicts.get(naming.normalize(variant, "fold"))
 
     def ungrounded(self, model: str) -> int:
-        """Predicted variants of *model* that the texts do not hold."""
+        """Return the number of *model*'s predicted variants not in the texts."""
         classes = self.classes.get(model, {}).values()
         return sum(counts.judged - counts.grounded for counts in classes)
 
     def measures(self, model: str) -> Iterator[Measurement]:
-        """Grounded over judged, of the truth and of *model*'s lists, by class."""
+        """Yield shares found in the text, of truth and *model*'s lists, by class."""
         for side, key in (("truth", TRUTH), ("predicted", model)):
             classes = self.classes.get(key, {})
             yield from measured(GROUNDED, classes, path=f"grounding.{side}.")
@@ -320,18 +320,18 @@ GROUNDED: Mapping[str, ValueMeasure[Mapping[VariantClass, GroundedCounts]]] = {
         definition="ratio@1(in the text / judged variants of papers with text)",
     )
 }
-"""Behind `grounding.{side}.`."""
+"""Paths after `grounding.{side}.`."""
 
 
 @dataclass(slots=True, kw_only=True)
 class GroundingCollector:
-    """Variants to look for, gathered over all records."""
+    """Variants to search for, collected over all records."""
 
-    texts: PaperTexts | None  #: None: nothing is looked up
+    texts: PaperTexts | None  #: None: no search
     _variants: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)
 
     def add(self, paper: GradedPaper) -> None:
-        """Note the truth of one paper, once, and one model's list."""
+        """Add the truth of one paper, once, and one model's list."""
         record = paper.record
         if (
             self.texts is None
@@ -347,7 +347,7 @@ class GroundingCollector:
             _note(seen, record.model, paper.predicted.values())
 
     def ground_all(self) -> Grounding:
-        """Read the texts, each once."""
+        """Read and search each text once."""
         verdicts: dict[str, dict[str, bool | None]] = {}
         classes: dict[str, dict[VariantClass, GroundedCounts]] = {}
         for pmcid, seen in self._variants.items():

@@ -1,11 +1,11 @@
 """Normalises and classifies variant names, and finds them in a paper's text.
 
-Two variants are the same when their normalised forms are equal. Nothing here knows a
-synonym or adds a prefix: "HLA-B*58:01" and "B*58:01" stay two variants.
+Two variants are the same if their normalised forms are equal. No synonyms are known and
+no prefixes added: "HLA-B*58:01" and "B*58:01" are two variants.
 
-Names stand in a text as whole words: rs12 is not found in rs123, nor *1 in *17. A star
-allele is also found where the text splits it, as in "CYP2C9 alleles *2 and *3": then
-its gene and the rest from its star on must both occur.
+Names occur in a text as whole words: rs12 is not found in rs123, nor *1 in *17. A star
+allele is also found if the text splits it, as in "CYP2C9 alleles *2 and *3": then its
+gene and the rest from its star on must both occur.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ VARIANT_KINDS: Mapping[VariantKind, str] = {
     "gene_presence": "presence or absence of a whole gene, such as GSTM1 null",
     "other_allele": "alleles by name or by nucleotide change",
 }
-"""The kinds that curated lists hold and the prompt asks for, in display order.
+"""The kinds in curated lists and in the prompt, in display order.
 
 They are finer than the classes: a list that leaves out all reference alleles, or all of
 the class "other", is recognised by its recall of them.
@@ -66,9 +66,9 @@ _ACTIVITY = re.compile(
     re.IGNORECASE,
 )
 
-# Typesetters' signs for one and the same character: hyphens, en and em dashes, the
-# minus sign and the full-width hyphen; the asterisk operator, the full-width asterisk,
-# the black star and the low asterisk.
+# Typesetters' signs for the same character: hyphens, en and em dashes, the minus sign
+# and the full-width hyphen; the asterisk operator, the full-width asterisk, the black
+# star and the low asterisk.
 _SIGNS = {
     "-": "\u2010\u2011\u2012\u2013\u2014\u2212\uff0d",
     "*": "\u2217\uff0a\u2605\u204e",
@@ -77,11 +77,10 @@ _STAR = re.compile(r"\s*\*\s*")
 
 
 def normalize(text: str, case: Case) -> str:
-    """The form under which variants are compared.
+    """Return the form in which variants are compared.
 
-    Under "keep" only outer blanks and blanks around `*` go. "fold" also unifies
-    Unicode forms, dashes, stars, white space and letter case. Applying it twice
-    changes nothing.
+    "keep" only strips and removes blanks around `*`. "fold" also unifies Unicode forms,
+    dashes, stars, white space and letter case. It is idempotent.
     """
     if case == "keep":
         text = text.strip()
@@ -96,11 +95,11 @@ def normalize(text: str, case: Case) -> str:
 
 
 def plain_signs(text: str) -> str:
-    """*text* with Unicode composed, and every dash as "-", every star as "*"."""
+    """Return *text* composed, with every dash as "-" and every star as "*"."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", text)
-    # a search for one sign is faster than a pattern of all of them
+    # a search per sign is faster than a pattern of all signs
     for plain, signs in _SIGNS.items():
         for sign in signs:
             text = text.replace(sign, plain)
@@ -108,15 +107,15 @@ def plain_signs(text: str) -> str:
 
 
 def variant_class(text: str) -> VariantClass:
-    """The kind of variant that a normalised *text* names, whatever its letter case.
+    """Return the class of a normalised *text*, regardless of letter case.
 
-    "CYP2D6*4 poor metabolizer" names an allele before it names a phenotype.
+    "CYP2D6*4 poor metabolizer" is an allele rather than a phenotype.
     """
     return next(name for name, pattern in _CLASS_RULES if pattern.search(text))
 
 
 def variant_kind(text: str) -> VariantKind:
-    """The kind of variant that a normalised *text* names, whatever its letter case.
+    """Return the kind of a normalised *text*, regardless of letter case.
 
     >>> variant_kind("cyp2c19*1"), variant_kind("cyp2c19*17"), variant_kind("*1/*2")
     ('reference_allele', 'star_allele', 'star_allele')
@@ -136,12 +135,12 @@ def variant_kind(text: str) -> VariantKind:
 
 
 def parts(field: str, case: Case) -> tuple[str, ...]:
-    """The distinct normalised variants of a field that joins them with commas."""
+    """Return the distinct normalised variants of a comma-separated field."""
     return tuple(distinct(field.split(","), case))
 
 
 def distinct(variants: Iterable[str], case: Case) -> dict[str, str]:
-    """Normalised forms in order, each with its first spelling; blanks are dropped."""
+    """Return normalised forms in order, with their first spelling, without blanks."""
     spellings: dict[str, str] = {}
     for variant in variants:
         if name := normalize(variant, case):
@@ -150,15 +149,15 @@ def distinct(variants: Iterable[str], case: Case) -> dict[str, str]:
 
 
 JUDGED: frozenset[VariantClass] = frozenset({"rsID", "HLA", "star_allele"})
-"""Classes whose names can be looked up; a phenotype has too many wordings."""
+"""Classes whose names can be searched; a phenotype has too many wordings."""
 
 _LETTER = re.compile(r"[^\W_]")
 
 
 def ground(text: str, variants: Iterable[str]) -> dict[str, bool | None]:
-    """Whether each of *variants* occurs in *text*; None where that is not judged.
+    """Return whether each of *variants* occurs in *text*; None if not searchable.
 
-    The text is folded once, whatever the number of variants.
+    The text is folded once for all variants.
     """
     ways = {variant: tuple(_ways(variant)) for variant in variants}
     names = {name for either in ways.values() for way in either for name in way}
@@ -171,7 +170,7 @@ def ground(text: str, variants: Iterable[str]) -> dict[str, bool | None]:
 
 
 def _ways(variant: str) -> Iterator[tuple[str, ...]]:
-    """The ways in which a variant can occur: each is names that must all be found."""
+    """Yield the ways in which a variant can occur, each a set of required names."""
     name = normalize(variant, "fold")
     if variant_class(name) not in JUDGED:
         return
@@ -182,10 +181,10 @@ def _ways(variant: str) -> Iterator[tuple[str, ...]]:
 
 
 def _with_separate_stars(text: str) -> str:
-    """*text* with a comma for the white space between a lower-case word and a star.
+    """Replace white space between a lower-case word and a star by a comma.
 
     Folding joins a star to the word before it, as in "CYP2C9 *2". A gene is written in
-    capitals, so a star behind a lower-case word ("and *3") starts a name of its own.
+    capitals, so a star after a lower-case word ("and *3") starts another name.
     """
     before = text.split("*")
     for index, part in enumerate(before[:-1]):
@@ -196,10 +195,10 @@ def _with_separate_stars(text: str) -> str:
 
 
 def _occurs(text: str, name: str) -> bool:
-    """Whether *name*, which has a letter or digit, is a whole word of the folded text.
+    """Return whether *name*, which has a letter or digit, is a whole word of *text*.
 
     A search for each name is faster than one pass over all words of the text: there are
-    few names, and most stand nowhere in it.
+    few names, and most do not occur in it.
     """
     start = text.find(name) if _LETTER.search(name) else -1
     while start >= 0 and not _is_whole_word(text, start, len(name)):

@@ -1,1 +1,1 @@
-"""Would a model lose eligible papers, and how much reading would it save?"""
+"""Measures which eligible papers a model would lose, and the reading it would save."""

@@ -1,7 +1,7 @@
 """Answers offline as `baseline/lexical`, from the words of the request alone.
 
-It is the floor of every experiment and the first run without key or network. It sees
-the prompt only, costs nothing, and always gives the same answer.
+It is the lower bound of every experiment and the first run without key or network. It
+sees the prompt only, costs nothing, and always gives the same reply.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.messages import ChatRequest
 
 INCLUDE_FROM, EXCLUDE_BELOW = 0.5, 0.35
 OVERLAP, DESIGN = 0.8, 0.2
-"""What the two parts weigh."""
+"""Weights of the overlap and of the study design."""
 
 _RANDOM = re.compile(r"\brandom", re.IGNORECASE)
 _DESIGN = re.compile(r"\b(?:random|placebo|trial)", re.IGNORECASE)
@@ -28,7 +28,7 @@ _QUESTION_LABELS = ("Question", OBJECTIVES, "Population", "Intervention")
 
 
 def baseline(request: ChatRequest) -> str:
-    """The reply to a prompt."""
+    """Return the reply to a prompt."""
     prompt = "".join(
         message.text for message in request.messages if message.role == "user"
     )
@@ -86,7 +86,10 @@ def _decision(p: float) -> str:
 
 
 def _reason(fields: Mapping[str, str], words: set[str], *, has_design: bool) -> str:
-    """The design, else the list of which less occurs; the first of two alike."""
+    """Return "study_design" if no design is stated, else the label that overlaps least.
+
+    Of two labels that overlap equally, the first is returned.
+    """
     if not has_design:
         return "study_design"
     shares = {
@@ -98,12 +101,12 @@ def _reason(fields: Mapping[str, str], words: set[str], *, has_design: bool) -> 
 
 
 def is_title_alone(paper: str) -> bool:
-    """Whether a paper is shown by its title."""
+    """Return whether a prompt shows only the title of a paper."""
     return not {"Abstract", "Full text"} & {label for label, _ in _lines(paper)}
 
 
 def _read(paper: str) -> str:
-    """The paper without the labels of its fields, its id and its year."""
+    """Return the paper without the labels of its fields, its id and its year."""
     texts = [
         match[2] if (match := _LINE.fullmatch(line)) else line
         for line in paper.split("\n")

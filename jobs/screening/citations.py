@@ -1,7 +1,7 @@
-"""Reads citations, who cites whom, and the exclusions that they do not contradict.
+"""Reads citation edges, and the exclusions that they do not contradict.
 
-Apart from the other tables, because it needs numpy, and a run of a prepared set reads
-neither.
+It is separate from the other tables because it needs numpy, and a run of a prepared set
+reads neither.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citations:
-    """Who cites whom: each edge once, as places in two sorted lists of ids."""
+    """Citation edges, each once, as indices into two sorted lists of ids."""
 
-    reviews: Ids  #: that cite anything, ascending as text
+    reviews: Ids  #: that cite any paper, ascending as text
     papers: Ids  #: that are cited, ascending as text
-    review: Indices  #: (E,) place in reviews, ascending
-    paper: Indices  #: (E,) place in papers, ascending within a review
+    review: Indices  #: (E,) index into reviews, ascending
+    paper: Indices  #: (E,) index into papers, ascending within a review
     rows: int  #: rows with both ids, duplicates counted
 
     def has(self, review: str, paper: str) -> bool:
-        """Whether a review cites a paper."""
+        """Return whether a review cites a paper."""
         row, column = index_in(self.reviews, review), index_in(self.papers, paper)
         if row is None or column is None:
             return False
@@ -45,7 +45,7 @@ class Citations:
 
 
 class CitationRow(RowModel):
-    """Who cites whom; a row may name no cited paper."""
+    """An edge from a review to a paper it cites; the cited paper may be missing."""
 
     citing_pmid: Id
     ref_pmid: OptionalId
@@ -54,15 +54,15 @@ class CitationRow(RowModel):
 def read_citations(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
 ) -> Citations:
-    """The edges of a table `citing_pmid`, `ref_pmid`.
+    """Read the edges of a table `citing_pmid`, `ref_pmid`.
 
     Args:
         path: the table.
-        findings: learns of rows without a cited paper.
+        findings: receives rows without a cited paper.
         renamed: columns of the file by the names used here.
 
     Raises:
-        DatasetError: the table is off, or a row does not say who cites.
+        DatasetError: the table is invalid, or a row has no citing id.
     """
     edges = CitationCollector()
     rows = read_table(path, CitationRow, findings=findings, renamed=renamed, unit="row")
@@ -81,7 +81,7 @@ def read_citations(
 
 
 class CitationCollector:
-    """Collects edges in any order; each id is held once."""
+    """Collects edges in any order; each id is stored once."""
 
     def __init__(self) -> None:
         self._reviews: dict[str, int] = {}
@@ -89,15 +89,15 @@ class CitationCollector:
         self._review, self._paper = array("q"), array("q")
 
     def add(self, review: str, paper: str) -> None:
-        """One row of the table."""
+        """Add one row of the table."""
         self._review.append(self._reviews.setdefault(review, len(self._reviews)))
         self._paper.append(self._papers.setdefault(paper, len(self._papers)))
 
     def citations(self) -> Citations:
-        """Each edge once, in order of the ids."""
+        """Return each edge once, in order of the ids."""
         reviews, review = _sorted_indices(self._reviews, self._review)
         papers, paper = _sorted_indices(self._papers, self._paper)
-        # one number an edge: sorted and made unique at once
+        # one number per edge, so that one call sorts and removes duplicates
         width = max(1, len(papers))
         edges = np.unique(review * width + paper)
         return Citations(
@@ -110,7 +110,7 @@ class CitationCollector:
 
 
 def _sorted_indices(seen: Iterable[str], indices: array[int]) -> tuple[Ids, Indices]:
-    """Ids in order of text, and places among them instead of in order of sight."""
+    """Return the ids in order of text, and the indices remapped to that order."""
     ids = list(seen)
     order = sorted(range(len(ids)), key=ids.__getitem__)
     rank = np.empty(len(ids), dtype=np.int64)
@@ -120,9 +120,9 @@ def _sorted_indices(seen: Iterable[str], indices: array[int]) -> tuple[Ids, Indi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusions:
-    """A list of exclusions, and the texts that came with it."""
+    """A list of exclusions, with the texts in it."""
 
-    exclusions: tuple[Exclusion, ...]  #: one a review and paper, ascending
+    exclusions: tuple[Exclusion, ...]  #: one per review and paper, ascending
     texts: Mapping[str, ArticleText]  #: by paper
 
 
@@ -132,16 +132,16 @@ def read_exclusions(
     findings: InputFindings,
     renamed: Mapping[str, str],
 ) -> Exclusions:
-    """The exclusions of a table `review_pmid`, `pmid`, `status`, `reason`, ...
+    """Read the exclusions of a table `review_pmid`, `pmid`, `status`, `reason`, ...
 
     Args:
         path: the table.
-        citations: what reviews cite: it stays included.
-        findings: learns of papers both included and excluded, and of repetitions.
+        citations: edges; cited papers stay included.
+        findings: receives papers both included and excluded, and repetitions.
         renamed: columns of the file by the names used here.
 
     Raises:
-        DatasetError: the table is off; names file and row.
+        DatasetError: the table is invalid; names file and row.
     """
     exclusions: dict[tuple[str, str], Exclusion] = {}
     texts: dict[str, ArticleText] = {}

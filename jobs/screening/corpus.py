@@ -1,9 +1,9 @@
 """Reads a corpus for `prepare` and `explain` from three tables or labelled records.
 
 Labelled records are one table per review, whose id is the file's name. Records with
-label 1 are what the review cites, those with 0 are true exclusions. A paper may occur
-in several files; its first text with an abstract counts. `--map OLD=NEW` renames the
-columns of input files.
+label 1 are papers that the review cites, those with 0 are true exclusions. A paper may
+occur in several files; its first text with an abstract counts. `--map OLD=NEW` renames
+the columns of input files.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ LABELS = ("label_included", "label_abstract_screening")
 
 
 class RecordRow(PaperRow):
-    """A labelled record; a file has one of the labels at least."""
+    """A labelled record; a file has at least one of the two label columns."""
 
     pmid: Annotated[Id, Spelled("pubmedID")]
     label_included: Label | None = None
     label_abstract_screening: Label | None = None
 
     def label(self, name: str) -> int:
-        """The label in a column, which must hold one."""
+        """Return the label in a column, which must have one."""
         label = dict(zip(LABELS, self.labels, strict=True))[name]
         if label is None:
             raise self.error(f"{name} {BLANK}")
@@ -62,10 +62,11 @@ class RecordRow(PaperRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusFiles:
-    """What the tables, or the files of labelled records, say."""
+    """Contents of the tables, or of the files of labelled records."""
 
     reviews: Mapping[str, ArticleText]
-    """By id, which for records is all there is of a title, if more than a number."""
+    """By id. For labelled records, the title is the id, unless that is only a
+    number."""
     papers: Mapping[str, ArticleText]
     citations: Citations
     exclusions: tuple[Exclusion, ...] = ()
@@ -77,17 +78,17 @@ def read_records(
     findings: InputFindings,
     renamed: Mapping[str, str],
 ) -> CorpusFiles:
-    """The records of all files.
+    """Read the records of all files.
 
     Args:
-        paths: one a review; their order is of no consequence.
+        paths: one per review, in any order.
         positive: the label that counts as included.
-        findings: learns of papers labelled both ways.
+        findings: receives papers labelled both ways.
         renamed: columns of the files by the names used here.
 
     Raises:
-        DatasetError: a file is off, or its name is no id or another's too; names file
-            and row.
+        DatasetError: a file is invalid, or its name is not an id or not unique; names
+            file and row.
     """
     edges = CitationCollector()
     papers: dict[str, ArticleText] = {}
@@ -149,7 +150,7 @@ def read_records(
 
 
 def _review(path: Path) -> str:
-    """The id of the review that a file is about."""
+    """Return the id of the review in a file."""
     name = path.name.removesuffix(".gz").removesuffix(".csv")
     try:
         review = id_of(name)
@@ -171,19 +172,19 @@ FIELDS = tuple(
         for name in columns_of(model).names
     )
 )
-"""What a column may be renamed to; the tables of texts have no others."""
+"""Fields that a column may be renamed to; the tables of texts have no others."""
 
 
 def renamed_columns(pairs: Sequence[str], paths: Iterable[Path]) -> dict[str, str]:
-    """The fields by the columns that hold them.
+    """Return the field names by the columns of the files.
 
     Args:
-        pairs: as typed, each OLD=NEW; the reverse order is understood too.
-        paths: the files, of which one at least must have each column.
+        pairs: as typed, each OLD=NEW or NEW=OLD.
+        paths: the files; each column must be in at least one.
 
     Raises:
-        UsageError: a pair is none, or there is no such field or column.
-        DatasetError: a file is not to be read.
+        UsageError: a pair is malformed, or there is no such field or column.
+        DatasetError: a file cannot be read.
     """
     if not pairs:
         return {}
@@ -196,13 +197,13 @@ TABLE_FILES: Mapping[str, str] = {
     "references": "cochrane_pubmed_references.csv",
     "papers": "referenced_paper_abstracts.csv",
 }
-"""The tables by the setting that names each, as `--tables` looks for them."""
+"""File names of the tables in the folder `--tables`, by setting."""
 
 
 def table_paths(settings: ScreeningSettings) -> dict[str, Path]:
-    """Where the tables, or the labelled records, are read from, by a name of each.
+    """Return the paths of the tables, or of the labelled records, by name.
 
-    A table named by itself wins over the folder's.
+    A path set for a single table overrides the one in the folder.
 
     Raises:
         UsageError: one of them is neither named nor in a folder, or both tables and
@@ -226,13 +227,13 @@ def table_paths(settings: ScreeningSettings) -> dict[str, Path]:
 
 
 def read_corpus(settings: ScreeningSettings) -> Corpus:
-    """Read and validate all that is named.
+    """Read and validate all named inputs.
 
     Raises:
-        UsageError: nothing is named, both tables and records are, or a column is to be
-            renamed that there is not.
-        DatasetError: an input is off; names file, row and column. Or the settings name
-            a review that cites nothing; names the nearest.
+        UsageError: nothing is named, both tables and records are, or a column to be
+            renamed does not exist.
+        DatasetError: an input is invalid; names file, row and column. Or the settings
+            name a review that cites no paper; names the nearest.
     """
     findings = InputFindings()
     paths = table_paths(settings)
@@ -324,7 +325,7 @@ def _read_tables(
 def _note_strangers(
     path: Path, reviews: Iterable[str], findings: InputFindings
 ) -> None:
-    """Reviews that nothing but a list of exclusions or criteria knows."""
+    """Report reviews that only a list of exclusions or criteria contains."""
     for review in sorted(reviews):
         findings.add(
             "unknown_reviews",
@@ -337,7 +338,7 @@ def _note_strangers(
 
 
 def _in_folder(folder: Path | None, file: str) -> Path | None:
-    """A table of a folder, compressed or not."""
+    """Return the path of a table in a folder, compressed or not."""
     if folder is None:
         return None
     plain = folder / file

@@ -1,10 +1,10 @@
 """Defines reviews, papers, exclusions and the validation set drawn from them.
 
-A `Corpus` holds what is known before any draw: reviews, papers, who cites whom, known
-exclusions. A `ValidationSet` is what `prepare` writes, `run` reads and scoring uses:
-each review's included papers and its negatives. It holds its texts, so a set is whole
-without the tables it was drawn from. A `ScreeningJudgement` is what one reply says of
-one record. Ids are text everywhere: leading zeros count, and order is that of text.
+A `Corpus` has the inputs of a draw: reviews, papers, citations, known exclusions. A
+`ValidationSet` is what `prepare` writes, `run` reads and scoring uses: each review's
+included papers and its negatives. It includes the texts, so a set is complete without
+the tables it was drawn from. A `ScreeningJudgement` is the parsed reply about one
+record. Ids are text everywhere: leading zeros count, and order is that of text.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ScreeningJudgement(msgspec.Struct, frozen=True, kw_only=True, array_like=T
     """A parsed reply."""
 
     decision: Decision
-    p_include: float | None = None  #: 0..1; None: none that can be used
+    p_include: float | None = None  #: 0..1; None: no usable value
     reason_code: str = "other"
     reason: str = ""
     rule: str = "json"  #: the parsing rule that fired
@@ -60,14 +60,14 @@ Status: TypeAlias = Literal["excluded", "awaiting", "ongoing"]
 
 
 def index_in(ids: Ids, target: str) -> int | None:
-    """The place of an id among ascending ones; None where it is not among them."""
+    """Return the index of an id in a sorted sequence, or None."""
     index = bisect_left(ids, target)
     return index if ids[index : index + 1] == (target,) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArticleText:
-    """What can be read of a review or a paper."""
+    """Text and year of a review or a paper."""
 
     title: str = ""
     abstract: str = ""  #: blank: missing
@@ -75,7 +75,7 @@ class ArticleText:
 
     @property
     def has_abstract(self) -> bool:
-        """Whether there is an abstract; blanks are none."""
+        """Whether there is an abstract that is not blank."""
         return bool(self.abstract.strip())
 
 
@@ -84,19 +84,19 @@ NO_TEXT = ArticleText()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """A paper that a review has looked at and not included, or not yet."""
+    """A paper that a review has assessed and not included, or not yet."""
 
     review: str
     paper: str
     status: Status = "excluded"
     reason: str = ""
-    reason_code: str = ""  #: as the file says; empty: coded from the reason
+    reason_code: str = ""  #: from the file; empty: coded from the reason
     study: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """What a review asks for; what a model is told."""
+    """Criteria of a review, as passed to a model."""
 
     question: str = ""
     pico: Mapping[str, str] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Criteria:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked for."""
+        """Whether there are no criteria."""
         return not (
             self.question
             or self.pico
@@ -119,29 +119,29 @@ class Criteria:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """All inputs of `prepare` and `explain`, validated."""
+    """Inputs of `prepare` and `explain`, validated."""
 
     reviews: Mapping[str, ArticleText]  #: rows of the review table, by id
     papers: Mapping[str, ArticleText]
-    """Rows of the paper table, by id; they alone say who has an abstract."""
+    """Rows of the paper table, by id; only these count as having an abstract."""
     further: Mapping[str, ArticleText] = field(default_factory=dict)
-    """Texts that the list of exclusions brings, by paper."""
+    """Texts in the list of exclusions, by paper."""
     citations: Citations
-    exclusions: tuple[Exclusion, ...] = ()  #: one a review and paper, ascending
+    exclusions: tuple[Exclusion, ...] = ()  #: one per review and paper, ascending
     criteria: Mapping[str, Criteria] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Counts of the input: `reviews_without_citations`, `exclusions`, ..."""
 
     def excluded_by(self) -> dict[str, dict[str, Exclusion]]:
-        """What each review has excluded or not decided, by paper."""
+        """Return the papers that each review has excluded or not decided, by paper."""
         by_review: dict[str, dict[str, Exclusion]] = {}
         for exclusion in self.exclusions:
             by_review.setdefault(exclusion.review, {})[exclusion.paper] = exclusion
         return by_review
 
     def text(self, paper: str) -> ArticleText:
-        """A paper's text: the table's, and where that has no abstract the other."""
+        """Return a paper's text: the table's, or the other if that has no abstract."""
         text = self.papers.get(paper, NO_TEXT)
         return text if text.has_abstract else self.further.get(paper, text)
 
@@ -149,12 +149,14 @@ class Corpus:
 def true_exclusions(
     corpus: Corpus, cited: Iterable[str], exclusions: Mapping[str, Exclusion]
 ) -> list[str]:
-    """Papers that a review looked at and excluded, with an abstract, ascending.
+    """Return the papers that a review assessed and excluded, ascending.
+
+    Papers without an abstract are left out.
 
     Args:
         corpus: texts.
-        cited: what the review cites: it stays included whatever else is said.
-        exclusions: what the review has excluded or not decided, by paper.
+        cited: papers that the review cites; these stay included.
+        exclusions: papers that the review has excluded or not decided, by paper.
     """
     taken = set(cited)
     return [
@@ -170,11 +172,11 @@ RecordKind: TypeAlias = Literal[
     "included", "near-miss", "random", "true-excluded", "unspecified", "unlabelled"
 ]
 KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
-"""In the order of a set's rows; `unspecified` are negatives of an import alone, and of
-`unlabelled` records nobody knows whether they are included."""
+"""In the order of a set's rows. `unspecified` are negatives of an import; of
+`unlabelled` records it is not known whether they are included."""
 
 UNLABELLED = -1
-"""The label of a record that nobody has decided."""
+"""Label of a record that has not been decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +187,7 @@ class ScreeningRecord:
     paper: str
     kind: RecordKind
     also_near_miss: bool = False  #: of a true exclusion
-    reason: str = ""  #: why the review excluded it, as written
+    reason: str = ""  #: the review's reason for excluding it, as written
     reason_code: str = ""
     n_links: int = 0  #: related reviews that contain it
     n_shared: int = 0  #: largest overlap of those reviews with this one
@@ -198,22 +200,22 @@ class ScreeningRecord:
 
     @property
     def key(self) -> str:
-        """The item key of its tasks."""
+        """Item key of its tasks."""
         return record_key(self.review, self.paper)
 
 
 def record_key(review: str, paper: str) -> str:
-    """The item key of a record; neither id holds a colon (reading refuses it)."""
+    """Return the item key of a record; no id has a colon (the reader rejects it)."""
     return f"{review}:{paper}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetReview:
-    """A review of the set: what a model may be told of it."""
+    """A review of the set, as a model may see it."""
 
     id: str
     text: ArticleText
-    criteria: Criteria | None = None  #: from the criteria file; None: it has none
+    criteria: Criteria | None = None  #: from the criteria file, if it has any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,27 +226,27 @@ class ValidationSet:
     records: tuple[ScreeningRecord, ...]
     papers: Mapping[str, ArticleText] = field(default_factory=dict)  #: texts by id
     pools: Mapping[str, int] = field(default_factory=dict)
-    """How many papers each kind could be drawn from, over all reviews."""
+    """Papers that each kind could be drawn from, over all reviews."""
     near_misses: Mapping[str, float | None] = field(default_factory=dict)
-    """The candidates of all reviews in figures, by name, as in summary.json."""
+    """Statistics of the candidates of all reviews, by name, as in summary.json."""
     candidates: Mapping[str, int] = field(default_factory=dict)
-    """Reviews by how many candidates they have."""
+    """Number of reviews by their number of candidates."""
     contamination: Mapping[str, float | None] = field(default_factory=dict)
-    """Shares and bounds of the candidates, where exclusions are known."""
+    """Shares and bounds of the candidates, if exclusions are known."""
     drift: Mapping[str, float | None] = field(default_factory=dict)
-    """Macro figures of topic drift by name, as in summary.json."""
+    """Macro averages of topic drift by name, as in summary.json."""
     findings: tuple[Finding, ...] = ()
 
 
 def review_index(review: str, reviews: Ids) -> int:
-    """The place of a review among those that cite anything.
+    """Return the index of a review among those that cite any paper.
 
     Args:
         review: its id.
         reviews: ids, ascending.
 
     Raises:
-        DatasetError: there is none of that id; names the nearest.
+        DatasetError: there is no such review; names the nearest.
     """
     index = index_in(reviews, review)
     if index is not None:

@@ -1,13 +1,13 @@
-"""Defines what is scored: the records, and each model's decisions about them.
+"""Defines what is scored: the records, and the decisions of each model.
 
-A run of our own and imported decisions both end in a `ScreeningPredictions`; scoring
-sees nothing else. Columns are arrays with one entry per record, in set order, so that a
+The project's runs and imported decisions both become a `ScreeningPredictions`, the only
+input of scoring. Columns are arrays with one entry per record, in set order, so that a
 million decisions stay small.
 
-A `DecisionView` applies the settings. Unclear, unparsed and failed are outside unless a
-setting says otherwise. Records rank by p_include; one without it by its decision, and
-one of which nothing could be read in the middle. A record that ended at an earlier
-stage ranks below all that went on.
+A `DecisionView` applies the settings. Unclear, unparsed and failed records count as
+outside unless a setting says otherwise. Records rank by p_include; one without it ranks
+by its decision, and one without a readable reply in the middle. A record that ended at
+an earlier stage ranks below all that went on.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ INCLUDE, EXCLUDE, UNCLEAR, UNPARSED, FAILED, SKIPPED, MISSING = range(7)
 """Outcomes of a record; only the first two are decisions."""
 
 READABLE = (INCLUDE, EXCLUDE, UNCLEAR)
-"""What a reply can say; the others are none."""
+"""Outcomes that a reply can state."""
 
 OUTCOMES = ("include", "exclude", "unclear", "unparsed", "failed", "skipped", "missing")
-"""Their names; `missing`: nothing was asked, or nothing has come yet."""
+"""Their names; `missing`: no request was sent, or no reply has arrived yet."""
 
 
 NOTED = "; "
-"""Between words about a reply."""
+"""Separator between remarks about a reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """What was screened, and the truth; the same for every model."""
+    """The screened records and their labels; the same for every model."""
 
     reviews: tuple[str, ...]  #: distinct, ascending as text
     papers: tuple[str, ...]  #: (N,)
-    review: Ints  #: (N,) place in reviews
+    review: Ints  #: (N,) index into reviews
     label: Ints  #: (N,) 1: included; `UNLABELLED`: not known
     kinds: tuple[RecordKind, ...] = field(metadata=STAYS)
     """Those that occur, in the order of `KINDS`."""
-    kind: Ints  #: (N,) place in kinds
+    kind: Ints  #: (N,) index into kinds
     reason_code: Sequence[str] = field(default=(), metadata=STAYS)
     """(N,) coded reason of true exclusions, or ""."""
 
@@ -62,12 +62,12 @@ class Records:
 
     @property
     def is_labelled(self) -> Bools:
-        """(N,) whether it is known that a record is included, or that it is not."""
+        """(N,) whether the label of a record is known."""
         known: Bools = self.label != UNLABELLED
         return known
 
     def at(self, rows: Bools) -> Records:
-        """Some of the records; kinds and reviews keep their places."""
+        """Return some of the records; kinds and reviews keep their indices."""
         return replace(
             self,
             papers=tuple(compress(self.papers, rows)),
@@ -81,32 +81,33 @@ class Records:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """What one model, one of its replicates or an ensemble said of each record."""
+    """Decisions of a model, a replicate or an ensemble, by record."""
 
     model: str = field(metadata=STAYS)
     replicate: int | None = None  #: None: all replicates of the model, joined
-    outcome: Ints  #: (N,) as the last stage with a readable reply has it
+    outcome: Ints  #: (N,) from the last stage with a readable reply
     p: Floats  #: (N,) p_include of that stage; NaN: none
-    stage: Ints  #: (N,) place in stages, of the stage that decided; -1: none
+    stage: Ints  #: (N,) index into stages, of the stage that decided; -1: none
     ended: Ints
-    """(N,) stages that were passed: who ended early ranks below all others."""
+    """(N,) stages that were passed; a record that ended early ranks below the
+    others."""
     latest: Ints
-    """(N,) outcome of the last stage that was due; where that came to nothing, the
-    record is alive, and the stage before it decides."""
+    """(N,) outcome of the last stage that was due. If it is not a decision, the record
+    stays in, and the stage before it decides."""
     stages: tuple[str, ...] = field(default=("abstract",), metadata=STAYS)
     reason_code: Sequence[str] = field(default=(), metadata=STAYS)  #: (N,)
     reason: Sequence[str] = ()  #: (N,)
     issues: Sequence[str] = ()
-    """(N,) words about the replies of each record, joined by `NOTED`; of joined
-    replicates there are none."""
+    """(N,) remarks about the replies of each record, joined by `NOTED`; joined
+    replicates have none."""
     replies: int = 0  #: over all records and stages, readable or not
     skip: Mapping[str, int] = field(default_factory=dict, metadata=STAYS)
     """Records by reason."""
     counts: Mapping[str, int] = field(default_factory=dict, metadata=STAYS)
-    """What was noticed in replies: `bad_confidence`, `inconsistent`, ..."""
+    """Issues in replies, by name: `bad_confidence`, `inconsistent`, ..."""
 
     def at(self, rows: Bools) -> Decisions:
-        """The decisions about some records; counts of replies stay those of all."""
+        """Return the decisions about some records; reply counts stay those of all."""
         return replace(
             self,
             outcome=self.outcome[rows],
@@ -122,15 +123,15 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreeningPredictions:
-    """All that is scored."""
+    """The complete input of scoring."""
 
     records: Records
     decisions: tuple[Decisions, ...]  #: joined ones, by model; then ensembles
     replicates: tuple[Decisions, ...] = ()  #: single ones, by model and number
     models: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
-    missing: int = 0  #: tasks that the present plan asks for and the run has not
-    stale: int = 0  #: stored answers that the present plan no longer asks for
+    missing: int = 0  #: tasks of the current plan that the run does not have
+    stale: int = 0  #: stored answers that the current plan no longer needs
 
     @property
     def has_truth(self) -> bool:
@@ -139,10 +140,10 @@ class ScreeningPredictions:
 
     @property
     def measured(self) -> ScreeningPredictions:
-        """The part that metrics are computed of: records with a label.
+        """The part that metrics are computed from: records with a label.
 
-        Without any label it is all records, for the metrics that need none. `kinds`
-        has `unlabelled` last, so that the places of others stay.
+        If there are no labels, it is all records, for the metrics that need none.
+        `kinds` has `unlabelled` last, so that the indices of others stay.
         """
         rows = self.records.is_labelled
         if rows.all():
@@ -160,10 +161,10 @@ class ScreeningPredictions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreeningFrame:
-    """What metrics are computed from."""
+    """Input of the metrics."""
 
     settings: ScreeningSettings
-    has_truth: bool  #: whether a label of any record is known
+    has_truth: bool  #: whether any record has a known label
     records: Records
     decisions: tuple[Decisions, ...]
     replicates: tuple[Decisions, ...]
@@ -172,7 +173,7 @@ class ScreeningFrame:
     def of(
         cls, settings: ScreeningSettings, predictions: ScreeningPredictions
     ) -> ScreeningFrame:
-        """The frame of the records that have a label."""
+        """Return the frame of the records that have a label."""
         part = predictions.measured
         return cls(
             settings=settings,
@@ -184,7 +185,7 @@ class ScreeningFrame:
 
     @property
     def without_texts(self) -> ScreeningFrame:
-        """The same without reasons and remarks, which no metric reads."""
+        """Copy without reasons and remarks, which no metric reads."""
         decisions, replicates = (
             tuple(replace(column, reason=(), issues=()) for column in columns)
             for columns in (self.decisions, self.replicates)
@@ -193,11 +194,11 @@ class ScreeningFrame:
 
 
 STAGES: tuple[StageName, ...] = get_args(StageName)
-"""The stages that judge a record, in their order."""
+"""Stages that judge a record, in their order."""
 
 
 class ImportedLabel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a row of an import says is true; stored with its task."""
+    """Label in a row of an import; stored with its task."""
 
     label: int
     kind: str = "unspecified"
@@ -207,28 +208,28 @@ _DECODER = msgspec.json.Decoder(ImportedLabel)
 
 
 def decode_label(context: str) -> ImportedLabel:
-    """What was stored with a task."""
+    """Decode the label stored with a task."""
     return _DECODER.decode(context)
 
 
 def encode_label(truth: ImportedLabel) -> str:
-    """What is stored with a task."""
+    """Encode the label that is stored with a task."""
     return msgspec.json.encode(truth).decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenedRecords:
-    """What there is to gather answers for."""
+    """Records and stages that answers are gathered for."""
 
     records: Records
     index_by_key: dict[str, int]  #: of each record, by its key
-    stages: tuple[str, ...]  #: that judged it, in their order
+    stages: tuple[str, ...]  #: that judged them, in their order
 
 
 def screened_records(
     dataset: ScreeningDataset, answers: AnswerColumns
 ) -> ScreenedRecords:
-    """The records that a run is about, and the stages: set, or imported."""
+    """Return the records and stages of a run, from its set or its import."""
     validation_set = dataset.validation_set
     if not answers.imported and validation_set is not None:
         return _records_table(validation_set.records, dataset.settings.stages)
@@ -285,12 +286,12 @@ def _records_table(
 
 
 CALLS = ("exclude", "include")
-"""By label, and by the number of a call."""
+"""By label, and by the number of a decision."""
 
 UNDECIDED = -1
 
 IMPUTED: Mapping[int, float] = {INCLUDE: 1.0, EXCLUDE: 0.0}
-"""What stands for a missing p_include; 0.5 where it is neither."""
+"""Values that replace a missing p_include; 0.5 for all other outcomes."""
 
 CALL_BY_OUTCOME: Ints = np.full(len(OUTCOMES), UNDECIDED, dtype=np.int64)
 """By outcome: 1 include, 0 exclude, -1 neither."""
@@ -302,17 +303,17 @@ _READ_AS: Mapping[Outside, int] = {"outside": UNDECIDED, "include": 1, "exclude"
 
 @dataclass(frozen=True)
 class DecisionView:
-    """One column of decisions under the settings."""
+    """A column of decisions under the settings."""
 
     records: Records
     decisions: Decisions
     settings: ScreeningSettings
     text_rank: Ints
-    """(N,) place of each record's paper id among all, ascending as text."""
+    """(N,) rank of each record's paper id among all, ascending as text."""
 
     @cached_property
     def outcome(self) -> Ints:
-        """Outcomes, made from p_include where a threshold is set."""
+        """Outcomes, derived from p_include if a threshold is set."""
         decisions, tau = self.decisions, self.settings.threshold
         if tau is None:
             return decisions.outcome
@@ -332,12 +333,12 @@ class DecisionView:
 
     @cached_property
     def imputed(self) -> Bools:
-        """Records that rank without a p_include of their own."""
+        """Whether a record ranks without a p_include, by record."""
         return np.isnan(self.decisions.p)
 
     @cached_property
     def score(self) -> Floats:
-        """What records rank by within a stage."""
+        """Rank score of each record within a stage."""
         stand_in = np.full(len(OUTCOMES), 0.5)
         for outcome, p in IMPUTED.items():
             stand_in[outcome] = p
@@ -346,19 +347,19 @@ class DecisionView:
 
     @cached_property
     def height(self) -> Floats:
-        """What records rank by over all stages: ties of it are ties."""
-        # scores lie between 0 and 1, so that stages never meet
+        """Rank score over all stages; equal values are ties."""
+        # scores lie between 0 and 1, so that stages never overlap
         return 2.0 * self.decisions.ended + self.score
 
     @cached_property
     def order(self) -> Ints:
-        """Rows by review, in screening order: the one sort of a scoring."""
+        """Rows by review, in screening order: the only sort of a scoring."""
         order: Ints = np.lexsort((self.text_rank, -self.height, self.records.review))
         return order
 
 
 def text_rank(records: Records) -> Ints:
-    """Each record's place by its paper id as text; within a review no two are alike."""
+    """Return the rank of each paper id as text; unique within a review."""
     n = len(records)
     ranks: Ints = np.empty(n, dtype=np.int64)
     ranks[sorted(range(n), key=records.papers.__getitem__)] = np.arange(n)
@@ -369,7 +370,7 @@ ALL = "all"
 
 
 def strata(records: Records) -> Mapping[str, Bools]:
-    """The rows of each stratum; with one kind of negatives it is `all` again."""
+    """Return the rows of each stratum; with one kind of negatives it equals `all`."""
     masks = {ALL: np.ones(len(records), dtype=np.bool_)}
     for index, kind in enumerate(records.kinds):
         if kind not in {"included", "unlabelled"}:

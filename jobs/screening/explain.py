@@ -1,8 +1,8 @@
 """Explains records and reviews of a run, a page each: `siftlog explain RUN ITEM...`.
 
-The page of a record shows the paper, what the prompts said of the review, the reply of
-each stage and the outcome. The page of a review lists what each model missed and what
-it wrongly included.
+The page of a record shows the paper, the description of the review in the prompts, the
+reply of each stage and the outcome. The page of a review lists the papers that each
+model missed or wrongly included.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from store.document import (
 
 
 def describe(dataset: ScreeningDataset, /) -> Iterator[str]:
-    """Yields what papers are screened for: the question or title of each review."""
+    """Yield the subjects papers are screened for: question or title of each review."""
     validation_set = dataset.validation_set
     if validation_set is None:
         return
@@ -76,7 +76,7 @@ def describe(dataset: ScreeningDataset, /) -> Iterator[str]:
 
 
 def _answer_blocks(answers: Iterable[Answer], *, imported: bool) -> Iterator[Block]:
-    """Shows each answer: its task, the reply itself, and what was read from it."""
+    """Yield the blocks of each answer: its task, the reply and the parsed values."""
     for answer in answers:
         task = answer.task
         yield f"  {task.stage:<10} replicate {task.replicate}, task {task.number:,}"
@@ -85,7 +85,7 @@ def _answer_blocks(answers: Iterable[Answer], *, imported: bool) -> Iterator[Blo
 
 
 def _reading(answer: Answer, *, imported: bool) -> Iterator[Reading]:
-    """Yields what was read, by which rule, and what was off."""
+    """Yield the parsed values, the rule that read them, and any problems."""
     if answer.chat is None:
         return
     is_criteria = answer.task.stage == "criteria"
@@ -109,12 +109,12 @@ NO_ABSTRACT = "(no abstract)"
 def record_page(
     run: ExplainedScreening, chosen: SelectedRecord, at: int
 ) -> Iterator[Block]:
-    """Shows one record.
+    """Yield the page of one record.
 
     Args:
-        run: that it is explained from.
-        chosen: whose page.
-        at: its place among all records.
+        run: the run that has it.
+        chosen: the record.
+        at: its index among all records.
     """
     records = run.records
     paper = records.papers[at]
@@ -152,7 +152,7 @@ KIND_WORDS = {
 
 
 def _summary(run: ExplainedScreening, at: int) -> Fact:
-    """Shows the truth, and each model's decision."""
+    """Return the label, and each model's decision."""
     kind = run.records.kinds[run.records.kind[at]]
     answers = []
     for model, view in run.views.items():
@@ -170,7 +170,7 @@ def _summary(run: ExplainedScreening, at: int) -> Fact:
 
 
 def _review_summary(run: ExplainedScreening, rows: Sequence[int]) -> Fact:
-    """Shows how many records were included in truth, and by each model."""
+    """Return how many records are included by label, and by each model."""
     label = run.records.label[rows] == 1
     answers = [
         ItemAnswer(
@@ -191,12 +191,12 @@ def _fact(label: str, text: str, width: int = LABEL_WIDTH) -> Fact:
 
 
 def abstract_fact(text: ArticleText) -> Fact:
-    """Shows the whole abstract of a review or paper, for comparison."""
+    """Return the abstract of a review or paper, for comparison."""
     return Fact("abstract", text.abstract.strip() or NO_ABSTRACT)
 
 
 def _truth(run: ExplainedScreening, key: str, at: int) -> str:
-    """What the review made of the paper, as far as anybody knows."""
+    """Return the review's decision on the paper, if known."""
     record = run.dataset.find(key)
     kind = run.records.kinds[run.records.kind[at]]
     if kind == "included":
@@ -235,7 +235,7 @@ def _reason_text(record: ScreeningRecord | None) -> str:
 
 
 def _decision(view: DecisionView, at: int) -> str:
-    """What it comes to, by which stage, and whether that is right."""
+    """Return the decision, the stage that made it, and whether it is correct."""
     decisions, call = view.decisions, int(view.call[at])
     outcome = OUTCOMES[view.outcome[at]]
     if view.outcome[at] != decisions.outcome[at]:
@@ -256,7 +256,7 @@ def _decision(view: DecisionView, at: int) -> str:
 
 
 def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> str:
-    """Its place when a person reads in the model's order."""
+    """Return the rank of a record when a person reads in the model's order."""
     ranked = run.ranked(view, review)
     rank = int(np.flatnonzero(ranked.rows == at)[0]) + 1
     hits = int(ranked.label[:rank].sum())
@@ -271,7 +271,7 @@ def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> 
 
 
 MOST_LISTED = 20
-"""Records of a table; the files of a scoring hold all."""
+"""Maximum number of records in a table; the files of a scoring list all."""
 
 COLUMNS = (
     Words("paper"),
@@ -285,7 +285,7 @@ COLUMNS = (
 
 
 def review_page(run: ExplainedScreening, review: str) -> Iterator[Block]:
-    """Shows one review."""
+    """Yield the page of one review."""
     records = run.records
     review_index = records.reviews.index(review)
     rows = np.flatnonzero(records.review == review_index).tolist()
@@ -312,7 +312,7 @@ def review_page(run: ExplainedScreening, review: str) -> Iterator[Block]:
 def _of_records(
     run: ExplainedScreening, review: str, rows: Sequence[int]
 ) -> Iterator[Answer]:
-    """The answers about the records of a review."""
+    """Yield the answers about the records of a review."""
     keys = {record_key(review, run.records.papers[at]) for at in rows}
     for family in run.answers.families():
         yield from (answer for answer in family if answer.task.key in keys)
@@ -333,7 +333,7 @@ def _of_model(
     if not known.any():
         return
     positives = plural(int(ranked.label.sum()), "included paper")
-    # what ranks lowest was excluded most surely
+    # the lowest rank was excluded with the most certainty
     missed = _positions(ranked.label & (calls == 0))[::-1]
     yield _fact("missed", f"{len(missed):,} of {positives}{_order(missed)}")
     yield from _table(run, view, ranked, missed)
@@ -345,7 +345,7 @@ def _of_model(
 
 
 def _positions(chosen: Bools) -> list[int]:
-    """Returns where a ranked review has something, from 0."""
+    """Return the indices in a ranked review that are chosen."""
     positions: list[int] = np.flatnonzero(chosen).tolist()
     return positions
 
@@ -379,20 +379,20 @@ def _table(
                 run.paper(paper).title or None,
             )
         )
-    # columns that say nothing leave their room to the others
+    # empty columns leave their space to the others
     yield TableBlock(COLUMNS, rows, indent=4, total=len(positions)).filled()
 
 
 def explain(dataset: ScreeningDataset, answers: Answers, items: tuple[str, ...]) -> str:
-    """Explain records, or reviews with what went wrong in them.
+    """Explain records, or reviews with their errors.
 
     Args:
         dataset: the inputs.
-        answers: those of a run.
-        items: records as `review:paper`, ids of reviews, or of papers.
+        answers: answers of a run.
+        items: records as `review:paper`, or ids of reviews or papers.
 
     Raises:
-        UsageError: an item names nothing in the run.
+        UsageError: an item is not in the run.
     """
     screened = screened_records(dataset, read_answers(answers))
     chosen = select(items, screened)

@@ -29,11 +29,12 @@ from store.document import Block, Fact, Numbers, TableBlock, Words, as_text
 from store.printable import display_width, one_line
 
 INCLUDED = 5
-"""Included papers that are listed."""
+"""Number of included papers that are listed."""
 MOST_LISTED = 10
-"""Candidates, and drawn papers of a kind, that are listed; `--json` has all."""
+"""Number of candidates, and of drawn papers per kind, that are listed; `--json` has
+all."""
 DIGITS = 12
-"""Of a lot: what a page shows of 64."""
+"""Digits of a lot that a page shows, of 64."""
 
 DROP_REASONS = {
     "too_few_included": "it includes too few papers",
@@ -44,11 +45,11 @@ _PLAIN = str.maketrans("┌┐└┘┬┴─│▼…", "++++++-|v~")
 
 
 def page(account: NegativesTrace, *, plain: bool = False) -> str:
-    """The page.
+    """Return the page as text.
 
     Args:
-        account: of one review.
-        plain: in ASCII alone.
+        account: trace of one review.
+        plain: in ASCII only.
     """
     text = as_text([*_steps(account), "", *diagram(account)])
     return "\n".join(map(_ascii, text.split("\n"))) if plain else text
@@ -100,7 +101,7 @@ def _steps(account: NegativesTrace) -> Iterator[Block]:
 
 
 def _compared(account: NegativesTrace, near: FirstNearMiss) -> Iterator[Block]:
-    """Both abstracts: why a near miss is near, and what a reader must tell apart."""
+    """Yield both abstracts, to show why a near miss resembles the review."""
     yield "7. Compared: the review and its first near miss, by their abstracts."
     for name, title, abstract in (
         (account.review, account.title, near.review_abstract),
@@ -150,7 +151,7 @@ def _titled(name: str, title: str, indent: int = 5) -> Fact:
 
 
 def _ascii(line: str) -> str:
-    """A line in as many cells: letters without their marks, ? for what has none."""
+    """Convert a line to ASCII of the same width, with ? for unknown signs."""
     signs = []
     for sign in line.translate(_PLAIN):
         base = unicodedata.normalize("NFKD", sign)[0]
@@ -160,7 +161,7 @@ def _ascii(line: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputsExplanation:
-    """An account in both forms."""
+    """A trace as text and as JSON."""
 
     text: str
     json: dict[str, object]
@@ -169,15 +170,15 @@ class InputsExplanation:
 def explain_inputs(
     settings: ScreeningSettings, items: tuple[str, ...]
 ) -> InputsExplanation:
-    """How a review comes to its negatives.
+    """Explain how the negatives of a review are chosen.
 
     Args:
         settings: the inputs and the draw, as for `prepare`.
-        items: a review's id; none: the first one that is easy to follow.
+        items: a review's id; if empty, the first one that is easy to follow.
 
     Raises:
         UsageError: more than one is named, or no inputs are.
-        DatasetError: an input is off, or no such review cites anything.
+        DatasetError: an input is invalid, or no such review cites a paper.
     """
     if len(items) > 1:
         raise UsageError("explain screening takes one review at a time.")

@@ -1,7 +1,7 @@
 """Selects the records and reviews to explain, with the answers about them.
 
 `9800001:97000002` and `9800001/97000002` are a record, `9800001` is a review, and the
-id of a paper alone means each record that it has.
+id of a paper selects each record that it has.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from store.printable import one_line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedRecord:
-    """A record, or a review as a whole."""
+    """A record, or a whole review."""
 
     review: str
-    record: int | None = None  #: its place among all; None: the whole review
+    record: int | None = None  #: index among all; None: the whole review
 
 
 def select(
     items: Iterable[str], screened: ScreenedRecords
 ) -> tuple[SelectedRecord, ...]:
-    """Returns what each item names, each once, in the order of the items.
+    """Return the records and reviews that items name, each once, in their order.
 
     Raises:
-        UsageError: an item names nothing; gives the nearest names.
+        UsageError: an item matches nothing; the message has similar names.
     """
     chosen = explain.select(
         map(str.strip, items),
@@ -79,7 +79,7 @@ def _select_record(screened: ScreenedRecords, at: int) -> SelectedRecord:
 
 
 def _near(item: str, screened: ScreenedRecords) -> Iterator[str]:
-    """Names like *item*: a paper of the review that it names, then of any kind."""
+    """Yield names like *item*: papers of the review that it names, then any others."""
     records = screened.records
     review, sign, paper = item.replace("/", ":", 1).partition(":")
     if not sign:
@@ -98,10 +98,10 @@ def _near(item: str, screened: ScreenedRecords) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class ExplainedScreening:
-    """A run as pages about a few reviews need it.
+    """A run, limited to the reviews that a page shows.
 
-    What a record comes to, and its rank, depend on its own review alone, so that the
-    replies of all others are passed over unread.
+    The outcome and the rank of a record depend only on its review, so replies about
+    other reviews are not read.
     """
 
     dataset: ScreeningDataset
@@ -116,7 +116,7 @@ class ExplainedScreening:
         screened: ScreenedRecords,
         reviews: Collection[str],
     ) -> ExplainedScreening:
-        """The part of a run that is about *reviews*, from one pass over its answers."""
+        """Select the part of a run about *reviews*, in one pass over its answers."""
         return cls(
             dataset=dataset,
             screened=screened,
@@ -127,7 +127,7 @@ class ExplainedScreening:
 
     @property
     def records(self) -> Records:
-        """What was screened, and the truth."""
+        """Screened records and their labels."""
         return self.screened.records
 
     @cached_property
@@ -141,14 +141,14 @@ class ExplainedScreening:
 
     @cached_property
     def views(self) -> Mapping[str, DecisionView]:
-        """What each model, and each ensemble after them, decides."""
+        """Decisions of each model, then of each ensemble."""
         return {
             decisions.model: self._view(decisions)
             for decisions in self._predictions.decisions
         }
 
     def replicates(self, model: str) -> Sequence[DecisionView]:
-        """What each replicate of a model decides; none where there is but one."""
+        """Return the decisions of each replicate of a model, if there are several."""
         return [
             self._view(decisions)
             for decisions in self._predictions.replicates
@@ -159,29 +159,29 @@ class ExplainedScreening:
         return DecisionView(self.records, decisions, self.dataset.settings, self._rank)
 
     def ranked(self, view: DecisionView, review: str) -> RankedReview:
-        """A review in the order of a model."""
+        """Return a review in the order of a model."""
         review_index = self.records.reviews.index(review)
         (ranked,) = rank_reviews(view, self.records.review == review_index)
         return ranked
 
     def about_item(self, key: str) -> Iterator[Answer]:
-        """The answers about one item, in the order of the log."""
+        """Yield the answers about one item, in the order of the log."""
         for family in self.answers.families():
             yield from (answer for answer in family if answer.task.key == key)
 
     def review_title(self, review: str) -> str:
-        """Its title; empty where the data hold none."""
+        """Return the title of a review, or "" if it is unknown."""
         return self.review(review).title
 
     def review(self, review: str) -> ArticleText:
-        """Its text; blank where the data hold none."""
+        """Return the text of a review, blank if it is unknown."""
         try:
             return self.dataset.review(review).text
         except KeyError:
             return NO_TEXT
 
     def paper(self, paper: str) -> ArticleText:
-        """Its text; an import without a set has none."""
+        """Return the text of a paper, blank in an import without a set."""
         try:
             return self.dataset.paper(paper)
         except KeyError:
@@ -189,7 +189,7 @@ class ExplainedScreening:
 
 
 def review_of(task: Task) -> str:
-    """The review that a task is about: ids hold no colon."""
+    """Return the review that a task is about; ids have no colon."""
     return task.key.partition(":")[0]
 
 
@@ -204,12 +204,12 @@ SOURCES: Mapping[CriteriaSource, str] = {
 def description_blocks(
     run: ExplainedScreening, review: str, answers: Iterable[Answer]
 ) -> Iterator[Block]:
-    """Shows the description of a review in prompts, once where all have the same.
+    """Yield the description of a review in prompts, once if all have the same.
 
     Args:
-        run: whose settings and texts count.
+        run: the run with settings and texts.
         review: its id.
-        answers: those of its records that are shown; an import has no prompts.
+        answers: answers about its shown records; an import has no prompts.
     """
     if run.answers.imported:
         yield Fact("told", "not known: the decisions were made elsewhere")

@@ -42,19 +42,19 @@ from runner.scorecard import (
 Plot: TypeAlias = charts.Plot[ScreeningResults, ScreeningModelResults]
 
 MOST_CURVES = 200
-"""Of single reviews; beyond, they are one surface and say nothing."""
+"""Maximum number of curves of single reviews; more would blend into one surface."""
 
 MOST_ROWS = 40
-"""Of a dot plot; a page has no more."""
+"""Maximum number of rows of a dot plot; a page has no space for more."""
 
 BINS = 20
-"""Of similarities."""
+"""Number of bins of similarities."""
 
 GRID = np.linspace(0, 1, 101)
 
 
 def _recall(plot: Plot) -> Iterator[Panel]:
-    """A thin curve for each review, and the mean of all."""
+    """Yield a thin curve for each review, and the mean of all."""
     for model in plot.models:
         curves = list(_recall_curves(model.data.view))
         if not curves:
@@ -85,7 +85,7 @@ def _recall_curves(view: DecisionView) -> Iterator[tuple[Floats, Floats]]:
 
 
 def _fpr(plot: Plot) -> Iterator[Panel]:
-    """The false positive rate against each kind, with intervals."""
+    """Yield the false positive rate against each kind, with intervals."""
     kinds = plot.results.frame.records.kinds
     if names := tuple(kind for kind in kinds if kind != "included"):
         rates = [
@@ -103,7 +103,7 @@ def _fpr(plot: Plot) -> Iterator[Panel]:
 
 
 def _roc(plot: Plot) -> Iterator[Panel]:
-    """The ROC curve against each kind, over all records of the kind."""
+    """Yield the ROC curve against each kind, over all records of the kind."""
     for model in plot.select(lambda data: list(_kind_curves(data.view))):
         yield Panel(
             title=model.name,
@@ -115,7 +115,7 @@ def _roc(plot: Plot) -> Iterator[Panel]:
 
 
 def _kind_curves(view: DecisionView) -> Iterator[LineSeries]:
-    kinds: tuple[str, ...] = view.records.kinds  # a style each, in every figure
+    kinds: tuple[str, ...] = view.records.kinds  # the same style in every figure
     for name, rows in strata(view.records).items():
         label = view.records.label[rows]
         if name != ALL and label.any() and not label.all():
@@ -126,7 +126,7 @@ def _kind_curves(view: DecisionView) -> Iterator[LineSeries]:
 
 
 def _calibration(plot: Plot) -> Drawing:
-    """Stated probabilities against what was observed, counts below."""
+    """Draw stated probabilities against observed shares, with counts below."""
     return reliability(
         plot.select(lambda data: _bins(data.view)),
         share="share included",
@@ -143,7 +143,7 @@ def _bins(view: DecisionView) -> tuple[Bin, ...]:
 
 
 def _distribution(plot: Plot) -> Iterator[Panel]:
-    """How many records have which p_include."""
+    """Yield a histogram of p_include for each model."""
     for model in plot.models:
         yield Panel(
             title=model.name,
@@ -160,7 +160,7 @@ def _distribution(plot: Plot) -> Iterator[Panel]:
 
 
 def _funnel(plot: Plot) -> Iterator[Panel]:
-    """How many records reach each stage, and how many included papers it loses."""
+    """Yield the records that reach each stage, and the included papers it loses."""
     staged = [m for m in plot.models if len(m.data.view.decisions.stages) > 1]
     if not staged:
         return
@@ -188,12 +188,12 @@ def _lost(view: DecisionView, stages: int) -> list[int]:
 
 
 def _saved(plot: Plot) -> Drawing:
-    """The reading saved in each review."""
+    """Draw the reading saved in each review."""
     by_model = [
         (model, model.data.strata["all"].by_review["wss95"]) for model in plot.models
     ]
-    # where it is defined depends on the labels alone, and one order for all models
-    # makes a review a row across the panels
+    # whether it is defined depends only on the labels, and the same order for all
+    # models makes a review a row across the panels
     _, first = by_model[0]
     order = sorted((value, at) for at, value in enumerate(first) if value is not None)
     if not order:
@@ -228,7 +228,7 @@ def _saved(plot: Plot) -> Drawing:
 
 
 def _similarity(plot: Plot) -> Iterator[Panel]:
-    """How similar each kind is to its review's included papers."""
+    """Yield the similarity of each kind to its review's included papers."""
     validation_set = plot.results.dataset.validation_set
     similarities: dict[str, list[float]] = {}
     for record in validation_set.records if validation_set else ():
@@ -255,7 +255,7 @@ def _similarity(plot: Plot) -> Iterator[Panel]:
 
 
 def _candidates(plot: Plot) -> Iterator[Panel]:
-    """How many near-miss candidates the reviews have."""
+    """Yield a histogram of near-miss candidates per review."""
     validation_set = plot.results.dataset.validation_set
     if validation_set is not None and any(validation_set.candidates.values()):
         yield Panel(
@@ -344,13 +344,13 @@ UNLABELLED_CHARTS = (
         panels=_distribution,
     ),
 )
-"""Those of a scoring without a truth."""
+"""Charts of a scoring without labels."""
 
 
 def figures(
     results: ScreeningResults,
 ) -> ChartFigures[ScreeningResults, ScreeningModelResults]:
-    """The figures that the input has data for."""
+    """Return the figures that the input has data for."""
 
     def plot() -> Plot:
         settings = results.dataset.settings

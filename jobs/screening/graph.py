@@ -1,12 +1,13 @@
-"""Finds reviews that share papers, and the near misses that follow.
+"""Finds reviews that share papers, and the resulting near misses.
 
 A[r, p] = 1 where review r cites paper p; F is A without the papers that have no
-abstract. Two reviews are related where F F' is not 0, and what the related ones include
-and r does not cite are the candidates of r. One hop only. The statistics of candidates
-are computed for each review, and over the reviews that include enough papers.
+abstract. Two reviews are related where F F' is not 0. The candidates of r are the
+papers that its related reviews include and r does not cite. One hop only. The
+statistics of candidates are computed for each review, and over the reviews that include
+enough papers.
 
 Cost: the sum over shared papers of degree squared, plus the sum over reviews of the
-sizes of the related ones. One block of reviews is held at a time.
+sizes of the related ones. One block of reviews is in memory at a time.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from jobs.screening.citations import Citations, Indices
 from jobs.screening.data import Corpus, index_in
 
 BLOCK_PAPERS = 4_000_000
-"""Papers that the reviews of a block may reach, about: 100 MB of them at a time."""
+"""Approximate number of papers that the reviews of a block may reach (100 MB)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """One review, and what its related reviews bring near; places, ascending."""
+    """A review, its related reviews and its candidates, as ascending indices."""
 
     review: int
     cited: Indices  #: all that it cites, with abstract or without
     included: Indices  #: those with an abstract
     related: Indices  #: reviews
-    shared: Indices  #: papers that each of them shares with it
+    shared: Indices  #: papers that each of these shares with it
     n_reached: int  #: distinct papers that the related reviews include
     candidates: Indices  #: papers
     n_links: Indices  #: of each candidate: related reviews that include it
@@ -46,11 +47,12 @@ class Graph:
     """The citations of a corpus as matrices."""
 
     def __init__(self, corpus: Corpus, max_degree: int | None = None) -> None:
-        """The graph of *corpus*.
+        """Build the graph of *corpus*.
 
         Args:
             corpus: its citations, and which papers have an abstract.
-            max_degree: papers that more reviews cite relate none; they stay positives.
+            max_degree: papers with more citing reviews relate no reviews; they stay
+                positives.
         """
         citations = corpus.citations
         self.reviews, self.papers = citations.reviews, citations.papers
@@ -74,35 +76,36 @@ class Graph:
             is_hub = degree > max_degree
             self.n_hubs = int(is_hub.sum())
             is_shared &= ~is_hub
-        # most papers are cited once, and relate nobody
+        # most papers are cited once, and relate no reviews
         self._relating = _matrix(citations, mask & is_shared[citations.paper])
-        # made once: a product turns its second factor into rows anew for every block
+        # computed once: a product would convert its second factor to rows for every
+        # block
         self._related_by = self._relating.T.tocsr()
 
     def names(self, indices: Indices) -> list[str]:
-        """The ids of papers."""
+        """Return the ids of papers."""
         return list(map(self.papers.__getitem__, indices.tolist()))
 
     def index(self, paper: str) -> int | None:
-        """Where a paper stands; None: no review cites it."""
+        """Return the index of a paper, or None if no review cites it."""
         return index_in(self.papers, paper)
 
     def cited_by(self, review: int) -> Indices:
-        """All papers that a review cites."""
+        """Return all papers that a review cites."""
         return _row(self.cited, review)
 
     def included_by(self, review: int) -> Indices:
-        """The papers with an abstract that a review cites."""
+        """Return the papers with an abstract that a review cites."""
         return _row(self.included, review)
 
     def neighbourhoods(self, block: int = BLOCK_PAPERS) -> Iterator[Neighbourhood]:
-        """Every review that cites anything, in order of the ids.
+        """Yield every review that cites any paper, in order of the ids.
 
         Args:
-            block: papers that are reached at a time, unless one review reaches more.
+            block: papers reached per block, unless a single review reaches more.
         """
         sizes = np.diff(self.included.indptr)
-        # what a review reaches, counted with repeats: the size of its block
+        # number of papers that a review reaches, with repeats: its share of a block
         related = self._relating @ (self._related_by @ sizes)
         begin = 0
         while begin < len(self.reviews):
@@ -112,7 +115,7 @@ class Graph:
             begin = end
 
     def neighbourhood(self, review: int) -> Neighbourhood:
-        """One review."""
+        """Return the neighbourhood of one review."""
         return next(self._block(review, review + 1))
 
     def _block(self, begin: int, end: int) -> Iterator[Neighbourhood]:
@@ -130,11 +133,11 @@ class Graph:
         reached = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
         sizes = np.array([len(row) for row in rows], dtype=np.int64)
         if self.n_hubs and rows:
-            # hubs relate no reviews, but reviews that are related share them too
+            # hubs relate no reviews, but reviews that are related also share them
             starts = np.cumsum(sizes) - sizes
             shared = np.add.reduceat(np.isin(reached, included), starts, dtype=np.int64)
         overlap = np.repeat(shared, sizes)
-        # by paper, and within a paper by overlap: the last one is the largest
+        # sorted by paper, then by overlap, so that the last one is the largest
         order = np.lexsort((overlap, reached))
         papers, first, links = np.unique(
             reached[order], return_index=True, return_counts=True
@@ -175,12 +178,12 @@ BINS: Mapping[str, tuple[int, float]] = {
     "100-199": (100, 199),
     "200+": (200, float("inf")),
 }
-"""Of the histogram of candidates: both ends belong."""
+"""Bins of the histogram of candidates; both ends are included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewStatistics:
-    """One review; on its full set of candidates, whatever is drawn."""
+    """Statistics of one review, over its full set of candidates."""
 
     review: str
     n_references: int
@@ -192,7 +195,7 @@ class ReviewStatistics:
 
 
 def statistics_of(graph: Graph, near: Neighbourhood) -> ReviewStatistics:
-    """The figures of one review."""
+    """Return the statistics of one review."""
     candidates = "\n".join(graph.names(near.candidates))
     return ReviewStatistics(
         review=graph.reviews[near.review],
@@ -206,7 +209,7 @@ def statistics_of(graph: Graph, near: Neighbourhood) -> ReviewStatistics:
 
 
 def overview(analysed: Sequence[ReviewStatistics]) -> dict[str, Any]:
-    """The figures over the reviews that have enough papers, as summary.json has them.
+    """Return the statistics over the reviews with enough papers, as in summary.json.
 
     A share or a mean over no review is None.
     """

@@ -1,13 +1,13 @@
-"""Imports decisions and scores made by other tools, from CSV files, as a run's answers.
+"""Imports decisions and scores of other tools, from CSV files, as a run's answers.
 
-A row is an answer of one stage. Its decision becomes a reply in the form that models
-are asked for, so that it is read, scored and compared like any other. A row with a
-score and no decision becomes a reply with the score alone: it is undecided, and ranks
-by its score. What the file says is true is stored with it, unless a set says so.
+A row is an answer of one stage. Its decision becomes a reply in the format required of
+models, so that it is parsed, scored and compared like any other. A row with a score and
+no decision becomes a reply with only the score: it is undecided, and ranks by its
+score. Labels in the file are stored with it, unless a set has them.
 
-A file of scores has no decision. It is what a tool that orders records writes: a
-probability, or the place of each record in the ranking. The names that such tools use
-are known; others are mapped with `--map OLD=NEW`.
+A file of scores has no decisions. Tools that rank records write it: a probability, or
+the rank of each record. Column names of such tools are recognised; others are mapped
+with `--map OLD=NEW`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FIELDS = (
     *("confidence", "model", "replicate", "stage", "reason_code", "reason", "label"),
     *("kind", "status", "noted", RANK),
 )
-"""What a column may be mapped to."""
+"""Fields that a column may be mapped to."""
 
 DECISIONS, SCORES = "decisions", "scores"
 FORMS: Mapping[str, ImportForm] = {
@@ -73,14 +73,14 @@ FORMS: Mapping[str, ImportForm] = {
 
 
 MODEL = "imported"
-"""Whose work it is where nothing names a model."""
+"""Default model name of a row."""
 
 PARSED = "parsed"
 STATUSES = (PARSED, "unparsed", "failed", "skipped", "missing")
-"""What became of a record, as `decisions.csv` of a scoring says it.
+"""Outcomes of a record, as in the `decisions.csv` of a scoring.
 
-Beside a decision it tells of the stage after the one that decides: where that came to
-nothing the record did not end, and ranks with those that went on.
+Of a record with a decision, the status is that of the stage after the deciding one: if
+it is not `parsed`, the record did not end, and ranks with those that went on.
 """
 
 NEVER_SENT = frozenset({"skipped", "missing"})
@@ -89,7 +89,7 @@ WITHOUT_REPLY = NEVER_SENT | {"failed"}
 
 NOT_A_PROBABILITY = "none"
 NO_CODE = "none"
-"""What stands for a confidence or a code that could not be read."""
+"""Text for a confidence or a code that could not be read."""
 
 UNREAD: Mapping[str, Reply] = {
     "parse.empty": Reply(text=""),
@@ -99,11 +99,11 @@ UNREAD: Mapping[str, Reply] = {
     "parse.bad_decision": Reply(text='{"decision": "none"}'),
     "parse.ambiguous": Reply(text='{"decision": "include"} {"decision": "exclude"}'),
 }
-"""Replies that stand for those that could not be read, by the words of `noted`."""
+"""Replies that represent unreadable ones, by the words of `noted`."""
 
 
 class _ParsedRow(msgspec.Struct):
-    """A decision in the form that models are asked for."""
+    """A decision in the format required of models."""
 
     decision: str
     p_include: float | str | None
@@ -112,7 +112,7 @@ class _ParsedRow(msgspec.Struct):
 
 
 class _AnswerRow(RowModel):
-    """One answer; which of the columns must be there depends on the file."""
+    """An answer; the required columns depend on the file."""
 
     review_pmid: Id = ""
     paper_pmid: Id
@@ -129,11 +129,11 @@ class _AnswerRow(RowModel):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What a scoring noted about the reply."""
+        """Remarks of a scoring about the reply."""
         return self.noted.split(NOTED)
 
     def word(self, name: str, text: str, words: Sequence[str]) -> str:
-        """A text of a column that must be one of some words, where it is used."""
+        """Return the text of a column, which must be one of *words*."""
         try:
             return word_of(text, words)
         except ValueError as error:
@@ -150,15 +150,15 @@ class _RankRow(_AnswerRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """The columns of a file, and what they leave to its name."""
+    """The columns of a file, and the values that its name supplies."""
 
     file: ImportFile
     model: type[_AnswerRow]
-    review: str = ""  #: of all rows, where no column says it
+    review: str = ""  #: of all rows, if there is no such column
 
     @classmethod
     def of(cls, file: ImportFile) -> _Layout:
-        """Looks at the columns of a file."""
+        """Return the layout for the columns of a file."""
         if file.form == DECISIONS:
             return cls(file=file, model=_DecisionRow)
         names = csv_columns(file.path)
@@ -170,7 +170,7 @@ class _Layout:
         )
 
     def rows(self) -> Iterator[_AnswerRow]:
-        """Reads the file."""
+        """Yield the rows of the file."""
         needed = () if self.review else ("review_pmid",)
         if self.model is _AnswerRow:
             needed = (*needed, "confidence")
@@ -184,7 +184,7 @@ class _Layout:
         )
 
     def last_ranks(self) -> Mapping[str, int]:
-        """By review the number of places in its ranking; empty for other scores."""
+        """Return the largest rank number by review; empty for other scores."""
         last: dict[str, int] = {}
         for row in self.rows() if self.model is _RankRow else ():
             if isinstance(row, _RankRow) and row.rank is not None:
@@ -193,7 +193,7 @@ class _Layout:
         return last
 
     def notes(self) -> tuple[str, ...]:
-        """What to print about a file of scores when it is imported."""
+        """Return the lines to print about a file of scores when it is imported."""
         if self.file.form == DECISIONS:
             return ()
         kind = (
@@ -213,7 +213,7 @@ class _Layout:
 
 
 def _review(path: Path) -> str:
-    """The id of the only review of a file: its name, as of labelled records."""
+    """Return the id of the only review of a file: its name."""
     try:
         return id_of(path.name.removesuffix(".gz").rpartition(".")[0])
     except ValueError as error:
@@ -224,20 +224,20 @@ def _review(path: Path) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """The rows read so far: what may not occur twice, and what may not contradict."""
+    """State of an import, to reject repeated and contradictory rows."""
 
     settings: ScreeningSettings
     set_records: Mapping[str, ScreeningRecord] | None
-    """Of the set; None: the file says what is true."""
+    """Records of the set by key; None: labels are in the file."""
     model: str = MODEL
     last: Mapping[str, int] = field(default_factory=dict)
-    """By review the number of places, in a file of places."""
-    review: str = ""  #: of all rows, where no column says it
+    """Number of ranks by review, in a file of ranks."""
+    review: str = ""  #: of all rows, if there is no such column
     seen: set[tuple[str, str, int, str]] = field(default_factory=set)
     stated: dict[str, ImportedLabel] = field(default_factory=dict)
 
     def answers(self, row: _AnswerRow) -> Iterator[ImportedAnswer]:
-        """A row as an answer, and what its status says of the stage after it.
+        """Yield the answer of a row, and one for its status in the next stage.
 
         Raises:
             DatasetError: the row cannot be read, contradicts another or the set, or
@@ -297,7 +297,7 @@ class _Reading:
         self.seen.add(identity)
 
     def _after(self, row: _AnswerRow) -> str:
-        """The stage that came to nothing after the one that decides."""
+        """Return the stage after the deciding one, which has no readable reply."""
         later = STAGES[STAGES.index(row.stage) + 1 :]
         if not later:
             raise row.error(
@@ -307,7 +307,7 @@ class _Reading:
         return later[0]
 
     def _truth(self, row: _AnswerRow, key: str) -> ImportedLabel | None:
-        """What is true of a record; None where the set says it."""
+        """Return the label of a record, or None if the set has it."""
         if self.set_records is None:
             return self._stated(row, key)
         record = self.set_records.get(key)
@@ -338,14 +338,15 @@ class _Reading:
         return truth
 
     def _score(self, row: _AnswerRow) -> float | None:
-        """The confidence, or what the place in a ranking becomes; None: none given."""
+        """Return the confidence, or the score of a rank; None if neither is given."""
         if not isinstance(row, _RankRow) or row.rank is None:
             return row.confidence
-        # the middle of a place's share, so that the order is kept and no score is 0
+        # the middle of the interval of a rank, so that the order is the same and no
+        # score is 0
         return 1 - (row.rank - 0.5) / self.last[row.review_pmid]
 
     def _text(self, row: _AnswerRow, written: str, p: float | None) -> str:
-        """The reply of a row with a decision."""
+        """Return the reply of a row with a decision."""
         decision = decision_of(written)
         if decision is None:
             raise row.error(
@@ -365,13 +366,13 @@ class _Reading:
 
 
 def _unread(row: _AnswerRow, text: str) -> Reply:
-    """A reply that cannot be read for the reason that a scoring noted."""
+    """Return a reply that is unreadable for the reason that a scoring noted."""
     substitute = next((UNREAD[word] for word in row.notes if word in UNREAD), None)
     return Reply(text=text) if text or substitute is None else substitute
 
 
 def _score_text(score: float | None) -> str:
-    """The reply of a row without a decision: its score, or nothing that can be read."""
+    """Return the reply of a row without a decision: its score, or ""."""
     return "" if score is None else msgspec.json.encode({"p_include": score}).decode()
 
 
@@ -388,14 +389,14 @@ class DecisionsImporter(FileImporter[ScreeningSettings]):
     )
 
     def named(self, settings: ScreeningSettings) -> Iterator[ImportFile]:
-        """The file of decisions."""
+        """Yield the file of decisions."""
         if settings.decisions is not None:
             yield ImportFile(path=settings.decisions)
 
     def answers(
         self, files: Sequence[ImportFile], settings: ScreeningSettings
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each row."""
+        """Yield an answer for each row."""
         set_records = None
         if settings.validation_set is not None:
             validation_set = read_set(settings.validation_set)

@@ -1,8 +1,8 @@
 """Reads the tables of `prepare` and `explain`, one reader for each kind of table.
 
-There are tables of texts (`pmid`, `title`, `abstract`, `year`), of references (who
-cites whom), of known exclusions, and a JSONL file of each review's criteria. Ids are
-texts without the blanks around them.
+There are tables of texts (`pmid`, `title`, `abstract`, `year`), of references (citing
+and cited id), of known exclusions, and a JSONL file of each review's criteria. Ids are
+text, without surrounding blanks.
 """
 
 from __future__ import annotations
@@ -38,18 +38,20 @@ from jobs.screening.data import (
 )
 
 SEPARATOR = ":"
-"""Between review and paper in the key of a task; no id may hold it."""
+"""Separator of review and paper in the key of a task; ids must not have it."""
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories that no id may hold: who reads two ids must see whether they are one, and
-control characters also part what is hashed for the draw, and the lines of files."""
+"""Unicode categories that no id may have. Invisible characters would make two ids look
+alike; control characters also separate the hashed parts of a draw, and lines of
+files."""
 
 
 def id_of(text: str) -> str:
-    """An id without the blanks around it; "" where nothing is left.
+    """Strip an id; "" if it is blank.
 
     Raises:
-        ValueError: it holds what no id may hold; the message says what, and the cure.
+        ValueError: it has a forbidden character; the message has the cause and the
+            remedy.
     """
     id_text = text.strip()
     if SEPARATOR in id_text:
@@ -57,7 +59,7 @@ def id_of(text: str) -> str:
             f"is {quote(id_text)}, and a colon parts review and paper in the keys of "
             "tasks (rename the id)"
         )
-    # nearly all ids are printable, and known to be so at once
+    # nearly all ids are printable, and this test is fast
     if not id_text.isprintable() and any(map(_is_unseen, id_text)):
         raise ValueError(
             f"is {quote(id_text)}, with an invisible character (remove it)"
@@ -89,7 +91,7 @@ def _year(cell: InputCell) -> int | None:
 
 
 class TextRow(RowModel):
-    """The columns that hold the text of a paper or review."""
+    """The columns with the text of a paper or review."""
 
     title: Trimmed = ""
     abstract: Trimmed = ""
@@ -97,7 +99,7 @@ class TextRow(RowModel):
 
     @property
     def text(self) -> ArticleText:
-        """The text that the row holds."""
+        """The text in the row."""
         return ArticleText(title=self.title, abstract=self.abstract, year=self.year)
 
 
@@ -110,15 +112,15 @@ class PaperRow(TextRow):
 def read_texts(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
 ) -> dict[str, ArticleText]:
-    """The texts of a table by id; of several rows the first with an abstract counts.
+    """Read the texts of a table by id; the first with an abstract counts.
 
     Args:
         path: the table.
-        findings: learns of repeated ids.
+        findings: receives repeated ids.
         renamed: columns of the file by the names used here.
 
     Raises:
-        DatasetError: the table is off; names file and row.
+        DatasetError: the table is invalid; names file and row.
     """
     texts: dict[str, ArticleText] = {}
     rows = read_table(path, PaperRow, findings=findings, renamed=renamed, unit="row")
@@ -165,7 +167,7 @@ _NotBlank = AfterValidator(_without_blanks)
 
 
 def _criterion_list(cell: InputCell) -> Ids:
-    # a lone text is one criterion, whatever signs it holds
+    # a single text is one criterion, even if it contains separators
     texts = (cell,) if isinstance(cell, str) else texts_of(cell)
     return tuple(text.strip() for text in texts if text.strip())
 
@@ -174,7 +176,7 @@ _Criterion = Annotated[Ids, PlainValidator(_criterion_list)]
 
 
 class CriteriaColumns(RowModel):
-    """The columns that hold what a review asks for."""
+    """The columns with the criteria of a review."""
 
     question: Trimmed = ""
     pico: Annotated[_Texts, AfterValidator(_of_pico), _NotBlank] = Field(
@@ -188,7 +190,7 @@ class CriteriaColumns(RowModel):
 
     @property
     def criteria(self) -> Criteria:
-        """What the review asks for."""
+        """The criteria of the review."""
         return Criteria(
             question=self.question,
             pico=self.pico,
@@ -203,10 +205,10 @@ class _CriteriaRow(CriteriaColumns):
 
 
 def read_criteria(path: Path, findings: InputFindings) -> dict[str, Criteria]:
-    """Criteria by review.
+    """Read the criteria by review.
 
     Raises:
-        DatasetError: a line is off, or names a review for the second time.
+        DatasetError: a line is invalid, or a review occurs twice.
     """
     criteria: dict[str, Criteria] = {}
     for row in read_objects(path, _CriteriaRow, findings=findings):
@@ -252,7 +254,7 @@ class ExclusionRow(TextRow):
 
     @property
     def exclusion(self) -> Exclusion:
-        """The exclusion that the row holds."""
+        """The exclusion in the row."""
         return Exclusion(
             review=self.review_pmid,
             paper=self.pmid,

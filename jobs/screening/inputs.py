@@ -56,29 +56,29 @@ from runner.scorecard import Finding
 
 @dataclass(frozen=True, kw_only=True)
 class ScreeningDataset:
-    """All inputs of a run; an imported one may have none but settings."""
+    """Inputs of a run; an import may have settings only."""
 
     settings: ScreeningSettings
     prompts: PromptBook = field(default_factory=WORDING.shipped)
     validation_set: ValidationSet | None = None
     fulltexts: Mapping[str, Path] = field(default_factory=dict)  #: by paper
     library: Mapping[str, LibraryRecord] = field(default_factory=dict)
-    """The records of a library by id; empty for a set."""
+    """Records of a library by id; empty for a set."""
     findings: tuple[Finding, ...] = ()
 
     @cached_property
     def review_parts(self) -> dict[tuple[str, str | None], TextPart]:
-        """Parts of prompts by review and context, as `plan` makes them."""
+        """Parts of prompts by review and context; a cache of `plan`."""
         return {}
 
     @cached_property
     def prompt_lengths(
         self,
     ) -> dict[tuple[StageName, str, str | None], tuple[int, int]]:
-        """By stage, review and context, as `plan` measures them.
+        """Prompt sizes by stage, review and context; a cache of `plan`.
 
-        The tokens of a prompt about a paper without texts, at most, and how often it
-        shows the paper.
+        Each has the maximum number of tokens of a prompt about a paper without texts,
+        and how many times it has the paper.
         """
         return {}
 
@@ -101,45 +101,45 @@ class ScreeningDataset:
 
     @property
     def screened(self) -> tuple[str, ...]:
-        """The reviews that have records, in set order."""
+        """Reviews that have records, in set order."""
         return tuple(self._by_review)
 
     def record(self, key: str) -> ScreeningRecord:
-        """A record by its item key; raise `KeyError` where there is none."""
+        """Return a record by its item key; raise `KeyError` if there is none."""
         return self._records[key]
 
     def find(self, key: str) -> ScreeningRecord | None:
-        """A record by its item key, if the set still has it."""
+        """Return a record by its item key, or None if the set does not have it."""
         return self._records.get(key)
 
     def records_of(self, review: str) -> Sequence[ScreeningRecord]:
-        """The records of a review in set order; none where the set lost it."""
+        """Return the records of a review in set order; empty for an unknown review."""
         return self._by_review.get(review, ())
 
     def review(self, review: str) -> SetReview:
-        """A review of the set; raise `KeyError` where there is none."""
+        """Return a review of the set; raise `KeyError` if there is none."""
         return self._reviews[review]
 
     def paper(self, paper: str) -> ArticleText:
-        """The text of a paper of the set; raise `KeyError` where there is none."""
+        """Return the text of a paper of the set; raise `KeyError` if there is none."""
         if self.validation_set is None:
             raise KeyError(paper)
         return self.validation_set.papers[paper]
 
     def has_fulltext(self, paper: str) -> bool:
-        """Whether there is a full text of a paper."""
+        """Return whether a paper has a full text."""
         return paper in self.fulltexts
 
     def fulltext(self, paper: str) -> str:
-        """The full text of a paper; raise `KeyError` where there is none.
+        """Read the full text of a paper; raise `KeyError` if there is none.
 
-        Read when it is needed: all of them together would not fit into memory.
+        It is not read earlier: all texts together would not fit into memory.
         """
         return self.fulltexts[paper].read_text("utf-8", errors="replace")
 
 
 def _kind(cell: InputCell) -> str:
-    """A kind; of a record without a label there need not be one."""
+    """Parse a kind; a record without a label may have none."""
     return "unlabelled" if cell is None else word_of(cell, KINDS)
 
 
@@ -160,17 +160,17 @@ RECORDS = columns_of(_RecordRow).needed
 CANDIDATES = ("review_pmid", "paper_pmid", "n_links", "n_shared", "drawn")
 
 FILES = ("validation_set.csv", "reviews.jsonl", "papers.jsonl", "summary.json")
-"""The files of a set that a run needs."""
+"""Files of a set that a run needs."""
 MANIFEST = "manifest.json"
-"""The file by which the others are known to be whole."""
+"""File with the hashes of the others."""
 
 
 def read_set(folder: Path) -> ValidationSet:
-    """The set in a folder that `prepare` has written.
+    """Read the set in a folder that `prepare` has written.
 
     Raises:
-        DatasetError: the folder is no set, or one of its files is off, or not what
-            `prepare` wrote; names file and row.
+        DatasetError: the folder is not a set, or one of its files is invalid or was
+            changed; names file and row.
     """
     for name in FILES:
         if not (folder / name).is_file():
@@ -212,9 +212,9 @@ def read_set(folder: Path) -> ValidationSet:
 
 
 def _check(folder: Path) -> None:
-    """Refuse files that are readable, but not those that the manifest speaks of.
+    """Refuse files whose hashes differ from the manifest.
 
-    A folder without a manifest is somebody's own, and taken as it stands.
+    A folder without a manifest was written by hand, and is accepted unchanged.
     """
     manifest = folder / MANIFEST
     if not manifest.is_file():
@@ -264,7 +264,7 @@ def _reviews(path: Path, findings: InputFindings) -> dict[str, SetReview]:
         row.review_pmid: SetReview(
             id=row.review_pmid,
             text=row.text,
-            # what was prepared with criteria has a question, if an empty one
+            # a review prepared with criteria has a question, perhaps an empty one
             criteria=row.criteria if "question" in row.model_fields_set else None,
         )
         for row in read_objects(path, _ReviewRow, findings=findings)
@@ -278,7 +278,7 @@ def _texts(path: Path, findings: InputFindings) -> dict[str, ArticleText]:
 
 
 def _part(summary: Any, *names: str) -> Mapping[str, Any]:  # noqa: ANN401 - JSON
-    """A part of the summary; nothing where it is not there."""
+    """Return a part of the summary, or {} if it is missing."""
     for name in names:
         summary = summary.get(name) if isinstance(summary, dict) else None
     return summary if isinstance(summary, dict) else {}
@@ -287,10 +287,10 @@ def _part(summary: Any, *names: str) -> Mapping[str, Any]:  # noqa: ANN401 - JSO
 SAMPLE = Path(str(files("jobs.screening"))) / "sample"
 
 SOURCE_SETTINGS = ("tables", "reviews", "references", "papers", "records")
-"""The settings that name what a set is drawn from."""
+"""Settings that name the sources of a set."""
 
 LIBRARY_REVIEW = "library"
-"""The id of the review that a library is screened for."""
+"""Review id of the records of a library."""
 
 _TITLE_ALONE = (
     "Only the title states the question of a review: there are neither "
@@ -298,11 +298,11 @@ _TITLE_ALONE = (
 )
 
 FULLTEXTS = (".txt", ".md")
-"""Ends of the names of full texts; the first one counts where a paper has both."""
+"""Suffixes of full texts; the first one counts if a paper has both."""
 
 
 def with_sample(settings: ScreeningSettings) -> ScreeningSettings:
-    """The shipped sample where no data is named; the given object otherwise."""
+    """Return settings with the shipped sample if they name no data."""
     if any(
         getattr(settings, name)
         for name in (*SOURCE_SETTINGS, "validation_set", "library", "decisions")
@@ -315,7 +315,7 @@ def with_sample(settings: ScreeningSettings) -> ScreeningSettings:
             "criteria": settings.criteria or SAMPLE / "criteria.jsonl",
             "fulltext": settings.fulltext or SAMPLE / "fulltext",
             "validation_set": SAMPLE / "set",
-            # one of its reviews has no criteria, to show what is said of it
+            # one of its reviews has no criteria, to show the message
             "title_criteria": True,
         }
     )
@@ -325,8 +325,8 @@ def require(settings: ScreeningSettings) -> None:
     """Refuse settings that a run cannot start from.
 
     Raises:
-        UsageError: neither a set nor a library is named, or both are, a library has
-            no criteria, or full texts are to be read and none are named.
+        UsageError: neither a set nor a library is named, or both are, a library has no
+            criteria, or a stage needs full texts and none are named.
     """
     if settings.library:
         if settings.validation_set is not None:
@@ -355,7 +355,7 @@ def require(settings: ScreeningSettings) -> None:
 
 
 def inputs(settings: ScreeningSettings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings."""
+    """Return the files and folders that `load` reads under these settings."""
     names = ["validation_set", "labels", "prompts"]
     if settings.library:
         names.append("criteria")
@@ -369,10 +369,10 @@ def inputs(settings: ScreeningSettings) -> tuple[InputFile, ...]:
 
 
 def load(settings: ScreeningSettings) -> ScreeningDataset:
-    """Read and validate the inputs that are named; an imported run may name none.
+    """Read and validate the named inputs; an imported run may name none.
 
     Raises:
-        DatasetError: an input is off; names file and row.
+        DatasetError: an input is invalid; names file and row.
     """
     validation_set = None
     library: Mapping[str, LibraryRecord] = {}
@@ -388,7 +388,7 @@ def load(settings: ScreeningSettings) -> ScreeningDataset:
                 "--negatives, --keep-without-negatives or a lower --min-included."
             )
     if validation_set is not None:
-        # a sample is drawn before labels are known, so that they change no task
+        # the sample is drawn before labels are read, so that they change no task
         every = validation_set.records
         validation_set = _limited(validation_set, settings.limit, findings)
         if settings.labels is not None:
@@ -430,7 +430,7 @@ def _library(
 def _set_of_library(
     settings: ScreeningSettings, library: Mapping[str, LibraryRecord]
 ) -> ValidationSet:
-    """The records of a library as those of one review, in file order."""
+    """Return the records of a library as those of one review, in file order."""
     criteria = Criteria()
     if settings.criteria is not None:
         criteria = read_criteria_file(settings.criteria)
@@ -452,10 +452,10 @@ def _set_of_library(
 
 
 def admit(dataset: ScreeningDataset) -> None:
-    """Refuse reviews of which only the title is known, unless they are asked for.
+    """Refuse reviews with only a title, unless `title_criteria` allows them.
 
     Raises:
-        DatasetError: there are some.
+        DatasetError: there is at least one.
     """
     reviews = _with_title_alone(dataset)
     if reviews and not dataset.settings.title_criteria:
@@ -469,9 +469,9 @@ def admit(dataset: ScreeningDataset) -> None:
 
 
 def _with_title_alone(dataset: ScreeningDataset) -> list[str]:
-    """The reviews of which a model learns the title alone.
+    """Return the reviews whose title is all that a model receives.
 
-    Where criteria must come from a file, reviews without them are skipped instead.
+    If criteria must come from a file, reviews without them are skipped instead.
     """
     settings = dataset.settings
     if settings.criteria_source == "file":
@@ -495,7 +495,7 @@ def _findings(dataset: ScreeningDataset) -> tuple[Finding, ...]:
 def _limited(
     validation_set: ValidationSet, limit: int, findings: InputFindings
 ) -> ValidationSet:
-    """A set of some records, whose kinds and reviews keep their share."""
+    """Draw a stratified sample of a set, by kind and review."""
     sample = draw_sample(
         validation_set.records,
         limit,
@@ -507,7 +507,7 @@ def _limited(
 
 
 def _fulltexts(folder: Path) -> dict[str, Path]:
-    """The full texts of a folder by paper."""
+    """Return the full texts of a folder by paper."""
     if not folder.is_dir():
         raise DatasetError(
             f"{folder}: no such folder (name one of <pmid>.txt or .md with --fulltext)."

@@ -1,4 +1,4 @@
-"""Declares the job screening: which module has each of its parts."""
+"""Declares the job screening and the modules of its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declares what people label in screening: whether a record is included."""
+"""Declares the label of screening: whether a record is included."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ DECISION: Final = LabelField(
 
 
 class ScreeningLabelling(Labelling):
-    """A decision per record."""
+    """Declares one decision per record."""
 
     gold_setting = "labels"
 
     def fields(self, dataset: ScreeningDataset) -> tuple[LabelField, ...]:
-        """The decision."""
+        """Return the decision field."""
         del dataset
         return (DECISION,)
 
     def items(self, dataset: ScreeningDataset) -> Iterator[str]:
-        """The records in the order of the set."""
+        """Yield the records in the order of the set."""
         for review in dataset.screened:
             for record in dataset.records_of(review):
                 yield record.key
 
     def item(self, dataset: ScreeningDataset, key: str) -> LabelItem:
-        """Title and abstract of a record."""
+        """Return title and abstract of a record."""
         paper = dataset.paper(dataset.record(key).paper)
         return LabelItem(key=key, title=paper.title, text=paper.abstract)
 
     def replies(
         self, dataset: ScreeningDataset, answers: Answers
     ) -> Iterator[ModelLabel]:
-        """The decision of each replicate in the last stage that it was asked in."""
+        """Yield the decision of each replicate in the last stage it reached."""
         for family in parsed_families(answers, PARSER):
             last: dict[tuple[str, str, int], ModelLabel] = {}
             for answer in family:
@@ -83,14 +83,14 @@ class ScreeningLabelling(Labelling):
     def gold_rows(
         self, dataset: ScreeningDataset, gold: Mapping[str, Mapping[str, str]]
     ) -> Iterator[Mapping[str, str]]:
-        """A row per record with its decision; the set's own labels do not count.
+        """Yield a row per record with its decision; labels of the set do not count.
 
         An excluded record keeps its kind, such as a near miss.
         """
         for key in self.items(dataset):
             record = dataset.record(key)
             decision = gold.get(key, {}).get("", "unlabelled")
-            if decision == record.kind:  # has no label in either
+            if decision == record.kind:  # no label on either side
                 continue
             has_kind = decision == EXCLUDE and record.kind in NEGATIVES
             yield {

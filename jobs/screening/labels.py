@@ -1,9 +1,9 @@
-"""Reads what people add to records: the criteria of a review, and labels by record.
+"""Reads the criteria of a review, and labels by record.
 
-Criteria are a text of one's own, or an object of fields. In a text, a line such as
-`Inclusion:` or `# Exclusion criteria` begins a part, and each further line is one
-criterion; what precedes the first part is the question. Labels are decisions of people.
-They are a truth: scoring reads them, prompts never do.
+Criteria are free text, or an object of fields. In a text, a line such as `Inclusion:`
+or `# Exclusion criteria` begins a part, and each further line is one criterion; the
+text before the first part is the question. Labels are decisions of people. They are
+gold labels: scoring reads them, prompts never do.
 """
 
 from __future__ import annotations
@@ -56,18 +56,17 @@ _PARTS: Final[Mapping[str, str]] = {
     "outcomes": "outcome",
     "participants": "population",
 }
-"""Parts of a text of criteria, by the words that begin them."""
+"""Parts of a text of criteria, by their headings."""
 
 _PART = re.compile(r"#+\s*([^:]+?):?|([A-Za-z][A-Za-z ]{1,60}):\s*(.*)")
 _BULLET = re.compile(r"(?:[-*+\u2022]|\d+[.)])\s+")
 
 
 def read_criteria_file(path: Path) -> Criteria:
-    """The criteria of one review, from a text (.txt, .md), or .toml, .json or .jsonl.
+    """Read the criteria of one review: .txt, .md, .toml, .json or .jsonl.
 
     Raises:
-        DatasetError: the file is not to be read, or states no criteria; names what is
-            off.
+        DatasetError: the file cannot be read, or has no criteria; names the error.
     """
     match path.suffix.lower():
         case ".toml":
@@ -116,14 +115,14 @@ def _of_fields(path: Path, fields: object) -> Criteria:
 
 
 def _of_text(text: str) -> Criteria:
-    """The parts of a text; a part with another name is a criterion with a heading."""
+    """Parse the parts of a text; other parts become criteria with a heading."""
     part = "question"
     pieces: dict[str, list[str]] = {}
     for raw in text.splitlines():
         line = raw.strip()
         begins = _PART.fullmatch(line)
         heading = "" if begins is None else begins[1] or begins[2]
-        # "Design: randomised trials" is a criterion, not a part of its own
+        # "Design: randomised trials" is a criterion, not a part
         if begins and (heading.lower() in _PARTS or not begins[3]):
             part = _PARTS.get(heading.lower(), heading)
             line = begins[3] or ""
@@ -149,9 +148,10 @@ _EXCLUDED: Final = frozenset({"0", "0.0", "exclude", "excluded", "no", "false"})
 
 
 def _decided(cell: InputCell) -> int | None:
-    """1 for included, 0 for excluded; None where the file says nothing.
+    """Parse 1 for included, 0 for excluded, None for no label.
 
-    `UNLABELLED` takes a record's own label away, so that a file can be the whole truth.
+    `UNLABELLED` removes a record's label from the set, so that a file can be the
+    complete truth.
     """
     word = trimmed(str(cell) if isinstance(cell, bool | float) else cell).lower()
     if not word:
@@ -175,7 +175,7 @@ class _LabelRow(RowModel):
 
     @property
     def negative(self) -> RecordKind:
-        """The kind of an excluded record; as a rule the review itself excluded it."""
+        """The kind of an excluded record, by default `true-excluded`."""
         for kind in NEGATIVES:
             if kind == (self.kind or "true-excluded"):
                 return kind
@@ -186,7 +186,7 @@ class _LabelRow(RowModel):
 
 
 def _with_label(record: ScreeningRecord, row: _LabelRow) -> ScreeningRecord:
-    """Return a record with what a row says of it."""
+    """Return a record with the label of a row."""
     if row.label == UNLABELLED:
         return replace(record, kind="unlabelled", reason="", reason_code="")
     if row.label:
@@ -206,26 +206,26 @@ _SPELLINGS: Final[Mapping[str, Sequence[str]]] = {
     "id": (*IDS_OF_TABLES, "doi"),
     "label": ("label", "label_included", "included", "decision"),
 }
-"""Names of columns in files of labels, in lower case; the first counts."""
+"""Column names in files of labels, in lower case; the first counts."""
 
 
 def labelled(
     path: Path, records: Sequence[ScreeningRecord], findings: InputFindings
 ) -> dict[str, ScreeningRecord]:
-    """The records that a file of labels knows, by key, with what it says of them.
+    """Return the records that a file labels, by key, with their new labels.
 
     An included record is a positive; an excluded one is an exclusion by the review
-    itself. A blank label says nothing.
+    itself. A blank label changes nothing.
 
     Args:
-        path: CSV of an id and a label, and as options the review's id, a reason with
+        path: CSV with an id and a label, and optionally the review's id, a reason with
             its code, and the kind of an excluded record.
-        records: all records, which may have any label.
-        findings: learns of columns that are not used.
+        records: all records.
+        findings: receives unused columns.
 
     Raises:
-        DatasetError: a label is none, belongs to no record, or contradicts another
-            one; names file, row and column.
+        DatasetError: a label is invalid, belongs to no record, or contradicts another;
+            names file, row and column.
     """
     by_lower = {column.lower(): column for column in reversed(csv_columns(path))}
     renamed = {

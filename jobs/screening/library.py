@@ -1,10 +1,10 @@
 """Reads a library of records to screen: RIS, PubMed, BibTeX, CSV or TSV.
 
 Several files are one library. Each record keeps its fields as RIS tags, so that it can
-be written back with a decision. A RIS file loses nothing that way, which is why it is
-read here and not by `jobs.kit.inputs.references`. A record is identified by the first
-of these that it has: its id (`ID`, or the PMID), its accession number, its DOI. Without
-any of them it gets an id made of its title.
+be written back with a decision. This is lossless for RIS files, which is why they are
+read here and not by `jobs.kit.inputs.references`. A record is identified by its id
+(`ID`, or the PMID), else its accession number, else its DOI. Without any of them, its
+id is built from its title.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Tags: TypeAlias = tuple[tuple[str, str], ...]
 """RIS tags with their values, in order; without the last one, `ER`."""
 
 _PlacedTags: TypeAlias = tuple[str, Tags]
-"""The place of a record in its file, such as "line 12", and its tags."""
+"""Position of a record in its file, such as "line 12", and its tags."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class LibraryRecord:
 
     id: str
     tags: Tags
-    location: str  #: file and place
+    location: str  #: file and line or record number
 
     @property
     def text(self) -> ArticleText:
@@ -58,13 +58,13 @@ TITLES: Final = ("TI", "T1", "CT")
 ABSTRACTS: Final = ("AB", "N2")
 YEARS: Final = ("PY", "Y1", "DA")
 IDS: Final = ("ID", "AN", "DO")
-"""Tags that identify a record, the best first."""
+"""Tags that identify a record, the preferred one first."""
 
 _YEAR = re.compile(r"\b[12][0-9]{3}\b")
 
 
 def first_tag(tags: Tags, *names: str) -> str:
-    """The value of the first of *names* that has one; "" without any."""
+    """Return the first value among *names*, or ""."""
     for name in names:
         for tag, value in tags:
             if tag == name and value.strip():
@@ -75,16 +75,16 @@ def first_tag(tags: Tags, *names: str) -> str:
 def read_library(
     paths: Sequence[Path], findings: InputFindings, renamed: Mapping[str, str]
 ) -> tuple[LibraryRecord, ...]:
-    """The records of all files, in file order.
+    """Read the records of all files, in file order.
 
     Args:
         paths: the files.
-        findings: learns of records that occur twice, or have no text.
+        findings: receives records that occur twice, or have no text.
         renamed: columns of CSV files by the names used here.
 
     Raises:
-        DatasetError: a file is not to be read, holds no record, or two records have
-            one id and different titles; names file and place.
+        DatasetError: a file cannot be read, has no record, or two records have one id
+            and different titles; names file and position.
     """
     records: dict[str, LibraryRecord] = {}
     for path in paths:
@@ -125,12 +125,12 @@ def _record(path: Path, place: str, tags: Tags) -> LibraryRecord:
 
 
 def record_id(name: str) -> str:
-    """The id of a record that a library calls *name*.
+    """Return the id of a record that has the id *name* in a library.
 
-    A colon, which parts review and paper in the keys of tasks, becomes `_`.
+    A colon, the separator in task keys, becomes `_`.
 
     Raises:
-        ValueError: it holds an invisible character.
+        ValueError: it has an invisible character.
     """
     return id_of(name.replace(SEPARATOR, "_"))
 
@@ -138,7 +138,7 @@ def record_id(name: str) -> str:
 def _repeated(
     before: LibraryRecord, record: LibraryRecord, findings: InputFindings
 ) -> LibraryRecord:
-    """The one of two records with one id that is kept: the first with an abstract."""
+    """Choose one of two records with the same id: the first with an abstract."""
     if _plain(before.text.title) != _plain(record.text.title):
         raise DatasetError(
             f"{record.location}: the id {record.id} is that of {before.location} too, "
@@ -166,7 +166,7 @@ _RIS = re.compile(r"([A-Z][A-Z0-9]) {1,2}-(?: (.*)|\s*)")
 def _ris(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
 ) -> Iterator[_PlacedTags]:
-    """The records of a RIS file, from `TY` to `ER` each."""
+    """Yield the records of a RIS file, each from `TY` to `ER`."""
     del findings, renamed
     tags: list[tuple[str, str]] | None = None
     start = 0
@@ -218,7 +218,7 @@ _NBIB_TAGS: Final[Mapping[str, str]] = {
     "OT": "KW",
     "MH": "KW",
 }
-"""RIS tags by those of PubMed's text format, where both mean the same."""
+"""RIS tags by PubMed tags, for those with the same meaning."""
 
 _DOI = re.compile(r"(.+) \[doi\]")
 
@@ -226,7 +226,7 @@ _DOI = re.compile(r"(.+) \[doi\]")
 def _nbib(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
 ) -> Iterator[_PlacedTags]:
-    """The records of a file in PubMed's text format, each of which begins with PMID."""
+    """Yield the records of a PubMed text file; each begins with PMID."""
     del findings, renamed
     fields: list[tuple[str, str]] = []
     start = 0
@@ -262,7 +262,7 @@ def _of_nbib(fields: Sequence[tuple[str, str]]) -> Tags:
 
 
 def _stripped(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines without their ends."""
+    """Yield lines without trailing blanks."""
     for number, line in lines(path):
         yield number, line.rstrip()
 
@@ -270,7 +270,7 @@ def _stripped(path: Path) -> Iterator[tuple[int, str]]:
 def _pubmed_xml(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
 ) -> Iterator[_PlacedTags]:
-    """The records of a PubMed XML file; what it says of deleted ones is passed over."""
+    """Yield the records of a PubMed XML file, without deleted ones."""
     del findings, renamed
     cells = (record for record in read_pubmed(path) if not isinstance(record, int))
     for number, record in enumerate(cells, start=1):
@@ -280,7 +280,7 @@ def _pubmed_xml(
 def _bibtex(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
 ) -> Iterator[_PlacedTags]:
-    """The entries of a BibTeX file."""
+    """Yield the entries of a BibTeX file."""
     del findings, renamed
     for number, entry in enumerate(read_bibtex(path), start=1):
         if isinstance(entry, BadReference):
@@ -357,7 +357,7 @@ IDS_OF_TABLES: Final = (
     "key",
     "covidence #",
 )
-"""Columns that identify a record, in lower case; of labels too."""
+"""Columns that identify a record, in lower case; also in files of labels."""
 
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "id": IDS_OF_TABLES,
@@ -373,14 +373,14 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "url": ("url", "link"),
     "keywords": ("keywords", "author keywords"),
 }
-"""The columns of a table with the names that reference managers and databases use, in
-lower case. The first that a file has counts; `--map` names another one."""
+"""Column names of reference managers and databases by field, in lower case. The first
+that a file has counts; `--map` names another one."""
 
 
 def _table(
     path: Path, findings: InputFindings, renamed: Mapping[str, str]
 ) -> Iterator[_PlacedTags]:
-    """The rows of a CSV or TSV file, or of one of JSON objects."""
+    """Yield the rows of a CSV, TSV or JSONL file."""
     rows = read_table(
         path,
         _TableRow,
@@ -394,11 +394,11 @@ def _table(
 
 
 def _known_columns(path: Path, mapped: Collection[str]) -> dict[str, str]:
-    """The columns of a file that are recognised, with their names here.
+    """Return the recognised columns of a file, with their field names.
 
     Args:
         path: the file.
-        mapped: names that `--map` gives to other columns.
+        mapped: names that `--map` assigns to other columns.
     """
     columns = csv_columns(path)
     by_lower = {column.lower(): column for column in reversed(columns)}
@@ -427,14 +427,14 @@ _READERS: Final[
 
 
 def suffix_of(path: Path) -> str:
-    """The end of a file's name that states its format."""
+    """Return the suffix that states a file's format."""
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
 def _reader(
     path: Path,
 ) -> Callable[[Path, InputFindings, Mapping[str, str]], Iterator[_PlacedTags]]:
-    """The reader of a file, by its name, or by its first line where that is `.txt`."""
+    """Return the reader of a file, by its suffix, or by the first line of a `.txt`."""
     suffix = suffix_of(path)
     if suffix == ".txt":
         # PubMed saves its text format, and some databases save RIS, as .txt
@@ -449,5 +449,5 @@ def _reader(
 
 
 def tables_of(paths: Sequence[Path]) -> list[Path]:
-    """The files of a library that have columns, for `--map`."""
+    """Return the files of a library that have columns, for `--map`."""
     return [path for path in paths if suffix_of(path) in {".csv", ".tsv", ".jsonl"}]

@@ -35,7 +35,7 @@ MEASURES = Measures(
         "replicates.{figure}",
     ),
     scopes={
-        # all records, pooled: the plain case, which a name leaves out
+        # all records, pooled: the default, which names leave out
         "all.": MeasurePart(name="", meaning="all records"),
         "near-miss.": MeasurePart(
             name="near misses", meaning="the negatives are papers of related reviews"
@@ -95,7 +95,7 @@ MEASURES = Measures(
         **THRESHOLDS,
         **REASONS,
         **REPLICATES,
-        # the first pattern that fits a path wins
+        # the first matching pattern wins
         "reply.parse.{rule*}": Measure(
             "Unreadable replies, {rule}",
             "Replies without a readable decision, for the reason {rule}",

@@ -1,6 +1,6 @@
 """Traces how a review gets its negatives: related reviews, candidates, draw.
 
-The same trace is drawn as boxes, never wider than a page.
+The trace is also drawn as boxes, never wider than a page.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from store.document import WIDTH
 from store.printable import cut, one_line, padded
 
 SMALL = range(10, 21)
-"""Included papers of the review that is explained where none is named."""
+"""Number of included papers of the review explained by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedReview:
-    """A review that shares papers with the one explained."""
+    """A review that shares papers with the explained one."""
 
     review: str
     title: str
@@ -53,12 +53,12 @@ class RelatedReview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearMissCandidate:
-    """A candidate."""
+    """A near-miss candidate."""
 
     paper: str
     title: str
     by: Ids  #: the related reviews that include it
-    known: str  #: what the review is known to have made of it; "": nothing is known
+    known: str  #: the review's known decision on the paper; "": none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class HashedPaper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnKind:
-    """What is drawn of one kind."""
+    """Papers drawn of one kind."""
 
     kind: RecordKind
     pool: int  #: papers that could be drawn
@@ -81,7 +81,7 @@ class DrawnKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstNearMiss:
-    """The review and the first near miss of its draw, to be compared by their texts."""
+    """The review and the first near miss of its draw, with both texts."""
 
     paper: str
     title: str
@@ -91,39 +91,39 @@ class FirstNearMiss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NegativesTrace:
-    """One review; every list ascends by id as text."""
+    """The trace of one review; every list ascends by id as text."""
 
     statistics: ReviewStatistics
     title: str
     seed: int
     included: tuple[tuple[str, str], ...]  #: id and title
     related: tuple[RelatedReview, ...]
-    without_abstract: int  #: papers of related reviews that nothing can be read of
+    without_abstract: int  #: papers of related reviews that have no text
     candidates: tuple[NearMissCandidate, ...]
-    known_left_out: int  #: candidates that are left to be true exclusions, or pending
+    known_left_out: int  #: candidates that are reserved as true exclusions, or pending
     drawn_kinds: tuple[DrawnKind, ...]  #: in set order
-    dropped: str  #: why the review is not in the set; "": it is
+    dropped: str  #: reason why the review is not in the set; "": it is
     compared: FirstNearMiss | None  #: None: no near miss is drawn
 
     @property
     def review(self) -> str:
-        """Its id."""
+        """Id of the review."""
         return self.statistics.review
 
 
 def trace_negatives(
     corpus: Corpus, graph: Graph, settings: ScreeningSettings, review: str = ""
 ) -> NegativesTrace:
-    """What is to be told of a review.
+    """Trace how a review gets its negatives.
 
     Args:
         corpus: texts and exclusions.
         graph: its citations.
-        settings: of the draw.
+        settings: settings of the draw.
         review: its id; "" for the first one of a size that is easy to follow.
 
     Raises:
-        DatasetError: no such review cites anything, or none is of that size.
+        DatasetError: no such review cites any paper, or no review has that size.
     """
     near = (
         graph.neighbourhood(review_index(review, graph.reviews))
@@ -261,9 +261,9 @@ def _kinds(
 
 
 BOXES = 4
-"""Related reviews that are drawn: those that share most, then by id."""
+"""Maximum number of related reviews drawn: those that share most, then by id."""
 SHARED = 3
-"""Shared papers that a box names."""
+"""Maximum number of shared papers listed in a box."""
 
 _INDENT = " "
 _GAP = "  "
@@ -272,7 +272,7 @@ UNTITLED = "(no title)"
 
 
 def diagram(account: NegativesTrace) -> Iterator[str]:
-    """The lines of the diagram."""
+    """Yield the lines of the diagram."""
     near = sorted(
         account.related,
         key=lambda related_review: (-len(related_review.shared), related_review.review),
@@ -322,13 +322,13 @@ def _related_boxes(related_review: RelatedReview) -> list[str]:
 def _box_row(
     boxes: Sequence[Sequence[str]], *, top: str = "", bottom: str = "", marks: str = ""
 ) -> Iterator[str]:
-    """Boxes of one height in a row.
+    """Yield the lines of a row of boxes of equal height.
 
     Args:
-        boxes: the lines of each; texts from outside are made safe here.
+        boxes: the lines of each box; external text is escaped here.
         top: sign in the middle of every upper edge.
         bottom: sign in the middle of every lower edge.
-        marks: signs in the lower edge of a single box, above the boxes to come.
+        marks: signs in the lower edge of a single box, above the boxes of the next row.
     """
     width = _width(len(boxes))
     height = max(map(len, boxes))
@@ -354,7 +354,7 @@ def _edge(left: str, right: str, sign: str, width: int) -> str:
 
 
 def _lines(n: int, sign: str) -> str:
-    """A sign under, or over, the middle of each of *n* boxes."""
+    """Return a line with a sign under, or over, the middle of each of *n* boxes."""
     columns = _middles(n)
     row = [" "] * _WIDE
     for column in columns:

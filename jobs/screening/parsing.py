@@ -1,7 +1,7 @@
 """Parses the replies of each stage; never raises on model output.
 
 The reply about a record is parsed by rules in order, and the first that applies wins:
-JSON objects, then decisions in words as models write them.
+JSON objects, then decisions in the words that models use.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ WORDS: Mapping[str, Decision] = {
 }
 
 SHORT = 200
-"""The longest reply, in characters, in which one bare word counts as its decision."""
+"""Maximum characters of a reply in which one bare word counts as its decision."""
 
 _MARKUP = re.compile(r"[*_`#>~]+")
 _LONGEST_FIRST = sorted(WORDS, key=len, reverse=True)
@@ -78,17 +78,17 @@ _LACK = re.compile(r"\bno\s+\w", re.IGNORECASE)
 
 
 def decision_of(value: object) -> Decision | None:
-    """The decision that a JSON value stands for; numbers come as texts."""
+    """Return the decision in a JSON value; numbers come as texts."""
     if isinstance(value, bool):
         return "include" if value else "exclude"
     if not isinstance(value, str):
         return None
-    # nearly always one of the words as it stands
+    # nearly always one of the words, unchanged
     return WORDS.get(value) or WORDS.get(" ".join(value.split()).strip(" .").casefold())
 
 
 def stated(text: str) -> Decision | None:
-    """The decision of the last line that names one as such."""
+    """Return the decision of the last line that labels one as such."""
     for line in reversed(text.splitlines()):
         matches = list(_STATED.finditer(_MARKUP.sub("", line)))
         if matches:
@@ -97,15 +97,15 @@ def stated(text: str) -> Decision | None:
 
 
 def bare(text: str) -> Decision | None:
-    """The decision of a short reply that holds one decision word and no denial."""
+    """Return the decision of a short reply with one decision word and no negation."""
     short = _MARKUP.sub("", text).strip()
     whole = decision_of(short)
     if whole is not None or len(short) > SHORT:
         return whole
-    # "cannot tell" is a decision, and no denial of another one
+    # "cannot tell" is a decision, and does not negate another one
     if _NEGATED.search(_BARE.sub("", short)):
         return None
-    # "no abstract" says what is missing: it may go with a decision, and is none
+    # "no abstract" states what is missing; it may accompany a decision, but is none
     if not _BARE.search(_LACK.sub("", short)):
         return None
     decisions = {WORDS[word.casefold()] for word in _BARE.findall(short)}
@@ -119,13 +119,13 @@ _NUMBER = re.compile(r"([0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(%?)")
 
 
 REPEATED = 200
-"""The longest reply, in characters, that is looked up among those read before: of
-decisions without reasons a few hundred differ, however many there are."""
+"""Maximum characters of a reply that is cached after parsing: without reasons, only a
+few hundred distinct decisions occur."""
 
 
 @guarded
 def parse_screen(reply: Reply) -> ScreeningJudgement | ParseFailure:
-    """The judgement in a reply.
+    """Parse the judgement in a reply.
 
     Failures: `empty`, `refusal`, `ambiguous`, `bad_decision`, `no_decision`,
     `score_only`, `truncated`.
@@ -144,7 +144,8 @@ def _parse(reply: Reply) -> ScreeningJudgement | ParseFailure:
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    # a fence, or prose around an object, is passed over; one inside another is its part
+    # a fence, or prose around an object, is ignored; a nested object is part of its
+    # parent
     payloads = list(objects(text, lambda value: "decision" in value))
     if not payloads and score_alone(text) is not None:
         return ParseFailure(reason="score_only")
@@ -156,7 +157,7 @@ def _parse(reply: Reply) -> ScreeningJudgement | ParseFailure:
 
 
 def score_alone(text: str) -> float | None:
-    """The p_include of a reply that is one object without a decision; else None."""
+    """Return the p_include of a reply that is one object without a decision."""
     value = whole_object(text.strip())
     if value is None or "decision" in value:
         return None
@@ -164,7 +165,7 @@ def score_alone(text: str) -> float | None:
 
 
 def _of_objects(payloads: list[Object]) -> ScreeningJudgement | ParseFailure:
-    """The last object; with others that decide otherwise, none."""
+    """Return the last object's judgement, unless the others decide otherwise."""
     read = [decision_of(payload["decision"]) for payload in payloads]
     decision = read[-1]
     if len(set(read)) > 1:
@@ -180,11 +181,11 @@ def _of_objects(payloads: list[Object]) -> ScreeningJudgement | ParseFailure:
 
 
 def _of_words(text: str, *, is_cut: bool) -> ScreeningJudgement | ParseFailure:
-    """What a reply without an object says."""
+    """Parse the decision of a reply without an object."""
     decision = stated(text)
     if decision is not None:
         return ScreeningJudgement(decision=decision, rule="line")
-    # nobody knows how long a cut reply is, nor what it would have gone on to deny
+    # the length of a truncated reply, and any later negation, are unknown
     if is_cut:
         return ParseFailure(reason="truncated")
     decision = bare(text)
@@ -222,9 +223,10 @@ def _contradicts(decision: Decision, p: float) -> bool:
 
 
 def probability(value: object) -> float | None:
-    """A probability from 0 to 1; percent where it is written so, or is above 1.
+    """Parse a probability from 0 to 1, or from a percentage.
 
-    None for true and false, for what is no number, and for what lies outside.
+    Numbers above 1 count as percentages. None for booleans, for text that is not a
+    number, and for values out of range.
     """
     match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
@@ -240,10 +242,11 @@ _FIELDS = frozenset({"question", "pico", "inclusion", "exclusion"})
 
 @guarded
 def parse_criteria(reply: Reply) -> Criteria | ParseFailure:
-    """The criteria in a reply: the last object that has any of the fields.
+    """Parse the criteria in a reply: the last object that has any of the fields.
 
-    A field of another form than asked for counts as empty, and one text where a list is
-    expected as a list of one. Failures: `empty`, `refusal`, `truncated`, `no_criteria`.
+    A field of the wrong type counts as empty, and a single text, where a list is
+    expected, as a list of one. Failures: `empty`, `refusal`, `truncated`,
+    `no_criteria`.
     """
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
@@ -275,7 +278,7 @@ def _text_list(value: object) -> Ids:
 def read_criteria(
     dataset: ScreeningDataset, task: Task, reply: Reply
 ) -> Criteria | ParseFailure:
-    """What a review asks for."""
+    """Parse the criteria of a review."""
     if not dataset.records_of(task.key):
         return ParseFailure(reason="unknown_review")
     return parse_criteria(reply)
@@ -284,25 +287,25 @@ def read_criteria(
 def read_screen(
     dataset: ScreeningDataset, task: Task, reply: Reply
 ) -> ScreeningJudgement | ParseFailure:
-    """What a reply decides about a record; an import without a set knows of none."""
+    """Parse the decision about a record, if the set has that record."""
     if dataset.validation_set is not None and dataset.find(task.key) is None:
         return ParseFailure(reason="unknown_record")
     return parse_screen(reply)
 
 
 class ScreeningReading(msgspec.Struct, frozen=True, array_like=True):
-    """What a scoring keeps of a reply of any stage.
+    """The part of a reply, of any stage, that a scoring needs.
 
-    Neither a judgement nor a failure: the reply states criteria.
+    If there is neither a judgement nor a failure, the reply states criteria.
     """
 
     judgement: ScreeningJudgement | None = None
     failure: ParseFailure | None = None
-    p: float | None = None  #: of a reply that states a score and no decision
+    p: float | None = None  #: of a reply with a score and no decision
 
 
 def read_stage(stage: str, reply: Reply) -> ScreeningReading:
-    """Read a reply of a stage by the present rules, whatever it is about."""
+    """Parse a reply of a stage by the current rules, for any item."""
     if stage == "criteria":
         criteria = parse_criteria(reply)
         if isinstance(criteria, ParseFailure):
@@ -316,7 +319,7 @@ def read_stage(stage: str, reply: Reply) -> ScreeningReading:
 
 
 PARSER = ReplyParser(name="screening", result=ScreeningReading, parse=read_stage)
-"""The parser of scorings; it reads no data."""
+"""Parser of scorings; it reads no data."""
 
 
 STAGES = (
@@ -325,4 +328,4 @@ STAGES = (
     Stage(name="abstract", parse=read_screen, gathers=True),
     Stage(name="fulltext", parse=read_screen, follows=False),
 )
-"""Those with something after them gather: a failed call must not end a record."""
+"""All but the last stage gather: a failed call must not end a record."""

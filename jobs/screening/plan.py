@@ -1,9 +1,9 @@
-"""Plans the tasks of a run and makes the request of each.
+"""Plans the tasks of a run and builds their requests.
 
-Pure and lazy; labels and kinds are never looked at. The plan of a run is derived again
-from data and stored replies whenever it is resumed or scored, so the same inputs must
-yield the same specs in the same order. A reply that nobody could read, and a call that
-failed, keep a record alive: only a decision ends it.
+Pure and lazy; labels and kinds are not used. The plan of a run is derived again from
+data and stored replies when it is resumed or scored, so the same inputs must yield the
+same specs in the same order. After an unreadable reply or a failed call, a record goes
+on to the next stage: only a decision ends it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from runner.messages import ChatRequest, TextPart
 
 
 def request(dataset: ScreeningDataset, task: Task) -> ChatRequest:
-    """The request of *task*; `KeyError` where the data lost its item."""
+    """Build the request of *task*; raise `KeyError` if the data lost its item."""
     match task.stage:
         case "criteria":
             return criteria(dataset, task.key)
@@ -44,7 +44,7 @@ def request(dataset: ScreeningDataset, task: Task) -> ChatRequest:
 
 
 def criteria(dataset: ScreeningDataset, review: str) -> ChatRequest:
-    """What does the review ask for?"""
+    """Build the request for the criteria of a review."""
     part = prompts.review_part(describe_from_abstract(dataset.review(review)).lines)
     messages = dataset.prompts.messages("criteria", review=part)
     return chat_request(dataset.settings, messages, prompts.CRITERIA)
@@ -56,13 +56,13 @@ def screen(
     record: ScreeningRecord,
     context: str | None,
 ) -> ChatRequest:
-    """Does the paper meet the review's criteria?
+    """Build the request that screens a paper against the review's criteria.
 
     Args:
         dataset: texts and settings.
-        stage: how much of the paper is read.
+        stage: the stage, which selects the text of the paper.
         record: the review and the paper.
-        context: a model's criteria, if they were asked for.
+        context: a model's criteria, if there are any.
     """
     settings = dataset.settings
     text = dataset.paper(record.paper)
@@ -83,7 +83,7 @@ def _screen(
     context: str | None,
     paper: TextPart,
 ) -> ChatRequest:
-    """The request about one paper of a review."""
+    """Build the request about one paper of a review."""
     settings, parts = dataset.settings, dataset.review_parts
     if (review, context) not in parts:
         description = describe_review(settings, dataset.review(review), context)
@@ -105,10 +105,10 @@ def _is_surely_short(
     record: ScreeningRecord,
     context: str | None,
 ) -> bool:
-    """Whether a prompt keeps the limit by the lengths of its texts alone.
+    """Return whether the lengths of its texts alone keep a prompt within the limit.
 
-    It is no longer than a prompt about a paper without texts, with the texts added:
-    they lose blanks and gain nothing.
+    A prompt is at most as long as one about a paper without texts plus those texts,
+    because they only lose blanks.
     """
     known = dataset.prompt_lengths
     if (stage, record.review, context) not in known:
@@ -124,7 +124,7 @@ def _is_surely_short(
             )
             for text in (ArticleText(title="-"), ArticleText(title="-" * (1 + _PROBE)))
         )
-        # a user's prompt may show the paper more than once
+        # a user's prompt may have the paper more than once
         known[stage, record.review, context] = short, (long - short) // _PROBE
     short, times = known[stage, record.review, context]
     text = dataset.paper(record.paper)
@@ -136,29 +136,29 @@ def _is_surely_short(
 _REASON_CODES: Final = ", ".join(REASON_CODES)
 
 _PROBE: Final = 1_000
-"""Characters more that show how often a prompt has the paper."""
+"""Number of characters added to count how often a prompt has the paper."""
 
 _LABELS: Final = 64
-"""Characters of the labels of a paper's texts, at most."""
+"""Maximum number of characters of the labels of a paper's texts."""
 
 
 def planned_stages(dataset: ScreeningDataset) -> frozenset[str]:
-    """The stages that the settings ask for."""
+    """Return the stages that the settings select."""
     settings = dataset.settings
     first = {"criteria"} if settings.criteria_source == "llm" else set()
     return frozenset({*first, *settings.stages})
 
 
 def plan(dataset: ScreeningDataset) -> Iterator[TaskSpec]:
-    """First-stage specs in the order of the set: reviews, or else records.
+    """Yield first-stage specs in the order of the set: of reviews, or of records.
 
-    What cannot be asked is planned as skipped, with its reason: `no_criteria`,
+    Impossible requests are planned as skipped, with the reason: `no_criteria`,
     `no_fulltext` or `too_long`.
     """
     settings = dataset.settings
     if settings.criteria_source == "llm":
         for review in dataset.screened:
-            # the key of a record holds a colon, that of a review none: no group is both
+            # a record key has a colon, a review key does not, so no group is both
             is_long = is_longer_than(
                 criteria(dataset, review), settings.max_prompt_tokens
             )
@@ -169,7 +169,8 @@ def plan(dataset: ScreeningDataset) -> Iterator[TaskSpec]:
                 skip="too_long" if is_long else None,
             )
             if is_long:
-                # nothing follows a skip: its records are planned, and told the same
+                # nothing follows a skip, so its records are planned, with the same
+                # reason
                 yield from _screened(dataset, review, None)
         return
     for review in dataset.screened:
@@ -177,7 +178,7 @@ def plan(dataset: ScreeningDataset) -> Iterator[TaskSpec]:
 
 
 def titles(dataset: ScreeningDataset) -> Iterator[tuple[str, str]]:
-    """The reviews and records of the set with their titles."""
+    """Yield the titles of the reviews and records of the set."""
     validation_set = dataset.validation_set
     if validation_set is None:
         return
@@ -191,10 +192,10 @@ def titles(dataset: ScreeningDataset) -> Iterator[tuple[str, str]]:
 def follow_up(
     dataset: ScreeningDataset, group: tuple[Answer, ...]
 ) -> Iterator[TaskSpec]:
-    """What follows from one answer, or from a call that failed.
+    """Yield the follow-ups of an answer, or of a failed call.
 
-    After the criteria of a review, the first stage of its records; after a stage, the
-    next one, which is skipped as `excluded_earlier` where the record has ended.
+    The criteria of a review are followed by the first stage of its records; a stage by
+    the next one, which is skipped as `excluded_earlier` if the record has ended.
     """
     (answer,) = group
     task = answer.task
@@ -212,10 +213,10 @@ def follow_up(
 
 
 def ends_early(dataset: ScreeningDataset, stage: str, parsed: object) -> bool:
-    """Whether an answer keeps its record from the next stage.
+    """Return whether an answer ends its record before the next stage.
 
-    A title alone must be sure of it: without a probability it ends nothing, unless
-    every exclusion does.
+    A title needs a low probability to end it: without a probability it ends nothing,
+    unless every exclusion does.
     """
     if not isinstance(parsed, ScreeningJudgement) or parsed.decision != "exclude":
         return False
@@ -226,7 +227,7 @@ def ends_early(dataset: ScreeningDataset, stage: str, parsed: object) -> bool:
 
 
 def next_stage(dataset: ScreeningDataset, stage: str) -> StageName | None:
-    """The stage that follows; None after the last one."""
+    """Return the next stage, or None after the last one."""
     stages = dataset.settings.stages
     later = stages[[*stages].index(stage) + 1 :] if stage in [*stages] else ()
     return later[0] if later else None

@@ -1,8 +1,8 @@
-"""Reads a run's answers in one pass into decisions, one column a model and replicate.
+"""Reads a run's answers in one pass into decisions by model and replicate.
 
 The last stage with a readable reply decides a record. An unreadable, failed or skipped
-stage never excludes: the record stays alive, and the decision of the stage before it
-stands. Replicates of a model are joined into one column, models into ensembles.
+stage never excludes: the record goes on, with the decision of the stage before it.
+Replicates of a model are joined into one column, models into ensembles.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ OUTCOME_OF: Mapping[Decision, int] = {
 
 EXCLUDED_EARLIER = "excluded_earlier"
 NOT_REACHED = frozenset({EXCLUDED_EARLIER, "missing"})
-"""Skips that say that a stage was never due."""
+"""Skip reasons of stages that were never due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageAnswer:
-    """One stage of one record."""
+    """The answer about one record in one stage."""
 
-    stage: int  #: place among the stages
+    stage: int  #: index among the stages
     parsed: ScreeningJudgement | ParseFailure | None = None  #: None: no reply
     error: str | None = None
-    p: float | None = None  #: of a reply that states a score and no decision
+    p: float | None = None  #: of a reply with a score and no decision
     skip: str | None = None
     is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOutcome:
-    """What the stages of one record come to, with one model once asked."""
+    """The combined result of all stages of one record, for one replicate."""
 
     outcome: int
     p: float | None = None
-    stage: int = -1  #: that decided; -1: none
+    stage: int = -1  #: index of the stage that decided; -1: none
     ended: int  #: stages that were passed
     latest: int  #: outcome of the last stage that was due
     reason_code: str = ""
@@ -80,13 +80,13 @@ class RecordOutcome:
 def combine_stages(
     steps: Iterable[StageAnswer], last: int, *, has_ended: bool
 ) -> RecordOutcome:
-    """What the steps of a record come to.
+    """Combine the stages of a record.
 
     Args:
-        steps: at most one a stage, in any order; none after the one that ended it.
-        last: place of the last stage that there is.
-        has_ended: whether the last of the steps excluded it for good. Without that it
-            is alive, whether a later stage failed or has yet to come.
+        steps: at most one per stage, in any order; none after the one that ended it.
+        last: index of the last stage.
+        has_ended: whether the last of the steps excluded it for good. Otherwise it goes
+            on, even if a later stage failed or is open.
     """
     due = sorted(steps, key=lambda step: step.stage)
     reached = [
@@ -127,12 +127,12 @@ def combine_stages(
 
 
 def is_exclusion(step: StageAnswer) -> bool:
-    """Whether a stage excluded its record."""
+    """Return whether a stage excluded its record."""
     return _outcome(step) == EXCLUDE
 
 
 def _outcome(step: StageAnswer) -> int:
-    """What one stage came to."""
+    """Return the outcome of one stage."""
     match step.parsed:
         case ScreeningJudgement(decision=decision):
             return OUTCOME_OF[decision]
@@ -145,7 +145,7 @@ def _outcome(step: StageAnswer) -> int:
 
 
 def _without_decision(reached: list[StageAnswer]) -> int:
-    """Why nothing was decided: by what came nearest to it."""
+    """Return the outcome closest to a decision, if there is none."""
     return min((_outcome(step) for step in reached), default=MISSING)
 
 
@@ -156,7 +156,7 @@ def _issues(parsed: ScreeningJudgement | ParseFailure | None) -> tuple[str, ...]
 
 
 def record_places(answers: AnswerColumns, screened: ScreenedRecords) -> Ints:
-    """The place of the record that each answer is about; -1: none of them."""
+    """Return the index of the record of each answer; -1: none."""
     place = screened.index_by_key
     of_keys = [place.get(key, -1) for key in answers.keys]
     places: Ints = np.array(of_keys, dtype=np.int64)[np.array(answers.key, np.int64)]
@@ -164,7 +164,7 @@ def record_places(answers: AnswerColumns, screened: ScreenedRecords) -> Ints:
 
 
 def _of_groups(answers: AnswerColumns, values: Sequence[int]) -> Ints:
-    """The value of the group of each answer."""
+    """Return the value of the group of each answer."""
     column: Ints = np.array(values, dtype=np.int64)[np.array(answers.group, np.int64)]
     return column
 
@@ -173,7 +173,7 @@ EnsembleRule = Literal["any", "majority", "all"]
 
 
 def join_replicates(model: str, replicates: Sequence[Decisions]) -> Decisions:
-    """A model's replicates joined: majority of what was read, a tie is unclear."""
+    """Join a model's replicates by majority of the readable ones; a tie is unclear."""
     if len(replicates) == 1:
         (only,) = replicates
         return replace(only, model=model, replicate=None)
@@ -182,9 +182,9 @@ def join_replicates(model: str, replicates: Sequence[Decisions]) -> Decisions:
 
 
 def join_models(rule: EnsembleRule, models: Sequence[Decisions]) -> Decisions:
-    """An ensemble: the majority, and who includes if `any` model does, or only `all`.
+    """Build an ensemble, by majority, or including if `any` or `all` models do.
 
-    Its p_include is the mean of the models', whatever the rule.
+    Its p_include is the mean of the models', for every rule.
     """
     outcomes = _outcomes(models)
     outcome = _majority(outcomes)
@@ -203,13 +203,13 @@ def _outcomes(columns: Sequence[Decisions]) -> Ints:
 
 
 def _majority(outcomes: Ints) -> Ints:
-    """The most frequent readable outcome; a tie is unclear, none what is nearest."""
+    """Return the most frequent readable outcome (tie: unclear), else the closest."""
     votes = np.stack([(outcomes == outcome).sum(axis=0) for outcome in READABLE])
     most = votes.max(axis=0)
     is_tie = (votes == most).sum(axis=0) > 1
     majority: Ints = np.asarray(READABLE, dtype=np.int64)[votes.argmax(axis=0)]
     majority[is_tie] = UNCLEAR
-    # outcomes without a decision stand in the order of how near they came to one
+    # outcomes without a decision are ordered by how close they are to one
     return np.where(most > 0, majority, outcomes.min(axis=0, initial=MISSING))
 
 
@@ -242,7 +242,7 @@ def _joined(model: str, columns: Sequence[Decisions], outcome: Ints) -> Decision
 
 
 def _mean(columns: Sequence[Floats]) -> Floats:
-    """The mean of the defined probabilities; NaN where there is none."""
+    """Return the mean of the defined probabilities; NaN if there is none."""
     table = np.stack(columns)
     total = np.where(np.isnan(table), 0.0, table).sum(axis=0)
     return quotient(total, (~np.isnan(table)).sum(axis=0))
@@ -251,7 +251,7 @@ def _mean(columns: Sequence[Floats]) -> Floats:
 def _reasons(
     columns: Sequence[Decisions], outcome: Ints
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Of each record the reason of the first column that says what all come to."""
+    """Return, for each record, the reason of the first column that agrees."""
     codes, reasons = [], []
     outcomes = _outcomes(columns)
     agrees = (outcomes == outcome).argmax(axis=0)
@@ -265,7 +265,7 @@ def _reasons(
 def collect_predictions(
     dataset: ScreeningDataset, answers: AnswerColumns, screened: ScreenedRecords
 ) -> ScreeningPredictions:
-    """What the answers say of the *screened* records, by the present rules."""
+    """Collect the decisions about the *screened* records, by the current rules."""
     collector = _Collector(dataset, answers, screened)
     replicates = collector.columns()
     joined = [
@@ -290,7 +290,7 @@ def collect_predictions(
 
 
 class _Collector:
-    """The answers about records, by model and replicate, and what was found so far."""
+    """Answers about records by model and replicate, with counts and findings."""
 
     def __init__(
         self,
@@ -337,7 +337,7 @@ class _Collector:
         }
 
     def _note(self, row: int) -> None:
-        """Flag criteria that no model stated: the review's abstract was told."""
+        """Add a finding for criteria not stated by a model; the abstract was used."""
         answers = self._answers
         kind = answers.forms[answers.kind[row]]
         if not (kind.is_stated or kind.is_open):
@@ -353,7 +353,7 @@ class _Collector:
 
     @property
     def missing(self) -> int:
-        """Tasks that are due and not there; known when all columns were made."""
+        """Tasks that are due and absent; valid after all columns are built."""
         if self._answers.imported:
             return 0
         n = len(self._screened.records)
@@ -362,7 +362,7 @@ class _Collector:
         )
 
     def columns(self) -> list[Decisions]:
-        """Every model and replicate, in the run's order."""
+        """Return the columns of every model and replicate, in the run's order."""
         column = self._column if len(self._stages) > 1 else self._single_stage
         return [
             column(model, replicate, rows)
@@ -370,7 +370,7 @@ class _Collector:
         ]
 
     def _single_stage(self, model: str, replicate: int, rows: Ints) -> Decisions:
-        """The same as `_column` where no record has a second stage."""
+        """Build the same as `_column`, if no record has a second stage."""
         answers, n = self._answers, len(self._screened.records)
         forms = [
             combine_stages([self._step(kind, 0)], 0, has_ended=False)
@@ -442,7 +442,7 @@ class _Collector:
         )
 
     def _steps(self, rows: Ints) -> Mapping[int, Sequence[StageAnswer]]:
-        """The steps of each record that has any."""
+        """Return the steps of each record that has any."""
         answers = self._answers
         steps: dict[int, list[StageAnswer]] = {}
         for row in rows.tolist():
@@ -484,10 +484,11 @@ class _Collector:
         )
 
     def _due(self, steps: Sequence[StageAnswer]) -> tuple[Sequence[StageAnswer], bool]:
-        """The steps up to the one that ends the record, and whether one does."""
+        """Return the steps up to the one that ends the record, and whether one does."""
         in_order = sorted(steps, key=lambda step: step.stage)
         if self._answers.imported:
-            # what the settings were is not known: nothing after an exclusion is an end
+            # the settings are unknown, so a record ends only if nothing follows its
+            # exclusion
             return in_order, is_exclusion(in_order[-1])
         due: list[StageAnswer] = []
         has_ended = False
@@ -495,14 +496,14 @@ class _Collector:
             if has_ended:
                 self.stale += step.parsed is not None
                 continue
-            # it was not asked under settings that have changed since
+            # it was not requested under settings that have changed since
             self._open += step.skip == EXCLUDED_EARLIER
             due.append(step)
             has_ended = ends_early(self._dataset, self._stages[step.stage], step.parsed)
         before = due[-1]
         is_answered = before.parsed is not None or before.error is not None
         if is_answered and not has_ended and before.stage < len(self._stages) - 1:
-            # it has yet to be planned, or the run never had such a stage
+            # it is not planned yet, or the run never had such a stage
             self._open += 1
             due.append(StageAnswer(stage=before.stage + 1, is_open=True))
         return due, has_ended

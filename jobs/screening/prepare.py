@@ -29,7 +29,7 @@ from store.document import Fact, as_text
 def summary_text(
     summary: Mapping[str, Any], drawn_counts: Mapping[str, Mapping[RecordKind, int]]
 ) -> str:
-    """The summary of a set as people read it.
+    """Return the summary of a set as text.
 
     Args:
         summary: the content of summary.json.
@@ -131,7 +131,7 @@ def _fact(label: str, text: str) -> Fact:
 
 
 def _input_remarks(summary: Mapping[str, Any]) -> Iterator[str]:
-    """What else is to be known of the inputs, where there is anything."""
+    """Yield further remarks about the inputs."""
     inputs, codes = summary["inputs"], summary["reason_codes"]
     if inputs["hubs_ignored"]:
         hubs = plural(inputs["hubs_ignored"], "hub paper")
@@ -154,9 +154,9 @@ def _short(
     short: Mapping[str, Mapping[RecordKind, int]],
     drawn_counts: Mapping[str, Mapping[RecordKind, int]],
 ) -> str:
-    """Reviews with fewer papers than asked for, and by kind how many were drawn.
+    """Describe the kinds with too few papers, and the number that were drawn.
 
-    What is missing is not named alone: who asks for a million wants all there are.
+    The shortfall alone would mislead: a request for a million papers means all.
     """
     kinds: dict[RecordKind, list[tuple[int, int]]] = {}
     for review, lack in short.items():
@@ -174,7 +174,7 @@ def _short(
 
 
 def _in_all(near: Mapping[str, Any]) -> str:
-    """The total of all reviews, where those that are not analysed have more."""
+    """Return the total of all reviews, if those that are not analysed have more."""
     total = near["all_reviews_total"]
     return "" if total == near["total"] else f" ({total:,} of all reviews)"
 
@@ -184,12 +184,12 @@ def _share(value: float | None) -> str:
 
 
 def _figure(value: float | None) -> str:
-    """At most three decimals; n/a where undefined."""
+    """Format with at most three decimals; n/a if undefined."""
     return fixed(value).rstrip("0").rstrip(".")
 
 
 SAMPLER = 1
-"""Version of the draw; raised when the same inputs come to another set."""
+"""Version of the draw; increased when the same inputs give another set."""
 
 _SCORING = frozenset(
     {"unclear", "threshold", "ensemble", "wss", "wss_level", "recall_share"}
@@ -208,12 +208,12 @@ _REQUEST_SETTINGS = frozenset(
     | {"max_prompt_tokens", "max_output_tokens", "temperature", "structured", "reask"}
     | {"ascii"}
 )
-"""Settings that no set depends on."""
+"""Settings that do not affect a set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedSet:
-    """What is said of a set."""
+    """The summary of a set, as text and JSON."""
 
     text: str
     json: dict[str, object]
@@ -221,7 +221,7 @@ class PreparedSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetFolder:
-    """A set that is about to be written; its inputs have been read and are whole."""
+    """A set to be written; its inputs have been read and validated."""
 
     settings: ScreeningSettings
     corpus: Corpus = field(repr=False)
@@ -278,11 +278,11 @@ class SetFolder:
 
 
 def prepare_set(settings: ScreeningSettings) -> SetFolder:
-    """Read all inputs; nothing is written before they are known to be whole.
+    """Read and validate all inputs, before anything is written.
 
     Raises:
         UsageError: no inputs are named.
-        DatasetError: one of them is off.
+        DatasetError: one of them is invalid.
     """
     return SetFolder(settings=settings, corpus=read_corpus(settings))
 
@@ -290,7 +290,7 @@ def prepare_set(settings: ScreeningSettings) -> SetFolder:
 SUBCOMMANDS: Mapping[str, Callable[[ScreeningSettings], Prepared | SetFolder]] = {
     "": prepare_set
 }
-"""By the word that follows the job's name; none does."""
+"""Functions by the word after the job's name; there is only the empty one."""
 
 
 def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
@@ -355,7 +355,7 @@ def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
 
 
 def _reason_codes(corpus: Corpus) -> dict[str, int]:
-    """Exclusions by the code of their reason; those without a reason have none."""
+    """Count exclusions by the code of their reason; blank reasons have none."""
     counts = Counter(
         exclusion.reason_code
         for exclusion in corpus.exclusions
@@ -365,10 +365,10 @@ def _reason_codes(corpus: Corpus) -> dict[str, int]:
 
 
 def _manifest(settings: ScreeningSettings, set_paths: Iterable[Path]) -> dict[str, Any]:
-    """What the set was made from, how, and its own files.
+    """Return the manifest: inputs, options and files of the set.
 
     Args:
-        settings: whose options stand in their order.
+        settings: settings, whose options keep their order.
         set_paths: the files of the set.
     """
     paths = {
@@ -394,7 +394,7 @@ def _manifest(settings: ScreeningSettings, set_paths: Iterable[Path]) -> dict[st
 
 
 def _hashes(paths: Mapping[str, Path]) -> dict[str, str]:
-    """The SHA-256 of each file, by its name here."""
+    """Return the SHA-256 of each file, by name."""
     input_files = (InputFile(setting=name, path=path) for name, path in paths.items())
     return {
         file_hash.setting: file_hash.sha256 for file_hash in input_hashes(input_files)

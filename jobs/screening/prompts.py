@@ -1,20 +1,20 @@
 """Defines the prompts of screening: wording, contents, and the schemas of replies.
 
-The wording is in `prompts.toml`. What comes from files is put between delimiters, the
-paper's derived from the task. Labels, kinds, related reviews and counts are never
-offered to a prompt, and ids only on request.
+The wording is in `prompts.toml`. Text from files is put between delimiters; that of the
+paper is derived from the task. Labels, kinds, related reviews and counts are never
+available to a prompt, and ids only on request.
 
 A review is described by the first of these that exists: the file of criteria, the
-sections of its abstract, its title alone. With `criteria_source=llm` the criteria that
-a model stated come first.
+sections of its abstract, its title. With `criteria_source=llm` the criteria that a
+model stated come first.
 
-What a review found gives away what it included. So nothing behind the first word of
-results is looked at, only named sections are taken from what is left, and each ends
-where studies are counted: a section that is too short is better than a leak.
+The findings of a review reveal which papers it included. Therefore everything after the
+first mention of results is dropped, only named sections are taken from the rest, and
+each ends where studies are counted: a section that is too short is better than a leak.
 
 All screening stages share one schema, since an endpoint may put it before the messages.
-Fields are answered in the order in which they are declared: each criterion, the reason,
-and only then the decision. The docstrings of the schema's classes are sent along.
+Fields are answered in the order of their declaration: each criterion, the reason, and
+only then the decision. The docstrings of the schema's classes are sent too.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ WORDING: Final = PromptCatalog(
 OBJECTIVES = "Objectives"
 SELECTION = "Selection criteria"
 VISIBLE_HEADINGS = (OBJECTIVES, SELECTION)
-"""Sections that say what a review looks for, and nothing of what it found."""
+"""Sections that state what a review searches for, and none of its findings."""
 
 HEADINGS = (
     "Background",
@@ -92,7 +92,7 @@ HEADINGS = (
     "Data collection and analysis",
     "Data collection & analysis",
 )
-"""Of what a review tells before its results; written so, or in capitals throughout."""
+"""Headings before the results, in this case or in capitals."""
 
 _HEADING = re.compile(
     r"\b("
@@ -103,13 +103,13 @@ _HEADING = re.compile(
 )
 _BY_CAPITALS = {heading.upper(): heading for heading in HEADINGS}
 _ENDS = ".?!:;)]"
-"""Marks after which a section may begin."""
+"""Characters after which a section may begin."""
 
-# these words tell of results wherever they stand and however they are written
+# these words introduce results in any position and case
 _RESULTS = re.compile(
     r"\b(?:main\s+results?|(?:author|reviewer)\W?s?\W?\s+conclusions?)\b", re.IGNORECASE
 )
-# others do where they head a section
+# these do only as the heading of a section
 _RESULTS_HEADING = re.compile(
     r"\b(?i:results?|(?:main\s|key\s)?findings|conclusions?|summary)"
     r"(?:\s*:|\s+(?=[A-Z\d]))"
@@ -120,8 +120,8 @@ _NUMBER = (
     r"(?:\d[\d,]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:\W\w+)?|hundred)"
 )
-# not the phase or type of something, how long a study lasts, whom it enrols, or how
-# many things there are in it
+# not the phase or type of something, the duration of a study, its participants, or the
+# number of things in it
 _COUNTED = re.compile(
     rf"(?<!phase )(?<!type )\b{_NUMBER}"
     r"\s+(?!(?:types?|kinds?|weeks?|months?|years?|days?|participants|patients)\b)"
@@ -137,9 +137,9 @@ _INCLUSION_VERBS = re.compile(
 
 @lru_cache
 def sections(abstract: str) -> Mapping[str, str]:
-    """The sections that may be shown, by heading; empty ones are left out.
+    """Return the sections that may be shown, by heading, without empty ones.
 
-    Remembered for some abstracts: each paper of a review asks for the same.
+    Cached for some abstracts: each paper of a review needs the same.
     """
     before_results = _RESULTS.split(f"{abstract} ", maxsplit=1)[0]
     results = next(_beginning(_RESULTS_HEADING, before_results), None)
@@ -163,7 +163,7 @@ def sections(abstract: str) -> Mapping[str, str]:
 
 
 def _beginning(heading: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """The headings at the start of *text*, of a line, after a sentence or a gap."""
+    """Yield the headings at the start of *text* or a line, after a sentence or gap."""
     for match in heading.finditer(text):
         before = text[: match.start()]
         words = before.rstrip()
@@ -173,7 +173,7 @@ def _beginning(heading: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
 
 def _before_counts(text: str) -> str:
-    """The sentences up to one that says how many studies there were."""
+    """Return the sentences before one that states the number of studies."""
     sentences = takewhile(
         lambda sentence: not _counts(sentence), _SENTENCES.split(text)
     )
@@ -187,12 +187,12 @@ def _counts(sentence: str) -> bool:
 CriteriaSource: TypeAlias = Literal["llm", "file", "sections", "title"]
 
 LabelledLines: TypeAlias = tuple[tuple[str, str], ...]
-"""Labels and what they say."""
+"""Labels with their texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewDescription:
-    """What stands in the prompt of a review."""
+    """The description of a review in a prompt."""
 
     source: CriteriaSource
     lines: LabelledLines
@@ -201,12 +201,13 @@ class ReviewDescription:
 def describe_review(
     settings: ScreeningSettings, review: SetReview, context: str | None = None
 ) -> ReviewDescription:
-    """What is told of *review*.
+    """Return the description of *review* for prompts.
 
     Args:
-        settings: which sources count.
+        settings: settings, which select the sources.
         review: its text, and its criteria from the file.
-        context: of a task that follows a model's criteria; see `criteria_to_context`.
+        context: context of a task that follows a model's criteria; see
+            `criteria_to_context`.
     """
     if context is not None:
         return ReviewDescription(
@@ -219,7 +220,7 @@ def describe_review(
 
 
 def describe_from_abstract(review: SetReview) -> ReviewDescription:
-    """What the review's own abstract says, else its title."""
+    """Describe a review by the sections of its abstract, else by its title."""
     by_heading = sections(review.text.abstract)
     return ReviewDescription(
         source="sections" if by_heading else "title",
@@ -228,7 +229,7 @@ def describe_from_abstract(review: SetReview) -> ReviewDescription:
 
 
 def criteria_to_context(criteria: Criteria) -> str:
-    """A model's criteria as the context of the tasks that follow."""
+    """Encode a model's criteria as the context of the tasks that follow."""
     return json.dumps(asdict(criteria), ensure_ascii=False)
 
 
@@ -266,10 +267,10 @@ def _criteria(criteria: Criteria) -> Iterator[tuple[str, str]]:
 
 
 def review_part(lines: LabelledLines, review: str = "") -> TextPart:
-    """What a review asks for; a provider's cache may end after it.
+    """Return the part with the criteria of a review; a prompt cache may end after it.
 
     Args:
-        lines: what is told.
+        lines: the description.
         review: its id; empty: hidden.
     """
     all_lines = (("Id", review), *lines) if review else lines
@@ -279,13 +280,13 @@ def review_part(lines: LabelledLines, review: str = "") -> TextPart:
 def paper_part(
     stage: StageName, text: ArticleText, body: str, *, seed: str, id_: str
 ) -> TextPart:
-    """One paper, as far as its stage shows it.
+    """Return the part with one paper, limited to the text of its stage.
 
     Args:
-        stage: what is read.
+        stage: selects the text.
         text: title, and year if it may be shown.
         body: the full text, for its stage.
-        seed: the task's key, from which the marks come.
+        seed: the task's key, from which the delimiters are derived.
         id_: the paper's; empty: hidden.
     """
     lines = [("Id", id_)] if id_ else []
@@ -296,13 +297,13 @@ def paper_part(
         lines.append(("Abstract", text.abstract or "(no abstract)"))
     paper_text = _format_lines(lines)
     if stage == "fulltext":
-        # the last field, so that its own line breaks harm nothing
+        # the last field, so that its line breaks are harmless
         paper_text = f"{paper_text}\nFull text: {body.strip()}"
     return TextPart(text=data_block("paper", paper_text, seed=seed))
 
 
 def _format_lines(lines: LabelledLines | list[tuple[str, str]]) -> str:
-    """A field a line: a line break in a file must not add a criterion."""
+    """Format a field per line: a line break in a file must not add a criterion."""
     return "\n".join(" ".join(f"{label}: {text}".split()) for label, text in lines)
 
 

@@ -1,10 +1,9 @@
 """Measures the reading that a model's order saves, and thresholds on p_include.
 
-A review with one class only has no ranking to be right or wrong: every measure of it is
-undefined.
+A review with one class only has no ranking to evaluate: its measures are undefined.
 
-A threshold that is chosen and judged on the same records flatters itself. So the same
-choice is also made on all reviews but one and judged on that one.
+A threshold that is chosen and evaluated on the same records is biased. So the same
+choice is also made on all reviews but one and evaluated on that one.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from jobs.screening.rates import RATIO_CAVEAT
 from jobs.screening.settings import ScreeningSettings
 
 FIRST = 0.10
-"""Share of a review's records that recall is given for."""
+"""Share of a review's records that recall is computed for."""
 
 LEVELS = (0.95, 1.0)
 
@@ -59,9 +58,9 @@ class RankedReview:
     """One review in screening order."""
 
     review: int
-    rows: Ints  #: places among all records
+    rows: Ints  #: indices among all records
     label: Bools
-    height: Floats  #: what they are ranked by, falling
+    height: Floats  #: rank scores, descending
 
     @property
     def has_both(self) -> bool:
@@ -70,7 +69,7 @@ class RankedReview:
 
 
 def rank_reviews(view: DecisionView, rows: Bools) -> Iterator[RankedReview]:
-    """Every review of a stratum that has records, in order of its id."""
+    """Yield every review of a stratum that has records, in order of its id."""
     order = view.order[rows[view.order]]
     review = view.records.review[order]
     label = view.records.label[order] == 1
@@ -168,7 +167,7 @@ RECALL_AT = Measure(
 
 
 def ranking_measures(settings: ScreeningSettings) -> Mapping[str, RankingMeasure]:
-    """The measures by name, in reading order."""
+    """Return the measures by name, in display order."""
     is_ceil = settings.recall_share == "ceil"
     recall = RankingMeasure(
         RECALL_AT.name,
@@ -201,11 +200,11 @@ def _work_saved(level: float, form: Wss) -> RankingMeasure:
 
 
 ReviewValues = Mapping[str, list[float | None]]
-"""By measure, a value a review; None where it is undefined."""
+"""By measure, a value per review; None if it is undefined."""
 
 
 def measure_ranking(view: DecisionView, rows: Bools) -> ReviewValues:
-    """Every measure of every review of a stratum."""
+    """Return every measure of every review of a stratum."""
     measures = ranking_measures(view.settings)
     m = len(view.records.reviews)
     values: dict[str, list[float | None]] = {name: [None] * m for name in measures}
@@ -217,23 +216,23 @@ def measure_ranking(view: DecisionView, rows: Bools) -> ReviewValues:
 
 
 TARGET_SENSITIVITY = 0.95
-"""The sensitivity that a threshold is chosen for."""
+"""Sensitivity that a threshold is chosen for."""
 
 _NO_RECORDS = Confusion(tp=0, fp=0, tn=0, fn=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenThreshold:
-    """What a chosen threshold gives where it is judged."""
+    """A chosen threshold, with the confusion counts it gives."""
 
     threshold: float | None  #: None: no included paper has a probability
-    left_out: str = ""  #: the review it was judged on; empty: on its own records
+    left_out: str = ""  #: the review it was evaluated on; empty: the same records
     counts: Confusion | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdSweep:
-    """The thresholds of one view; over the records that have a probability."""
+    """The thresholds of one view, over the records that have a probability."""
 
     model: str
     records: int
@@ -249,7 +248,7 @@ class ThresholdSweep:
 
     @property
     def over_reviews(self) -> Confusion | None:
-        """All left-out reviews together, each under the threshold of the others."""
+        """Counts of all left-out reviews, each under the threshold of the others."""
         left_out_counts = [
             chosen.counts for chosen in self.left_out if chosen.counts is not None
         ]
@@ -259,7 +258,7 @@ class ThresholdSweep:
         return Confusion(*map(sum, cells))
 
     def judged(self) -> Iterator[JudgedThreshold]:
-        """Each distinct probability as a threshold, then the chosen thresholds."""
+        """Yield each distinct probability as a threshold, then the chosen ones."""
         points = curve(self.y, self.p)
         for tau, tp, fp in zip(
             points.threshold[1:].tolist(),
@@ -286,10 +285,10 @@ class ThresholdSweep:
             )
 
     def measurements(self) -> Iterator[Measurement]:
-        """What the chosen threshold gives, in its sample and left out.
+        """Yield the metrics of the chosen threshold, in sample and left out.
 
-        Only what is left out has an interval: to resample records under a threshold
-        that was chosen on them would hide how uncertain the choice is.
+        Only the left-out ones have an interval: resampling records under a threshold
+        that was chosen on them would hide the uncertainty of the choice.
         """
         subset = "has p_include"
         left_out = tuple(chosen.counts or _NO_RECORDS for chosen in self.left_out)
@@ -305,7 +304,7 @@ class ThresholdSweep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdCounts:
-    """What thresholds that were chosen in one way give."""
+    """Counts of thresholds that were chosen in one way."""
 
     choice: str
     counts: Confusion | None
@@ -314,7 +313,7 @@ class ThresholdCounts:
     def rate(
         self, word: str, of: Callable[[Confusion], tuple[float, float]]
     ) -> Mapping[str, MeasuredValue]:
-        """One of the rates, *of* whose counts its interval is drawn."""
+        """Return one of the rates, with an interval over its counts *of*."""
         rate_values = {} if self.counts is None else rates(self.counts)
         value = MeasuredValue(
             value=rate_values.get(word),
@@ -358,7 +357,7 @@ THRESHOLDS: Mapping[str, ValueMeasure[ThresholdSweep]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedThreshold:
-    """One threshold of a sweep, and what it gives."""
+    """A threshold of a sweep, with its counts."""
 
     sweep: ThresholdSweep
     choice: str
@@ -368,12 +367,12 @@ class JudgedThreshold:
 
     @cached_property
     def rates(self) -> Mapping[str, float | None]:
-        """Its rates; none where there are no counts."""
+        """Rates of the threshold; empty without counts."""
         return {} if self.counts is None else rates(self.counts)
 
 
 def sweep_thresholds(view: DecisionView) -> ThresholdSweep:
-    """All thresholds of a view, over the whole set."""
+    """Return all thresholds of a view, over the whole set."""
     rows = ~view.imputed
     y, p = view.records.label[rows] == 1, view.decisions.p[rows]
     review = view.records.review[rows]
@@ -413,7 +412,7 @@ def _left_out(
 
 
 def _largest(falling: Floats) -> float | None:
-    """The largest threshold at which enough of the included, in order, are above."""
+    """Return the largest threshold that reaches the target sensitivity."""
     above, below = Decimal(str(TARGET_SENSITIVITY)).as_integer_ratio()
     needed = -(-above * len(falling) // below)
     return float(falling[needed - 1]) if needed else None

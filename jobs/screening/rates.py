@@ -1,10 +1,10 @@
 """Counts a stratum by review, and declares the measures of these counts.
 
-Intervals are drawn by review; Wilson's are given beside the proportions and say that
-they take records as independent.
+Intervals are drawn by review; Wilson's are given in addition for proportions, and
+assume independent records.
 
-Metrics carry the notes that belong beside them. A near miss is unjudged: the review may
-never have seen it, so "wrongly included" is what the set says, not what is known.
+Metrics carry the notes that readers need. A near miss is unjudged: the review may never
+have seen it, so "wrongly included" is true of the set, not of the paper.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.screening.decisions import CALL_BY_OUTCOME, OUTCOMES, UNDECIDED, DecisionView
 
 READINGS: Mapping[str, int] = {"as_include": 1, "as_exclude": 0}
-"""What a record counts as that was neither included nor excluded."""
+"""Decision assumed for undecided records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfusionCells:
-    """A confusion matrix, one number of each cell a review."""
+    """A confusion matrix, with one number per cell and review."""
 
     tp: Floats
     fp: Floats
     tn: Floats
     fn: Floats
-    records: Floats  #: those of the stratum, in the matrix or not
+    records: Floats  #: all of the stratum, in the matrix or not
 
     @property
     def n(self) -> Floats:
@@ -50,11 +50,11 @@ class ConfusionCells:
         return self.tp + self.fp + self.tn + self.fn
 
     def derived(self, word: str, within: Range = SHARE) -> Derived:
-        """One of the `rate_columns`, of the summed cells."""
+        """Return one of the `rate_columns`, of the summed cells."""
         return self._derived(lambda *cells: rate_columns(*cells)[word], within)
 
     def derived_ppv(self, prevalence: float) -> Derived:
-        """Precision at another prevalence."""
+        """Return the precision at another prevalence."""
 
         def formula(*cells: Floats) -> Floats:
             rates = rate_columns(*cells)
@@ -74,23 +74,23 @@ class ConfusionCells:
         )
 
     def pooled(self) -> tuple[int, int, int, int]:
-        """tp, fp, tn, fn of all reviews together."""
+        """Return tp, fp, tn, fn of all reviews together."""
         tp, fp, tn, fn = (int(c.sum()) for c in (self.tp, self.fp, self.tn, self.fn))
         return tp, fp, tn, fn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StratumCounts:
-    """A stratum under one view, by review."""
+    """Counts of a stratum under one view, by review."""
 
     records: Floats
     positives: Floats
     decided: ConfusionCells  #: decided records only
     readings: Mapping[str, ConfusionCells]
-    """All records, by how whoever said neither counts: `as_include`, `as_exclude`."""
+    """All records, by the decision assumed for undecided ones."""
     outcomes: Mapping[str, int]  #: records of the stratum, by outcome
     imputed: int  #: records that rank without a p_include
-    prevalences: tuple[float, ...]  #: that precision is predicted at
+    prevalences: tuple[float, ...]  #: for which precision is predicted
 
     @property
     def total(self) -> int:
@@ -105,7 +105,7 @@ def count_stratum(view: DecisionView, rows: Bools) -> StratumCounts:
     review, label = records.review[rows], records.label[rows]
     call = view.call[rows]
     by_outcome = np.bincount(view.outcome[rows], minlength=len(OUTCOMES)).tolist()
-    # whatever the setting makes of what is unclear: a reading is the same under all
+    # regardless of the setting for unclear: readings are the same under all
     outcome_call = CALL_BY_OUTCOME[view.outcome[rows]]
     by_review = _by_review(review, m)
 
@@ -192,7 +192,7 @@ COUNTS: Mapping[str, ValueMeasure[StratumCounts]] = {
 RATIO_CAVEAT = (
     "depends on this set's ratio of negatives, which may differ from a search's"
 )
-"""The note of measures that depend on how common the included papers are."""
+"""Note of measures that depend on the share of included papers."""
 
 NEAR_MISS_CAVEAT = "near misses are unjudged, not known to be ineligible"
 
@@ -313,7 +313,7 @@ RATES: Mapping[str, RateMeasure[ConfusionCells]] = {
         of=lambda c: c.derived("ac1", SIGNED),
     ),
 }
-"""Rates of a confusion matrix, in reading order."""
+"""Rates of a confusion matrix, in display order."""
 
 PROPORTIONS = (
     "coverage",
@@ -325,10 +325,10 @@ PROPORTIONS = (
     "accuracy",
     "workload_reduction",
 )
-"""Those with Wilson's interval too."""
+"""Rates that also have Wilson's interval."""
 
 READ_BOTH_WAYS = {word: RATES[word] for word in ("sensitivity", "specificity", "f1")}
-"""Those that are also given with whatever is undecided read one way."""
+"""Rates that are also computed under each reading of undecided records."""
 
 READING_WORDS: Mapping[str, Measure] = {
     "as_include.sensitivity": Measure(
@@ -356,7 +356,7 @@ READING_WORDS: Mapping[str, Measure] = {
         "higher",
     ),
 }
-"""Sentences of their own for some of these."""
+"""Names and meanings that differ from those of the base rates."""
 
 PREDICTED: Mapping[str, ValueMeasure[StratumCounts]] = {
     "ppv_at_{prevalence*}": ValueMeasure(
@@ -376,14 +376,14 @@ PREDICTED: Mapping[str, ValueMeasure[StratumCounts]] = {
 class RateGroup:
     """Rates of one confusion matrix of a stratum."""
 
-    reading: str  #: in front of their names, such as `as_include.`; empty: decided
+    reading: str  #: prefix of their names, such as `as_include.`; empty: decided
     rates: Mapping[str, RateMeasure[ConfusionCells]]
     cells: ConfusionCells
     over: str  #: the records, for definitions
 
 
 def rate_groups(view: DecisionView, counts: StratumCounts) -> tuple[RateGroup, ...]:
-    """The rates of the decided records, and of all records under each reading."""
+    """Return the rates of the decided records, and of all under each reading."""
     tau = view.settings.threshold
     by = "" if tau is None else f", p_include >= {tau:g}"
     decided = RateGroup(
@@ -407,11 +407,11 @@ def rate_groups(view: DecisionView, counts: StratumCounts) -> tuple[RateGroup, .
 def pooled_rates(
     view: DecisionView, name: str, counts: StratumCounts
 ) -> Iterator[Measurement]:
-    """The rates of all records of a stratum together.
+    """Yield the rates of all records of a stratum together.
 
     Args:
-        view: whose decisions they are.
-        name: of the stratum.
+        view: the decisions.
+        name: name of the stratum.
         counts: its counts.
     """
     level = view.settings.level
@@ -429,7 +429,7 @@ def pooled_rates(
 
 
 def with_caveat(rate: Measurement) -> Measurement:
-    """The rate with what must be known of near misses, if it is about their error."""
+    """Add the note on near misses to a rate of their errors."""
     is_error = rate.path.rpartition(".")[2] in {"specificity", "fpr"}
     if rate.subset == "near-miss" and is_error:
         return replace(rate, note=NEAR_MISS_CAVEAT)

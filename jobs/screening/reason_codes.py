@@ -3,9 +3,9 @@
 First come statements of a fault ("wrong comparator", "the population is not
 appropriate"), of which the earliest in the text counts; then statements of a study
 design that reviews leave out ("a cross-sectional study", "this is a meta-analysis");
-then words alone, the more telling ones first. A trial that is merely described as
-randomised therefore goes by what is wrong with it. Where codes matter, a mapping file
-or a `reason_code` beside the reason settles them.
+then single words, the more specific ones first. A trial that is merely described as
+randomised is therefore coded by its fault. Where codes matter, a mapping file or a
+`reason_code` column overrides them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOUNS: Mapping[str, str] = {
     "language": "languages?",
     "date": "dates?",
 }
-"""What can be at fault, by code."""
+"""Nouns of a fault, by code."""
 
 _FAULT = (
     r"wrong|incorrect|ineligible|inappropriate|unsuitable|irrelevant|inadequate"
@@ -47,7 +47,7 @@ _FAULT = (
     r"|considered|assessed|measured|reported|evaluated|studied)"
 )
 _SAME_CLAUSE = r"(?:[ ,()'\"/-]+[^ .;:]+){0,%d}?[ ,()'\"/-]+"
-"""Between a fault and its noun: at most so many words, and no end of a clause."""
+"""Text between a fault and its noun: a limited number of words in the same clause."""
 
 
 _FAULTS = tuple(
@@ -58,7 +58,7 @@ _FAULTS = tuple(
         rf"\b(?:{nouns}){_SAME_CLAUSE % 8}(?:{_FAULT})\b",
     )
 )
-"""Patterns of a fault before its noun, and behind it, by reason code."""
+"""Patterns of a fault before its noun, and after it, by reason code."""
 
 _LABELS: Mapping[str, str] = {
     "allocation": "study_design",
@@ -72,7 +72,7 @@ _LABELS: Mapping[str, str] = {
     "outcome": "outcome",
 }
 _LABELLED = re.compile(rf"(?:^|[.;,] ?)({'|'.join(_LABELS)}) ?:")
-"""Reasons that go through the criteria one by one stop at the one that fails."""
+"""A reason that lists the criteria in turn stops at the one that fails."""
 
 _DESIGNS = (
     r"\bnot (?:\w+ ){0,3}?(?:\brcts?\b|randomi[sz]|trial|controlled|blind)"
@@ -151,7 +151,7 @@ RULES: tuple[tuple[str, str], ...] = (
         r"measured?\b|efficacy|effect|mortality|safety|\b(?:weeks|months)\b",
     ),
 )
-"""Code and pattern, in order; searched for where no fault is stated."""
+"""Code and pattern, in order; searched if no fault is stated."""
 
 _PLAIN = str.maketrans(
     {
@@ -171,19 +171,19 @@ _DUPLICATE = re.compile(
 def _patterns(
     rules: tuple[tuple[str, str], ...],
 ) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Compiled when the first reason is coded: a run without exclusions has none."""
+    """Compile patterns on first use: a run without exclusions needs none."""
     return tuple((code, re.compile(pattern)) for code, pattern in rules)
 
 
 def code_of(reason: str, reason_map: Mapping[str, str] | None = None) -> str:
-    """The code of a written reason; `OTHER` where no rule fits.
+    """Return the code of a written reason, or `OTHER` if no rule matches.
 
     >>> code_of("Wrong comparator"), code_of("This is a meta-analysis.")
     ('comparator', 'study_design')
 
     Args:
         reason: as written.
-        reason_map: codes by reason, from `read_reason_map`; they precede the rules.
+        reason_map: codes by reason, from `read_reason_map`; they override the rules.
     """
     normal = _normal(reason)
     if reason_map and normal in reason_map:
@@ -207,7 +207,7 @@ def code_of(reason: str, reason_map: Mapping[str, str] | None = None) -> str:
 def coded(
     exclusions: Iterable[Exclusion], reason_map: Mapping[str, str]
 ) -> tuple[Exclusion, ...]:
-    """Exclusions with a code where a reason is written; one that is given stays."""
+    """Add codes to exclusions that have a reason and no code."""
     return tuple(
         replace(exclusion, reason_code=code_of(exclusion.reason, reason_map))
         if exclusion.reason and not exclusion.reason_code
@@ -222,10 +222,10 @@ class _ReasonRow(RowModel):
 
 
 def read_reason_map(path: Path, findings: InputFindings) -> dict[str, str]:
-    """Codes by reason from a table `reason`, `reason_code`.
+    """Read codes by reason from a table `reason`, `reason_code`.
 
     Raises:
-        DatasetError: the table is off, a code is unknown, or a reason has two.
+        DatasetError: the table is invalid, a code is unknown, or a reason has two.
     """
     codes: dict[str, str] = {}
     for row in read_table(path, _ReasonRow, findings=findings, unit="row"):
@@ -236,5 +236,5 @@ def read_reason_map(path: Path, findings: InputFindings) -> dict[str, str]:
 
 
 def _normal(reason: str) -> str:
-    """Lower case, plain hyphens and apostrophes, single blanks."""
+    """Normalise case, hyphens, apostrophes and blanks."""
     return " ".join(reason.lower().translate(_PLAIN).split())

@@ -1,7 +1,7 @@
-"""Reads a run's answers once, into columns: what each reply says, without its text.
+"""Reads a run's answers once, into columns: the parsed values, without the text.
 
-Predictions and verdicts are computed from the columns. What replies say apart from
-probabilities and reasons has few distinct forms, so an answer takes some thirty bytes.
+Predictions and verdicts are computed from the columns. Apart from probabilities and
+reasons, replies have few distinct forms, so an answer takes about thirty bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runner.messages import ParseFailure
 
 
 class TaskGroup(NamedTuple):
-    """One stage of one model's replicate."""
+    """Stage, model and replicate of a task."""
 
     stage: str
     model: str
@@ -27,7 +27,7 @@ class TaskGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplyKind:
-    """What answers of one form come to; without probability and reason."""
+    """A parsed result that many answers share; without probability and reason."""
 
     parsed: ScreeningJudgement | ParseFailure | None = None  #: None: nothing to parse
     error: str | None = None
@@ -44,12 +44,12 @@ class AnswerColumns:
     replicates: int
     imported: bool
     task: array[int] = field(default_factory=lambda: array("q"))  #: numbers
-    key: array[int] = field(default_factory=lambda: array("q"))  #: place in `keys`
-    group: array[int] = field(default_factory=lambda: array("l"))  #: place in `groups`
-    kind: array[int] = field(default_factory=lambda: array("l"))  #: place in `forms`
+    key: array[int] = field(default_factory=lambda: array("q"))  #: index into `keys`
+    group: array[int] = field(default_factory=lambda: array("l"))  #: into `groups`
+    kind: array[int] = field(default_factory=lambda: array("l"))  #: into `forms`
     p: array[float] = field(default_factory=lambda: array("d"))  #: NaN: none
     reasons: dict[int, str] = field(default_factory=dict)
-    """Reasons in the models' words, by answer; none where there is no word."""
+    """Reasons in the models' words, by answer; answers without a reason are absent."""
     keys: list[str] = field(default_factory=list)  #: distinct ones
     contexts: list[str | None] = field(default_factory=list)
     """The first context of a first-stage task, for each key."""
@@ -65,7 +65,7 @@ NO_P = float("nan")
 
 
 def read_answers(answers: Answers) -> AnswerColumns:
-    """Read all answers of a run by the present rules, in one pass."""
+    """Read all answers of a run by the current rules, in one pass."""
     columns = AnswerColumns(
         models=answers.models, replicates=answers.replicates, imported=answers.imported
     )
@@ -134,7 +134,7 @@ def _added(columns: AnswerColumns, keys: dict[str, int], name: str) -> int:
 
 
 def _other_form(answer: Answer) -> Hashable:
-    """Identify what an answer without a judgement comes to."""
+    """Return a key for the form of an answer without a judgement."""
     parsed = answer.parsed
     if not isinstance(parsed, ScreeningReading):
         return None, answer.error, answer.skip, answer.is_open

@@ -1,8 +1,9 @@
-"""Computes everything that is measured of a run, before it becomes tables and files.
+"""Computes all metrics of a run, before they become tables and files.
 
 Differences between models in sensitivity, specificity and accuracy, with their tests
-and verdicts, are those of `jobs.kit.comparison`. McNemar's test of being right ignores
-that the records of a review hang together; it is shown beside them and decides nothing.
+and verdicts, are those of `jobs.kit.comparison`. McNemar's test of correctness ignores
+that the records of a review are dependent; it is reported in addition and affects no
+verdict.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ SENSITIVITY = "all.micro.sensitivity"
 SPECIFICITY = "all.micro.specificity"
 ACCURACY = "all.micro.accuracy"
 PAIRED = (SENSITIVITY, SPECIFICITY, ACCURACY)
-"""What a summary compares; each of them is a question, and a family, of its own."""
+"""Metrics that a summary compares; each is a separate family of tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreeningPair:
-    """Two models; differences are left minus right."""
+    """Comparison of two models; differences are left minus right."""
 
     compared: ModelPair
     decided: int  #: records that both decided
@@ -69,11 +70,11 @@ class ScreeningPair:
 
     @property
     def tested(self) -> SignTest:
-        """McNemar's test of being right, on the records that both decided."""
+        """McNemar's test of correctness, on the records that both decided."""
         return self.compared.sign_test
 
     def metric(self, path: str) -> ComparedMetric | None:
-        """One of `PAIRED`; None where one of them has no such metric."""
+        """Return one of `PAIRED`; None if either model lacks the metric."""
         return self.compared.metrics.get(path)
 
 
@@ -82,7 +83,7 @@ def pairs(
     comparables: Mapping[str, Comparable],
     settings: ScreeningSettings,
 ) -> tuple[ScreeningPair, ...]:
-    """Every pair of models, in their order."""
+    """Return every pair of models, in their order."""
     return tuple(
         _pair(pair, views[pair.left], views[pair.right])
         for pair in model_pairs(comparables, PAIRED, settings, ACCURACY)
@@ -102,15 +103,15 @@ def _pair(pair: ModelPair, a: DecisionView, b: DecisionView) -> ScreeningPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonAgreement:
-    """Coded reasons of the review by those of the model, of true exclusions."""
+    """Coded reasons of the review against those of the model, for true exclusions."""
 
     cells: Mapping[tuple[str, str], int]  #: by (review's, model's), sorted
-    other: int  #: records whose own reason is coded `other`, and so says nothing
-    uncoded: int  #: records of which no reason is known
+    other: int  #: records whose reason is coded `other`, which is no information
+    uncoded: int  #: records without a known reason
 
     @property
     def n(self) -> int:
-        """Records that are compared."""
+        """Number of records compared."""
         return sum(self.cells.values())
 
     @property
@@ -120,7 +121,7 @@ class ReasonAgreement:
 
     @property
     def right_exclusions(self) -> int:
-        """Those that are compared, and those that cannot be."""
+        """Number of correct exclusions, compared or not."""
         return self.n + self.other + self.uncoded
 
 
@@ -150,7 +151,7 @@ REASONS: Mapping[str, ValueMeasure[ReasonAgreement]] = {
 
 
 def reason_agreement(view: DecisionView) -> ReasonAgreement | None:
-    """The reasons of a view; None where no true exclusion of the set has a code."""
+    """Return the reasons of a view; None if no true exclusion of the set has a code."""
     records, model_codes = view.records, view.decisions.reason_code
     if "true-excluded" not in records.kinds or not any(records.reason_code):
         return None
@@ -189,11 +190,11 @@ REPLICATES: Mapping[str, ValueMeasure[Ints]] = {
         definition="fleiss kappa@1(include, exclude, unclear)",
     ),
 }
-"""Of how many replicates give each readable outcome: outcomes x records."""
+"""Measures of the number of replicates with each readable outcome."""
 
 
 def self_agreement(replicates: Sequence[Decisions]) -> Iterator[Measurement]:
-    """Flip rate and Fleiss' kappa over records with two readable replies or more."""
+    """Yield flip rate and Fleiss' kappa of records with several readable replies."""
     if len(replicates) < _PAIR:
         return
     outcomes = np.stack([decisions.outcome for decisions in replicates])
@@ -231,13 +232,13 @@ REPLIES: Mapping[str, ValueMeasure[Decisions]] = {
         "replies, all stages and replicates)",
     ),
 }
-"""What was found in replies, and why records were skipped."""
+"""Counts of issues in replies, and of skip reasons."""
 
 
 def caveats(
     dataset: ScreeningDataset, predictions: ScreeningPredictions
 ) -> Iterator[Finding]:
-    """What a reader of the numbers must know, as findings."""
+    """Yield caveats on the metrics, as findings."""
     unlabelled = int((~predictions.records.is_labelled).sum())
     has_truth = predictions.has_truth
     if not has_truth:
@@ -298,7 +299,7 @@ def caveats(
 
 
 def _bounds(dataset: ScreeningDataset) -> str:
-    """Between which shares the candidates may be eligible, where that is known."""
+    """Describe the bounds on the share of eligible candidates, if known."""
     validation_set = dataset.validation_set
     shares = {} if validation_set is None else validation_set.contamination
     lower, upper = shares.get("lower"), shares.get("upper")
@@ -316,17 +317,17 @@ def _bounds(dataset: ScreeningDataset) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreeningModelResults:
-    """What one model, replicate or ensemble comes to."""
+    """Results of one model, replicate or ensemble."""
 
     view: DecisionView
     strata: Mapping[str, Stratum]
     thresholds: ThresholdSweep
     reasons: ReasonAgreement | None
-    further: tuple[Metric, ...]  #: of no stratum
+    further: tuple[Metric, ...]  #: metrics of no stratum
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All of them, each under a path of its own; those of single kinds last."""
+        """All metrics, each with a unique path; those of single kinds last."""
         whole, *kinds = self.strata.values()
         return (
             *whole.metrics,
@@ -335,27 +336,25 @@ class ScreeningModelResults:
         )
 
     def by_path(self) -> Mapping[str, Metric]:
-        """All of them by path."""
+        """Return all metrics by path."""
         return {metric.path: metric for metric in self.metrics}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreeningResults:
-    """A sheet, measured."""
+    """Results of a scoring."""
 
     dataset: ScreeningDataset
     predictions: ScreeningPredictions  #: of all records
-    frame: ScreeningFrame  #: what metrics are computed from
-    columns: Mapping[str, ScreeningModelResults]  #: by model, ensembles after them
-    replicates: tuple[
-        ScreeningModelResults, ...
-    ]  #: single ones, where there are several
+    frame: ScreeningFrame  #: input of the metrics
+    columns: Mapping[str, ScreeningModelResults]  #: by model, then by ensemble
+    replicates: tuple[ScreeningModelResults, ...]  #: single ones, if there are several
     findings: tuple[Finding, ...]
     pairs: tuple[ScreeningPair, ...] = ()  #: only a scorecard compares models
 
     @property
     def has_truth(self) -> bool:
-        """Whether a label of any record is known."""
+        """Whether any record has a known label."""
         return self.frame.has_truth
 
 
@@ -378,7 +377,7 @@ def measure_decisions(
 def measure_frame(
     frame: ScreeningFrame,
 ) -> tuple[Mapping[str, ScreeningModelResults], tuple[ScreeningModelResults, ...]]:
-    """Measure every model and ensemble, and single replicates, from numbers alone."""
+    """Measure every model and ensemble, and single replicates, from arrays only."""
     records, settings = frame.records, frame.settings
     draws = Resamples(
         records.reviews,
@@ -449,7 +448,7 @@ CHANCE = "chance, with the model's share of inclusions"
 
 
 def trivial_baselines(column: ScreeningModelResults) -> Iterator[TrivialBaseline]:
-    """Baselines over the decided records, and of a random order."""
+    """Yield baselines over the decided records, and of a random order."""
     cells = column.strata["all"].counts.decided
     tp, fp, tn, fn = cells.pooled()
     n, positives = tp + fp + tn + fn, tp + fn

@@ -2,7 +2,8 @@
 
 The pools of a review are disjoint by precedence: included, true-excluded, near-miss,
 random. Papers are drawn from a pool in the order of a hash, so the draw is the same on
-every machine: no library's generator takes part, and a larger draw only adds papers.
+every machine, does not depend on any library's generator, and a larger draw only adds
+papers.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from jobs.screening.graph import Graph, Neighbourhood
 from jobs.screening.settings import ScreeningSettings
 
 _PART = "\x1f"
-"""Between the parts of what is hashed (unit separator)."""
+"""Separator of the hashed parts (unit separator)."""
 
 
 def sampling_hash(seed: int, review: str, kind: str, paper: str) -> str:
-    """The paper's place in its pool, as the hexadecimal SHA-256 that orders it."""
+    """Return the hexadecimal SHA-256 that orders a paper in its pool."""
     ((digest, _),) = _hashed((paper,), seed, review, kind)
     return digest.hex()
 
@@ -42,16 +43,16 @@ def sampling_hash(seed: int, review: str, kind: str, paper: str) -> str:
 def first_by_hash(
     papers: Iterable[str], n: int, *, seed: int, review: str, kind: str
 ) -> list[str]:
-    """The first *n* papers of a pool, in order of their lots; all if there are fewer.
+    """Return the first *n* papers of a pool, or all, in order of their hashes.
 
-    No more than *n* are ever held.
+    No more than *n* are in memory at a time.
     """
     lots = _hashed(papers, seed, review, kind)
     return [paper for _, paper in heapq.nsmallest(n, lots)]
 
 
 def shuffled_reviews(reviews: Iterable[str], seed: int) -> list[str]:
-    """Reviews in the seeded order, of which `max_reviews` takes the first."""
+    """Return reviews in seeded order; `max_reviews` takes the first."""
     return sorted(
         reviews, key=lambda review: (sampling_hash(seed, review, "review", ""), review)
     )
@@ -60,7 +61,7 @@ def shuffled_reviews(reviews: Iterable[str], seed: int) -> list[str]:
 def _hashed(
     papers: Iterable[str], seed: int, review: str, kind: str
 ) -> Iterator[tuple[bytes, str]]:
-    """Papers with the hashes that order them, which all begin alike."""
+    """Yield papers with their sort hashes, which share a prefix."""
     begun = hashlib.sha256(_PART.join((str(seed), review, kind, "")).encode())
     for paper in papers:
         hasher = begun.copy()
@@ -70,7 +71,7 @@ def _hashed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidatePools:
-    """Papers by kind, ascending as text, and what is known of them."""
+    """Papers by kind, ascending as text, and facts about the candidates."""
 
     included: Ids
     true_excluded: Ids
@@ -80,7 +81,7 @@ class CandidatePools:
     """Links and shared papers of every candidate, drawn or not, by id."""
 
     def of(self, kind: str) -> Ids:
-        """The pool of a kind."""
+        """Return the pool of a kind."""
         pool: Ids = getattr(self, kind.replace("-", "_"))
         return pool
 
@@ -92,14 +93,14 @@ def candidate_pools(
     exclusions: Mapping[str, Exclusion],
     settings: ScreeningSettings,
 ) -> CandidatePools:
-    """The pools of the review whose neighbourhood is *near*.
+    """Return the pools of the review whose neighbourhood is *near*.
 
     Args:
         corpus: all texts.
         graph: the citations.
-        near: of the review.
-        exclusions: what the review has excluded or not decided, by paper.
-        settings: which kinds are wanted.
+        near: neighbourhood of the review.
+        exclusions: papers that the review has excluded or not decided, by paper.
+        settings: settings with the kinds to draw.
     """
     candidates = dict(
         zip(
@@ -131,12 +132,12 @@ def candidate_pools(
 def unrelated_papers(
     graph: Graph, near: Neighbourhood, exclusions: Iterable[str]
 ) -> Bools:
-    """Which papers may be random ones of a review, by place in the graph.
+    """Return a mask of the papers that may be random negatives of a review.
 
     Args:
         graph: the citations.
-        near: of the review: what it cites and its candidates are none.
-        exclusions: papers that it has excluded or not decided, which are none either.
+        near: neighbourhood of the review; its citations and candidates are left out.
+        exclusions: papers that it has excluded or not decided; also left out.
     """
     indices = map(graph.index, exclusions)
     excluded_indices = [index for index in indices if index is not None]
@@ -148,12 +149,12 @@ def unrelated_papers(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnReview:
-    """What was drawn for one review."""
+    """The papers drawn for one review."""
 
     review: str
     records: tuple[ScreeningRecord, ...]  #: by kind, then by paper
     pools: CandidatePools
-    short: Mapping[RecordKind, int]  #: papers wanting, by kind
+    short: Mapping[RecordKind, int]  #: number of missing papers, by kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,17 +163,17 @@ class DroppedReview:
 
     review: str
     reason: str
-    """`too_few_included`, `no_candidates`, or `no_text`: nothing can be read of the
-    review, or of any paper that it includes."""
+    """`too_few_included`, `no_candidates`, or `no_text`: neither the review nor any
+    paper that it includes has a text."""
 
 
 class NegativeSampler:
-    """Draws for one review after another; none depends on another's."""
+    """Draws papers review by review; each draw is independent of the others."""
 
     def __init__(
         self, corpus: Corpus, graph: Graph, settings: ScreeningSettings
     ) -> None:
-        """A draw from *graph*, of the reviews that the settings name."""
+        """Draw from *graph*, for the reviews that the settings name."""
         self._corpus = corpus
         self._graph = graph
         self._settings = settings
@@ -185,11 +186,11 @@ class NegativeSampler:
     def of(
         self, near: Neighbourhood, exclusions: Mapping[str, Exclusion]
     ) -> DrawnReview | DroppedReview | None:
-        """What is drawn for a review; None where it was not asked for.
+        """Draw papers for a review; None if the settings leave it out.
 
         Args:
             near: its neighbourhood.
-            exclusions: what it has excluded or not decided, by paper.
+            exclusions: papers that it has excluded or not decided, by paper.
         """
         corpus, graph, settings = self._corpus, self._graph, self._settings
         review = graph.reviews[near.review]
@@ -205,7 +206,7 @@ class NegativeSampler:
 def _reason_to_drop(
     corpus: Corpus, review: str, near: Neighbourhood, settings: ScreeningSettings
 ) -> str:
-    """Why a review is not in the set; empty: it is."""
+    """Return the reason to drop a review, or ""."""
     if not is_analysed(near, settings):
         return "too_few_included"
     needs_near_misses = "near-miss" in settings.negatives
@@ -218,7 +219,7 @@ def _reason_to_drop(
 
 
 def is_analysed(near: Neighbourhood, settings: ScreeningSettings) -> bool:
-    """Whether a review has enough papers to count in the statistics and be drawn."""
+    """Return whether a review has enough papers for statistics and the draw."""
     with_abstract = settings.min_included_basis == "with_abstract"
     basis = near.included if with_abstract else near.cited
     return len(basis) >= settings.min_included
@@ -227,10 +228,12 @@ def is_analysed(near: Neighbourhood, settings: ScreeningSettings) -> bool:
 def wanted_counts(
     pool: CandidatePools, settings: ScreeningSettings
 ) -> dict[RecordKind, int]:
-    """How many papers of each kind are asked for, in set order; a pool may have less.
+    """Return the requested number of papers by kind, in set order.
+
+    A pool may have fewer.
 
     Args:
-        pool: of the review.
+        pool: pools of the review.
         settings: kinds, ratio and caps.
     """
     positives = min(settings.max_included or len(pool.included), len(pool.included))

@@ -1,7 +1,7 @@
 """Scores a run: metrics, tables, files, figures, verdicts and a summary.
 
-Answers are read once, into columns. Verdicts are made of them while they are written,
-so that none is held. Each reply is judged by itself, as the model said it: no stage,
+Answers are read once, into columns. Verdicts are built while they are written, so that
+none stays in memory. Each reply is judged by itself, as the model gave it: no stage,
 threshold or replicate changes it. Unclear is neither right nor wrong.
 """
 
@@ -71,9 +71,9 @@ from runner.scorecard import (
 
 @dataclass(frozen=True, slots=True)
 class RecordVerdicts:
-    """Streams the verdicts on replies about records; may be read again.
+    """Streams the verdicts on replies about records; can be iterated again.
 
-    There is none on a record that is not asked for any more, and without a reply.
+    There is none on a record that has left the plan, or that has no reply.
     """
 
     answers: AnswerColumns
@@ -115,12 +115,12 @@ class RecordVerdicts:
 
 
 def _confidence(decision: str, p: float) -> float | None:
-    """The stated probability of the decision, from that of inclusion."""
+    """Return the stated probability of the decision, given that of inclusion."""
     return {"include": p, "exclude": 1 - p}.get(decision)
 
 
 def _read_as(kind: ReplyKind) -> tuple[str, str] | None:
-    """The decision, if any, and the rule that read it or why none could be read."""
+    """Return the decision, if any, and the parsing rule or the reason of failure."""
     match kind.parsed:
         case ScreeningJudgement() as judgement:
             return judgement.decision, ", ".join((judgement.rule, *judgement.issues))
@@ -131,7 +131,7 @@ def _read_as(kind: ReplyKind) -> tuple[str, str] | None:
 
 
 def decided_records(column: ScreeningModelResults) -> ItemFrame:
-    """What is decided of each record; no label where it is undecided."""
+    """Return the decision on each record; undecided records have no label."""
     records = column.view.records
     review = records.review.tolist()
     return ItemFrame(
@@ -146,15 +146,15 @@ def decided_records(column: ScreeningModelResults) -> ItemFrame:
 
 
 def ranked_reviews(column: ScreeningModelResults) -> ItemFrame:
-    """The reviews whose records are ranked."""
+    """Return the reviews whose records are ranked."""
     return ItemFrame.of(column.view.records.reviews, cluster="review")
 
 
 RANKING = ("wss95", "wss100", "atd", "ndcg", "loss", "auroc", "ap")
-"""Means over reviews."""
+"""Ranking measures that are averaged over reviews."""
 
 LOSSES = frozenset({"atd", "loss"})
-"""Those of them that are the better the lower they are."""
+"""Ranking measures for which lower is better."""
 
 
 def _of_reviews(word: str, column: ScreeningModelResults) -> Sequence[float | None]:
@@ -198,16 +198,16 @@ COMPARED: tuple[ItemMetric[ScreeningModelResults], ...] = (
         for word in RANKING
     ),
 )
-"""The headline metrics."""
+"""The compared metrics, with the items they are computed from."""
 
 
 def compared(column: ScreeningModelResults) -> Comparable:
-    """Makers of the values of a model's headline metrics, by path."""
+    """Return the item values of a model's headline metrics, by path."""
     return comparable(COMPARED, column, column.by_path())
 
 
 def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
-    """All metrics, tables and artifacts of a run; pure."""
+    """Score a run: all metrics, tables and artifacts; pure."""
     columns = read_answers(answers)
     screened = screened_records(dataset, columns)
     predictions = collect_predictions(dataset, columns, screened)
@@ -261,7 +261,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
 def _scores(
     columns: Mapping[str, ScreeningModelResults], *, has_truth: bool
 ) -> Mapping[str, ModelScores]:
-    """The metrics of each model, with its trivial baselines."""
+    """Return the metrics of each model, with its trivial baselines."""
     scores = {
         model: ModelScores(
             metrics=column.metrics, baselines=tuple(trivial_baselines(column))
@@ -274,7 +274,7 @@ def _scores(
 
 
 def metrics_of(frame: ScreeningFrame) -> Mapping[str, Sequence[Metric]]:
-    """All metrics by model, from numbers alone."""
+    """Return all metrics by model, from arrays only."""
     columns, _ = measure_frame(frame)
     return models_of(_scores(columns, has_truth=frame.has_truth), MEASURES)
 
@@ -287,7 +287,7 @@ def _labels(column: ScreeningModelResults) -> Labels:
 
 
 def _of_inputs(dataset: ScreeningDataset, answers: Answers) -> tuple[Finding, ...]:
-    """What the inputs brought to light; who decided elsewhere was told nothing here."""
+    """Return the findings of the inputs; an import has only those of the set."""
     if not answers.imported:
         return dataset.findings
     validation_set = dataset.validation_set
@@ -295,10 +295,10 @@ def _of_inputs(dataset: ScreeningDataset, answers: Answers) -> tuple[Finding, ..
 
 
 def _missed_first(results: ScreeningResults) -> str:
-    """What to explain first.
+    """Return the item to explain first.
 
-    The review in which the first model misses the most; without a truth, the first
-    record.
+    This is the review in which the first model misses the most papers; without labels,
+    the first record.
     """
     if not results.has_truth:
         return next(iter(results.dataset.screened), "")
@@ -309,7 +309,7 @@ def _missed_first(results: ScreeningResults) -> str:
 
 
 def _units(column: ScreeningModelResults, *, has_truth: bool) -> Mapping[str, int]:
-    """What a model's cost is told by: who saves reading, excludes rightly."""
+    """Return the units that cost is divided by, with their numbers."""
     counts = column.strata["all"].counts
     units = {"record": int(counts.records.sum())}
     if has_truth:

@@ -1,10 +1,10 @@
 """Builds a validation set in one pass over the reviews and writes its files.
 
-Long tables are written row by row while the set is built. The files hold neither a time
-nor a path, so equal inputs give equal bytes.
+Long tables are written row by row while the set is built. The files contain no time and
+no path, so equal inputs give equal bytes.
 
-A near miss is unjudged: a review that does not include it may never have seen it. Where
-exclusions are known, `Contamination` bounds how many may be eligible after all.
+A near miss is unjudged: a review that does not include it may never have seen it. If
+exclusions are known, `Contamination` bounds the share that may be eligible.
 """
 
 from __future__ import annotations
@@ -47,36 +47,36 @@ from jobs.screening.topic_drift import (
 from runner.table_files import harmless
 
 CandidateRow: TypeAlias = tuple[str, str, int, int, int]
-"""A near miss as `candidates.csv` has it: review, paper, links, shared, drawn (1)."""
+"""A near miss in `candidates.csv`: review, paper, links, shared, drawn (1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contamination:
-    """The candidates of one review, or of all, by what is known of them."""
+    """Near-miss candidates of one review, or of all, by the review's known decision."""
 
     confirmed: int = 0  #: the review excluded it
     pending: int = 0  #: awaiting assessment, or ongoing
-    duplicate_suspect: int = 0  #: title or study of an included paper
+    duplicate_suspect: int = 0  #: has the title or study of an included paper
     unverified: int = 0
 
     @property
     def n(self) -> int:
-        """All of them."""
+        """Number of candidates."""
         return self.confirmed + self.pending + self.duplicate_suspect + self.unverified
 
     @property
     def share_confirmed(self) -> float | None:
-        """The share that is known to be ineligible."""
+        """Share that is known to be ineligible."""
         return ratio(self.confirmed, self.n)
 
     @property
     def lower(self) -> float | None:
-        """The least share that may be eligible."""
+        """Lower bound on the share that may be eligible."""
         return ratio(self.pending + self.duplicate_suspect, self.n)
 
     @property
     def upper(self) -> float | None:
-        """The largest share that may be eligible."""
+        """Upper bound on the share that may be eligible."""
         return None if not self.n else 1 - self.confirmed / self.n
 
 
@@ -87,14 +87,14 @@ def contamination(
     exclusions: Mapping[str, Exclusion],
     study: Mapping[str, str],
 ) -> Contamination:
-    """The candidates of one review; the first part that fits a paper has it.
+    """Count the candidates of one review; the first category that applies counts.
 
     Args:
         corpus: titles.
         candidates: papers.
         included: papers that the review includes.
-        exclusions: what the review has excluded or not decided, by paper.
-        study: the study that a paper belongs to, where any review says so.
+        exclusions: papers that the review has excluded or not decided, by paper.
+        study: the study of a paper, if any review names it.
     """
     included_papers = list(included)
     titles = {_normal(corpus.text(paper).title) for paper in included_papers} - {""}
@@ -113,7 +113,7 @@ def contamination(
 
 
 def together(contaminations: Iterable[Contamination]) -> Contamination:
-    """The candidates of several reviews as one."""
+    """Return the sum of the candidates of several reviews."""
     totals = Counter[str]()
     for part in contaminations:
         totals.update(asdict(part))
@@ -121,31 +121,31 @@ def together(contaminations: Iterable[Contamination]) -> Contamination:
 
 
 def macro_confirmed(contaminations: Iterable[Contamination]) -> float | None:
-    """The mean of the reviews' confirmed shares."""
+    """Return the mean of the reviews' confirmed shares."""
     return mean(part.share_confirmed for part in contaminations)
 
 
 def _normal(title: str) -> str:
-    """A title without case, punctuation and spacing."""
+    """Return a title without case, punctuation and spacing."""
     return "".join(sign for sign in title.casefold() if sign.isalnum())
 
 
 @dataclass(slots=True, kw_only=True)
 class BuiltSet:
-    """What the pass leaves behind; rows have gone to whoever took them."""
+    """Result of building a set; rows have already been written."""
 
     statistics: list[ReviewStatistics] = field(default_factory=list)
-    analysed: list[ReviewStatistics] = field(default_factory=list)  #: those of them
+    analysed: list[ReviewStatistics] = field(default_factory=list)  #: with enough
     drift: list[ReviewDrift] = field(default_factory=list)
     contamination: dict[str, Contamination] = field(default_factory=dict)
     kinds: Counter[RecordKind] = field(default_factory=Counter)  #: records by kind
-    papers: set[str] = field(default_factory=set)  #: of any record
-    reviews: list[str] = field(default_factory=list)  #: in the set
+    papers: set[str] = field(default_factory=set)  #: papers of any record
+    reviews: list[str] = field(default_factory=list)  #: reviews in the set
     pools: Counter[str] = field(default_factory=Counter)  #: papers by kind
     dropped: Counter[str] = field(default_factory=Counter)  #: reviews by reason
     short: dict[str, Mapping[RecordKind, int]] = field(default_factory=dict)
     drawn_counts: dict[str, Mapping[RecordKind, int]] = field(default_factory=dict)
-    """Papers drawn of the kinds that are short; with `short` it is what was asked."""
+    """Papers drawn of the kinds that are short; with `short`, the requested number."""
 
 
 def build(
@@ -156,15 +156,15 @@ def build(
     candidates: Callable[[Iterable[CandidateRow]], None],
     records: Callable[[Iterable[ScreeningRecord]], None],
 ) -> BuiltSet:
-    """Build the set.
+    """Build the set in one pass.
 
     Args:
         corpus: all inputs.
-        graph: of its citations.
-        settings: of the draw.
-        candidates: takes those of one review after another.
-        records: takes what was drawn, likewise: a hundred thousand reviews have
-            millions of both.
+        graph: graph of its citations.
+        settings: settings of the draw.
+        candidates: receives the candidates, review by review.
+        records: receives the drawn records in the same way: a hundred thousand reviews
+            have millions of both.
     """
     built = BuiltSet()
     draw = NegativeSampler(corpus, graph, settings)
@@ -238,7 +238,7 @@ def _candidates(
             record.paper for record in outcome.records if record.kind == "near-miss"
         }
     papers = graph.names(near.candidates)
-    # columns, not objects: there may be tens of millions
+    # tuples, not objects: there may be tens of millions
     return zip(
         repeat(graph.reviews[near.review]),
         papers,
@@ -253,20 +253,20 @@ Cell: TypeAlias = str | int | float | None
 
 
 class CsvTable:
-    """A CSV file that grows row by row; cells are data, as they are."""
+    """A CSV file that is written row by row; cells are written unchanged."""
 
     def __init__(self, lines: Any, columns: Sequence[str]) -> None:  # noqa: ANN401
         self._writer = csv.writer(lines, lineterminator="\n")
         self._writer.writerow(columns)
 
     def add(self, rows: Iterable[Sequence[Cell]]) -> None:
-        """Further rows; None becomes an empty cell."""
+        """Append rows; None becomes an empty cell."""
         self._writer.writerows(rows)
 
 
 @contextmanager
 def csv_table(path: Path, columns: Sequence[str]) -> Iterator[CsvTable]:
-    """A table that is written inside."""
+    """Open a table for writing."""
     with path.open("w", encoding="utf-8", newline="") as lines:
         yield CsvTable(lines, columns)
 
@@ -278,7 +278,7 @@ class _KindDrift(NamedTuple):
 
 
 def kind_drifts(drift: Iterable[ReviewDrift]) -> Iterator[_KindDrift]:
-    """The kinds of each review, in set order."""
+    """Yield the kinds of each review, in set order."""
     for review_drift in drift:
         for kind in KINDS:
             similarity = review_drift.kinds.get(kind)
@@ -333,13 +333,13 @@ Row = TypeVar("Row")
 
 
 def write_table(folder: Path, table: TableOf[Row], rows: Iterable[Row]) -> None:
-    """A short table as a CSV file."""
+    """Write a short table as a CSV file."""
     with csv_table(folder / f"{table.name}.csv", table.names) as lines:
         lines.add(map(table.cells, rows))
 
 
 def record_row(record: ScreeningRecord) -> Sequence[Cell]:
-    """A record as a row of `validation_set.csv`."""
+    """Return a record as a row of `validation_set.csv`."""
     return (
         record.review,
         record.paper,
@@ -357,7 +357,7 @@ def record_row(record: ScreeningRecord) -> Sequence[Cell]:
 def review_json(
     review: str, text: ArticleText, criteria: Criteria | None
 ) -> dict[str, Any]:
-    """A review as a line of `reviews.jsonl`; without criteria where it has none."""
+    """Return a review as a line of `reviews.jsonl`, with its criteria if any."""
     fields: dict[str, Any] = {"review_pmid": review, **_text_json(text)}
     if criteria is not None:
         fields |= {
@@ -371,7 +371,7 @@ def review_json(
 
 
 def paper_json(paper: str, text: ArticleText) -> dict[str, Any]:
-    """A paper as a line of `papers.jsonl`."""
+    """Return a paper as a line of `papers.jsonl`."""
     return {"pmid": paper, **_text_json(text)}
 
 
@@ -381,7 +381,7 @@ def _text_json(text: ArticleText) -> dict[str, str | int | None]:
 
 
 def write_jsonl(path: Path, objects: Iterable[Mapping[str, Any]]) -> None:
-    """One object a line."""
+    """Write one object per line."""
     with path.open("w", encoding="utf-8", newline="") as lines:
         lines.writelines(
             json.dumps(item, ensure_ascii=False) + "\n" for item in objects
@@ -389,6 +389,6 @@ def write_jsonl(path: Path, objects: Iterable[Mapping[str, Any]]) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """One object, indented, its keys in the order given."""
+    """Write one indented object, with its keys in the given order."""
     text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
     path.write_text(f"{text}\n", encoding="utf-8", newline="")

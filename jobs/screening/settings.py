@@ -1,4 +1,4 @@
-"""Every setting of the job: inputs, the draw of negatives, asking, scoring."""
+"""Defines every setting of the job: inputs, sampling, requests, scoring."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INPUTS = (
     "decisions",
     "prompts",
 )
-"""The settings that name one file or folder; `FILE_LISTS` name several files."""
+"""Settings that name one file or folder; `FILE_LISTS` name several files."""
 
 FILE_LISTS = ("records", "library")
 
@@ -45,7 +45,7 @@ EVERYDAY = (
     "threshold",
     "limit",
 )
-"""The settings that a person usually sets."""
+"""The settings in common use."""
 
 
 class ScreeningSettings(BaseModel):

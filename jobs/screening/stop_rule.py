@@ -1,8 +1,8 @@
 """Decides from recorded events when screening a library may stop.
 
-Two kinds of events are enough: a record was drawn at random from the unread ones, and
-a record got a label. Whoever feeds the same events gets the same bound, so a stop can
-be checked later from the record alone. No input, no output, no clock.
+It needs two kinds of events: a record was drawn at random from the unread ones, and a
+record got a label. The same events always give the same bound, so a stop can be checked
+later from the log alone. No input, no output, no clock.
 
     rule = RecallStopRule(records=4000, target=0.95, alpha=0.05)
     rule.receive(RecordLabelled(record="7", is_relevant=True))   # in ranked order
@@ -13,10 +13,10 @@ be checked later from the record alone. No input, no output, no clock.
 A record is read from its draw or first label on, and the order in which records are
 read is fixed by the events. Labels may change later: the bound is then computed again
 with the last label of each record. A draw counts once it and everything read before it
-has a label; until then it and later draws wait. To leave a draw unlabelled therefore
+has a label; until then it and later draws wait. Leaving a draw unlabelled therefore
 never helps to stop.
 
-`recall_bound` has the derivation and what it takes.
+`recall_bound` has the derivation and its assumptions.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Advice: TypeAlias = Literal["ranked", "draw", "stop"]
 
 LEAST_PATIENCE: Final = 50
 PATIENCE_SHARE: Final = 50
-"""Records read in ranked order without a relevant one before draws pay: at least 50, a
-fiftieth of a larger library."""
+"""Records read in ranked order without a relevant one before draws are advised: at
+least 50, and a fiftieth of a larger library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +63,18 @@ StopEvent: TypeAlias = RecordDrawn | RecordLabelled | RecordUnlabelled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopStatus:
-    """What the events so far prove."""
+    """The conclusions from the events so far."""
 
     records: int
     read: int  #: labelled records
-    relevant: int  #: of them
+    relevant: int  #: relevant records among them
     draws: int  #: random draws, labelled or not
     draws_counted: int  #: draws that are part of the bound
     most_relevant: int  #: upper bound on the relevant records of the library
-    recall: float  #: lower bound on the share of them that was labelled
+    recall: float  #: lower bound on the share of relevant records that were labelled
     should_stop: bool  #: the bound reaches the target
     draws_needed: int  #: more draws that reach the target if none is relevant
-    advice: Advice  #: what to read next; no part of the guarantee
+    advice: Advice  #: on the next record; not part of the guarantee
 
 
 class RecallStopRule:
@@ -83,7 +83,7 @@ class RecallStopRule:
     Args:
         records: size of the library.
         target: recall to reach, such as 0.95.
-        alpha: chance of ever stopping below it, at most.
+        alpha: upper bound on the probability of ever stopping below it.
 
     Raises:
         ValueError: *target* or *alpha* is not between 0 and 1.
@@ -102,11 +102,11 @@ class RecallStopRule:
         self._fold = self._new_fold()
 
     def receive(self, event: StopEvent) -> None:
-        """Take the next event.
+        """Receive the next event.
 
         Raises:
             ValueError: a draw of a record that was read, or from a wrong number of
-                unread ones; more records than the library holds.
+                unread ones; more records than the library has.
         """
         match event:
             case RecordDrawn():
@@ -120,14 +120,14 @@ class RecallStopRule:
                     self._fold = self._new_fold()
 
     def receive_all(self, events: Iterable[StopEvent]) -> StopStatus:
-        """Take many events and return the status after them."""
+        """Receive many events and return the status after them."""
         for event in events:
             self.receive(event)
         return self.status
 
     @property
     def status(self) -> StopStatus:
-        """What is proved so far."""
+        """The bound after the events so far."""
         advice = self.advice
         bound = self._fold.bound
         relevant = self._relevant
@@ -147,9 +147,9 @@ class RecallStopRule:
 
     @property
     def advice(self) -> Advice:
-        """What to read next; cheaper than `status`, which has more.
+        """Advice on the next record to read; cheaper to compute than `status`.
 
-        Ranked order while it finds something, then draws until one hits.
+        Ranked order while it finds relevant records, then draws until one is relevant.
         """
         self._fold.advance(self._order, self._drawn, self._labels)
         if self._fold.bound.reaches_target(
@@ -210,7 +210,7 @@ class _Fold:
     def advance(
         self, order: list[str], drawn: set[str], labels: dict[str, bool]
     ) -> None:
-        """Go on to the first record without a label."""
+        """Advance to the first record without a label."""
         while self.place < len(order) and order[self.place] in labels:
             record = order[self.place]
             if record in drawn:

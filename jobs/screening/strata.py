@@ -1,7 +1,8 @@
 """Measures one model in one stratum: counts, rates, means over reviews, calibration.
 
 A stratum is all records, or one kind of negatives with the included papers. Strata are
-then compared with each other: how much harder near misses are than other negatives.
+then compared with each other, to measure how much harder near misses are than other
+negatives.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from runner.scorecard import Metric
 def _means(
     view: DecisionView, name: str, counts: StratumCounts, ranked: ReviewValues
 ) -> Iterator[Measurement]:
-    """The means over the reviews that have a value, and how far they lie apart."""
+    """Yield the means over the reviews that have a value, with standard deviations."""
     n = int((counts.records > 0).sum())
     path = f"{name}.macro."
     for group in rate_groups(view, counts):
@@ -68,7 +69,7 @@ def _means(
 
 def _with_std(mean: Measurement) -> Iterator[Measurement]:
     yield replace(mean, definition=f"{mean.definition}; mean over reviews")
-    # as its mean it is no measure, but a detail of one
+    # a standard deviation is a detail of a measure, not a measure
     yield replace(
         mean,
         path=f"{mean.path}~std",
@@ -96,7 +97,7 @@ class StatedProbabilities:
 
     @property
     def brier(self) -> MeasuredValue:
-        """The Brier score."""
+        """Brier score."""
         squares = self._by_review((self.p - self.label) ** 2)
         return MeasuredValue(
             value=brier(self.label, self.p) if len(self.p) else None,
@@ -106,7 +107,7 @@ class StatedProbabilities:
 
     @property
     def ece(self) -> MeasuredValue:
-        """The expected calibration error."""
+        """Expected calibration error."""
         return MeasuredValue(
             value=ece(self.label, self.p, BINS),
             n=len(self.p),
@@ -114,7 +115,7 @@ class StatedProbabilities:
         )
 
     def _by_review(self, weights: Floats) -> Floats:
-        # exact sums: the order of records changes no digit
+        # exact sums: independent of the order of records
         order = np.argsort(self.review, kind="stable")
         ends = np.searchsorted(self.review[order], np.arange(1, self.reviews))
         sums = [math.fsum(part) for part in np.split(weights[order], ends)]
@@ -141,16 +142,16 @@ CALIBRATION: Mapping[str, ValueMeasure[StatedProbabilities]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stratum:
-    """What one view comes to in one stratum."""
+    """Counts and metrics of one view in one stratum."""
 
     name: str
     counts: StratumCounts
-    by_review: ReviewValues  #: rates and ranking measures, a value a review
+    by_review: ReviewValues  #: rates and ranking measures, a value per review
     metrics: tuple[Metric, ...]
 
     @property
     def by_path(self) -> Mapping[str, Metric]:
-        """Its metrics, by path without the stratum."""
+        """Metrics by path without the stratum."""
         return {
             metric.path.removeprefix(f"{self.name}."): metric for metric in self.metrics
         }
@@ -206,7 +207,7 @@ KINDS: Mapping[tuple[str, str], ComputedMeasure] = {
 
 
 def kind_gaps(strata: Mapping[str, Stratum]) -> Iterator[Measurement]:
-    """Differences of specificity, paired by the reviews that have both kinds."""
+    """Yield differences of specificity, paired by the reviews that have both kinds."""
     for (left, right), measure in KINDS.items():
         if left not in strata or right not in strata:
             continue
@@ -244,7 +245,7 @@ CONTAMINATION: Mapping[str, ComputedMeasure] = {
 
 
 def implied_contamination(strata: Mapping[str, Stratum]) -> Iterator[Measurement]:
-    """The share of near misses that the error rates imply to be eligible."""
+    """Yield the share of near misses that the error rates imply to be eligible."""
     near, true = strata.get("near-miss"), strata.get("true-excluded")
     if near is None or true is None:
         return
@@ -264,18 +265,18 @@ def implied_contamination(strata: Mapping[str, Stratum]) -> Iterator[Measurement
 
 
 NOT_IDENTIFIED = "not identified"
-"""Why there is no implied share."""
+"""Reason for a missing implied share."""
 
 
 def implied(
     fpr_near: float | None, fpr_true: float | None, tpr: float | None
 ) -> float | None:
-    """The share of near misses that a model's error rates imply to be eligible.
+    """Return the share of near misses that a model's error rates imply to be eligible.
 
-    (FPR_near - FPR_true) / (TPR - FPR_true), which takes the model to treat eligible
-    near misses like included papers and the others like true exclusions: an estimate
-    laden with assumptions, and to be labelled so. None where it is `NOT_IDENTIFIED`:
-    outside [0, 1], or a model that includes no more of the included.
+    (FPR_near - FPR_true) / (TPR - FPR_true). It assumes that the model treats eligible
+    near misses like included papers and the others like true exclusions: a rough
+    estimate, to be labelled as such. None if it is `NOT_IDENTIFIED`: outside [0, 1], or
+    if the model does not include more of the included papers.
     """
     if fpr_near is None or fpr_true is None or tpr is None or tpr <= fpr_true:
         return None

@@ -21,13 +21,13 @@ from store.document import Block, TableBlock, wide_table
 from store.printable import one_line, shortened
 
 NAME_CELLS = 30
-"""Of a model's name."""
+"""Columns of a model's name."""
 
 READABLE_WORDS = tuple(OUTCOMES[outcome] for outcome in READABLE)
 
 
 def run_text(results: ScreeningResults, findings: Sequence[Finding]) -> str:
-    """The summary of one scoring."""
+    """Return the summary of one scoring."""
     blocks: list[Block] = [
         _head(results),
         *sample_sentences(findings),
@@ -50,7 +50,7 @@ def _head(results: ScreeningResults) -> str:
 
 
 def _measured(results: ScreeningResults) -> Iterator[Block]:
-    """What was measured against labels."""
+    """Yield the metrics against labels."""
     yield from _candidates(results)
     yield _table(results)
     yield from _missed(results)
@@ -59,7 +59,7 @@ def _measured(results: ScreeningResults) -> Iterator[Block]:
 
 
 def _unlabelled(results: ScreeningResults) -> Iterator[Block]:
-    """What the models decided, where nobody knows what is right."""
+    """Yield the decisions of the models, without labels."""
     titles = ("model", "n", *READABLE_WORDS, "none", "p_include: p10", "median", "p90")
     rows = []
     for column in results.columns.values():
@@ -87,7 +87,7 @@ def _unlabelled(results: ScreeningResults) -> Iterator[Block]:
 
 
 def _candidates(results: ScreeningResults) -> Iterator[str]:
-    """What the set was drawn from, where it has near misses."""
+    """Yield the share of reviews with candidates, if the set has near misses."""
     validation_set = results.dataset.validation_set
     near_misses = {} if validation_set is None else validation_set.near_misses
     analysed, share = (
@@ -110,7 +110,7 @@ def _table(results: ScreeningResults) -> TableBlock:
     titles = ("model", "kind", "n", "cover", *measures, "wss95", "auroc")
     rows: list[tuple[str, ...]] = []
     for model, column in results.columns.items():
-        # with one kind of negatives the second stratum is the first again
+        # with one kind of negatives the second stratum equals the first
         names = list(column.strata)
         visible_names = (
             names if len(names) > len(("all", "kind")) else names[1:] or names
@@ -177,12 +177,12 @@ def _implied(results: ScreeningResults) -> Iterator[str]:
 
 
 def _name(model: str) -> str:
-    """A model's name, which may be the path of a file."""
+    """Shorten a model's name, which may be the path of a file."""
     return shortened(one_line(model), NAME_CELLS)
 
 
 def _mean(metric: Metric) -> str:
-    """A mean over reviews, and of how many where some have no value."""
+    """Format a mean over reviews, with the number of those that have a value."""
     mean_text = fixed(metric.value, "z.2f")
     if metric.n_defined == metric.n:
         return mean_text

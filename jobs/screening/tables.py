@@ -1,7 +1,7 @@
 """Declares the tables of a scoring: short ones, and those with a row per record.
 
-The short tables are by kind, by review, of reasons, and of models compared. The long
-ones are made while they are written.
+The short tables are by kind, by review, of reasons, and of model comparisons. The long
+ones are built while they are written.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from runner.scorecard import Metric, Table
 
 
 def short_tables(results: ScreeningResults) -> Iterator[Table]:
-    """All of them, in the order of a report."""
+    """Yield all short tables, in the order of a report."""
     if not results.has_truth:
         yield from unlabelled_tables(results)
         return
@@ -209,7 +209,7 @@ def _reason_confusion(results: ScreeningResults) -> Table:
 
 
 class _RecordRow(NamedTuple):
-    """One record under one model or replicate."""
+    """A record under one model or replicate."""
 
     records: Records
     decisions: Decisions
@@ -235,7 +235,7 @@ class _RecordRow(NamedTuple):
 
     @property
     def status(self) -> str:
-        """Of the last stage that was due."""
+        """Status of the last stage that was due."""
         outcome = int(self.decisions.latest[self.at]) if self.is_read else self.outcome
         return "parsed" if outcome in READABLE else OUTCOMES[outcome]
 
@@ -245,7 +245,7 @@ class _RecordRow(NamedTuple):
 
     @property
     def stage(self) -> str | None:
-        """The stage that decided."""
+        """The deciding stage."""
         stage = self.decisions.stage[self.at]
         return self.decisions.stages[stage] if stage >= 0 else None
 
@@ -277,7 +277,7 @@ DECISIONS = TableOf[_RecordRow](
     caption="What each model said of each record, by the last stage that could "
     "be read; status is that of the last stage that was due.",
 )
-"""They can be imported again."""
+"""The rows can be imported again."""
 
 FALSE_NEGATIVES = TableOf[_RecordRow](
     name="false_negatives",
@@ -335,7 +335,7 @@ RECALL_CURVE = TableOf[_CurvePoint](
 
 
 def record_tables(results: ScreeningResults) -> tuple[StreamedTable, ...]:
-    """The long tables of a scoring."""
+    """Return the long tables of a scoring."""
     decisions = DECISIONS.streamed(partial(_decided, results))
     worklist = worklist_tables(results)
     if not results.has_truth:

@@ -1,11 +1,11 @@
-"""Measures topic drift: how near each kind of paper lies to what its review includes.
+"""Measures topic drift: the similarity of each kind of paper to its review.
 
 Papers are TF-IDF vectors of title and abstract: lower case, words of two or more
-characters, scikit-learn's English stop words out, sublinear counts, smoothed idf. The
-similarity of a paper to a review is the cosine with the sum of the review's included
-vectors, which leaves the paper itself out. Separability is the AUROC of that
-similarity, included papers against a kind: 0.5 means that topic tells nothing, 1.0 that
-topic alone solves the task. Means over reviews leave undefined values out.
+characters, without scikit-learn's English stop words, sublinear counts, smoothed idf.
+The similarity of a paper to a review is the cosine with the sum of the vectors of the
+review's other included papers. Separability is the AUROC of that similarity, included
+papers against a kind: 0.5 means that topic is no help, 1.0 that topic alone solves the
+task. Means over reviews leave undefined values out.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ from jobs.screening.graph import Graph, Neighbourhood
 from jobs.screening.sampling import unrelated_papers
 
 DECIMALS = 12
-"""Of a similarity: the logarithms of machines differ in the sixteenth."""
+"""Decimals of a similarity: logarithms differ between machines in the sixteenth."""
 
 TOO_EASY = 0.95
-"""From this separability on a review's negatives are flagged."""
+"""Separability from which a review's negatives are flagged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindSimilarity:
-    """The similarities of one kind of paper to one review."""
+    """Similarities of one kind of paper to one review."""
 
     n: int  #: papers with a similarity
     mean: float | None
     quartiles: tuple[float | None, float | None, float | None]
-    separability: float | None  #: of the included papers from these; None for those
+    separability: float | None  #: from the included papers; None for those
 
 
 def tfidf_vectors(corpus: Corpus, graph: Graph) -> TfidfVectors | None:
-    """The vectors of a corpus; None where its papers hold no word that counts."""
+    """Return the vectors of a corpus; None if its papers have no indexed word."""
     try:
         return TfidfVectors(corpus, graph)
-    except ValueError:  # the vectorizer's word for an empty vocabulary
+    except ValueError:  # raised by the vectorizer for an empty vocabulary
         return None
 
 
 class TfidfVectors:
-    """The cited papers with an abstract as TF-IDF vectors of length 1."""
+    """The cited papers with an abstract, as TF-IDF vectors of length 1."""
 
     def __init__(self, corpus: Corpus, graph: Graph) -> None:
-        """The vectors of *corpus*.
+        """Compute the vectors of *corpus*.
 
         Raises:
-            ValueError: no paper has a word that is no stop word.
+            ValueError: no paper has a word that is not a stop word.
         """
         self.graph = graph
         indices = np.flatnonzero(graph.has_abstract)
@@ -75,19 +75,20 @@ class TfidfVectors:
         )
         self._squares = _squares(self._matrix)
         self._indices = indices
-        # rows by place in the graph, so that no second numbering is needed
+        # rows by index into the graph, so that no second numbering is needed
         self._rows = np.full(len(graph.papers), -1, dtype=np.int64)
         self._rows[indices] = np.arange(len(indices))
 
     def similarities(self, included: Indices, papers: Indices | None = None) -> Floats:
-        """Of papers, each to the others among *included*, by place in the graph.
+        """Return the similarities of papers to the others among *included*.
 
-        NaN where there are no others, and of papers that were not asked for.
+        NaN if there are no others, and for papers that are not in *papers*. All papers
+        are indices into the graph.
 
         Args:
-            included: places of what the review includes, ascending.
-            papers: places, with abstract; None: all of them, by one product with the
-                whole matrix, since cutting most rows out of it takes longer.
+            included: indices of the papers that the review includes, ascending.
+            papers: indices of papers with an abstract; None: all, by one product with
+                the whole matrix, since selecting most of its rows takes longer.
         """
         matrix, squares, indices = self._matrix, self._squares, self._indices
         if papers is not None:
@@ -102,13 +103,13 @@ class TfidfVectors:
         if len(included) == 1:
             similarities[included] = (
                 np.nan
-            )  # of nothing, whatever rounding leaves of it
+            )  # no other vectors; rounding would leave a value
         return similarities
 
     def similarities_of(
         self, texts: Sequence[ArticleText], included: Indices
     ) -> Floats:
-        """Of papers that nobody cites, to what the review includes."""
+        """Return the similarities of uncited papers to the included ones."""
         if not texts:
             return np.empty(0)
         rows = sparse.csr_array(self._terms.transform(map(_words, texts)))
@@ -133,9 +134,9 @@ def _squares(rows: sparse.csr_array) -> Floats:
 def _cosines(
     rows: sparse.csr_array, squares: Floats, centre: Floats, is_included: Bools
 ) -> Floats:
-    """Of each row with the centre, which leaves out those of its *is_included*."""
+    """Return the cosine of each row with the centre of the other *is_included* rows."""
     dots = np.asarray(rows @ centre, dtype=np.float64).ravel()
-    # without itself: (c - v).v and |c - v|^2, from what is known already
+    # without itself: (c - v).v and |c - v|^2, from known products
     norms = float((centre * centre).sum()) - np.where(
         is_included, 2 * dots - squares, 0.0
     )
@@ -147,7 +148,7 @@ def _cosines(
 def kind_similarity(
     similarities: Floats, included: Floats | None = None
 ) -> KindSimilarity:
-    """The similarities of a kind in figures, set against those of the included."""
+    """Summarise the similarities of a kind, compared with those of the included."""
     values = similarities[~np.isnan(similarities)]
     separable = None
     if included is not None:
@@ -164,7 +165,7 @@ def kind_similarity(
 
 
 def mean_jaccard(graph: Graph, near: Neighbourhood) -> float | None:
-    """Of the included papers of a review and of each related one, on average."""
+    """Return the mean Jaccard index of a review and each related one."""
     sizes = np.diff(graph.included.indptr)
     union = len(near.included) + sizes[near.related] - near.shared
     return mean((near.shared / union).tolist()) if len(union) else None
@@ -172,20 +173,20 @@ def mean_jaccard(graph: Graph, near: Neighbourhood) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewDrift:
-    """How topical the kinds of one review are."""
+    """Topical similarity of the kinds of one review."""
 
     review: str
     kinds: Mapping[RecordKind, KindSimilarity]
     jaccard: float | None  #: mean, of its included papers and its related reviews'
 
     def is_easy(self, kind: RecordKind) -> bool:
-        """Whether topic alone nearly tells a kind from the included papers."""
+        """Return whether topic nearly separates a kind from the included papers."""
         similarity = self.kinds.get(kind)
         return similarity is not None and (similarity.separability or 0.0) >= TOO_EASY
 
 
 def macro_drift(drift: Iterable[ReviewDrift]) -> dict[str, float | None]:
-    """Means over the reviews, undefined ones left out, by name of the figure."""
+    """Return means over the reviews with defined values, by name."""
     drifts = list(drift)
     kinds = {kind: None for review_drift in drifts for kind in review_drift.kinds}
     means: dict[str, float | None] = {}
@@ -207,7 +208,7 @@ def macro_drift(drift: Iterable[ReviewDrift]) -> dict[str, float | None]:
 
 
 class TopicDrift:
-    """The similarities of one review's kinds: whole kinds, not what is drawn."""
+    """Similarities of one review's kinds: whole kinds, not the drawn papers."""
 
     def __init__(
         self,
@@ -218,15 +219,15 @@ class TopicDrift:
         *,
         has_random: bool,
     ) -> None:
-        """The kinds of the review whose neighbourhood is *near*.
+        """Compute the similarities for the review whose neighbourhood is *near*.
 
         Args:
-            vectors: of all papers.
-            corpus: their texts.
-            near: of the review.
-            exclusions: what the review has excluded or not decided, by paper.
-            has_random: whether random papers are asked for: that kind alone holds
-                nearly all papers, for every review.
+            vectors: vectors of all papers.
+            corpus: texts of the papers.
+            near: neighbourhood of the review.
+            exclusions: papers that the review has excluded or not decided, by paper.
+            has_random: whether random papers are needed; that kind has nearly all
+                papers, for every review.
         """
         graph = vectors.graph
         self._graph, self._near = graph, near
@@ -253,7 +254,7 @@ class TopicDrift:
             self._excluded = dict(zip(papers, values.tolist(), strict=True))
 
     def drift(self, review: str) -> ReviewDrift:
-        """The kinds in figures."""
+        """Return the similarities of each kind, summarised."""
         included = self._by_kind["included"]
         return ReviewDrift(
             review=review,
@@ -267,9 +268,9 @@ class TopicDrift:
         )
 
     def of(self, paper: str) -> float | None:
-        """The similarity of a paper; None where it is undefined."""
+        """Return the similarity of a paper; None if it is undefined."""
         index = self._graph.index(paper)
         similarity = math.nan if index is None else float(self._similarities[index])
-        if math.isnan(similarity):  # known from the list of exclusions alone
+        if math.isnan(similarity):  # only in the list of exclusions
             similarity = self._excluded.get(paper, math.nan)
         return None if math.isnan(similarity) else similarity

@@ -1,17 +1,17 @@
-"""Writes what a person works with after a library is screened.
+"""Writes the files for the work after a library is screened.
 
-A ranking for reading, reasons, how probabilities are distributed, where models
-disagree, and the library as RIS with a tag for each decision. All of it needs no label.
-It is written if some record has none, or the records are those of a library.
+A ranking for reading, reasons, the distribution of probabilities, disagreements of
+models, and the library as RIS with a tag for each decision. None of it needs labels. It
+is written if some record has no label, or the records are those of a library.
 
-Conventions of RIS. Zotero makes tags of `KW`, split at semicolons, and a note of `N1`
-(read in its RIS translator). Rayyan keeps `N1` and appends to it; its own form there,
-`RAYYAN-INCLUSION: {"name"=>"Included"}`, states the decision of a person (its help page
+Conventions of RIS. Zotero converts `KW` to tags, split at semicolons, and `N1` to a
+note (see its RIS translator). Rayyan keeps `N1` and appends to it; its own form there,
+`RAYYAN-INCLUSION: {"name"=>"Included"}`, is the decision of a person (see its help page
 on export files), so a model's decision is not written in it. Nor is it written as
-`ASReview_relevant`, which ASReview reads as a label. Covidence asks at import for the
-stage of a whole file (guides of libraries), hence a file for each decision. These are
-readings of code and pages: no file was imported into Rayyan or Covidence, which need an
-account.
+`ASReview_relevant`, which ASReview reads as a label. Covidence sets the stage of a
+whole file at import (see guides of libraries), which is why there is a file for each
+decision. This is based on code and documentation: no file was imported into Rayyan or
+Covidence, which require an account.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Disagreement(NamedTuple):
 
 
 def _views(results: ScreeningResults) -> list[DecisionView]:
-    """Of all records, labelled or not, by model."""
+    """Return the views of all records, labelled or not, by model."""
     records = results.predictions.records
     rank = text_rank(records)
     return [
@@ -115,13 +115,13 @@ def _views(results: ScreeningResults) -> list[DecisionView]:
 
 
 def _is_worked_with(results: ScreeningResults) -> bool:
-    """Whether the results are those of a library, or of records without labels."""
+    """Return whether the run is of a library, or some records lack labels."""
     has_all = bool(results.predictions.records.is_labelled.all())
     return bool(results.dataset.library) or not has_all
 
 
 def worklist_tables(results: ScreeningResults) -> tuple[StreamedTable, ...]:
-    """The ranking of each model, and with several models their disagreements."""
+    """Return the ranking of each model, and the disagreements of several models."""
     if not _is_worked_with(results):
         return ()
     ranking = RANKING.streamed(lambda: _ranked(results))
@@ -180,7 +180,7 @@ class _ModelOutcomes(NamedTuple):
     model: str
     outcomes: dict[str, int]
     n_p: int
-    p: Sequence[float | None]  #: quantiles of p_include, as `QUANTILES`
+    p: Sequence[float | None]  #: quantiles of p_include, at `QUANTILES`
 
 
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -260,7 +260,7 @@ EDGES: Final = tuple(round(0.1 * at, 1) for at in range(11))
 
 
 def unlabelled_tables(results: ScreeningResults) -> Iterator[Table]:
-    """The short tables of a scoring without a truth."""
+    """Yield the short tables of a scoring without labels."""
     views = _views(results)
     yield _OUTCOMES.table(map(model_outcomes, views))
     yield _REASONS.table(_reasons(views))
@@ -274,7 +274,7 @@ def unlabelled_tables(results: ScreeningResults) -> Iterator[Table]:
 
 
 def model_outcomes(view: DecisionView) -> _ModelOutcomes:
-    """What a model decides, in figures."""
+    """Count the decisions of a model."""
     counts = np.bincount(view.outcome, minlength=len(OUTCOMES)).tolist()
     p = view.decisions.p[~view.imputed]
     return _ModelOutcomes(
@@ -286,7 +286,7 @@ def model_outcomes(view: DecisionView) -> _ModelOutcomes:
 
 
 def binned(view: DecisionView) -> list[int]:
-    """How many records have a p_include between each two of `EDGES`."""
+    """Count records by p_include, in the bins of `EDGES`."""
     counts: list[int] = np.histogram(view.decisions.p[~view.imputed], EDGES)[0].tolist()
     return counts
 
@@ -322,7 +322,7 @@ class RisFiles:
         }
 
     def artifacts(self) -> tuple[Artifact, ...]:
-        """The files, empty: their lines follow."""
+        """Return the files, still empty; `__iter__` yields their lines."""
         return tuple(
             Artifact(name=f"{folder}{name}")
             for folder in self._folders.values()
@@ -340,7 +340,7 @@ class RisFiles:
                 yield StreamedLine(artifact=f"{folder}{name}.ris", text=record)
 
     def _tags(self, row: _ListedRecord) -> Tags:
-        """The fields that a record came with, and what was decided."""
+        """Return the original fields of a record, with the decision."""
         source = self._results.dataset.library.get(row.paper)
         p = "" if row.p is None else f"; p_include={row.p:.4g}"
         code = f"; reason_code={row.reason_code}" if row.reason_code else ""
@@ -358,7 +358,7 @@ class RisFiles:
 
 
 def _tags_of(row: _ListedRecord) -> Tags:
-    """The fields of a record of a set, which has a text only."""
+    """Return the fields of a record of a set, which has only a text."""
     year = "" if row.text.year is None else str(row.text.year)
     tags = (
         ("TY", "JOUR"),

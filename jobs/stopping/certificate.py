@@ -1,7 +1,7 @@
-"""What a stop proves, as a document that anybody can compute again.
+"""Builds the certificate of a stop, which anyone can recompute.
 
-Every value follows from the label events, the library and this code: a certificate that
-is computed again from its copies of the label logs is equal byte for byte. Its folder:
+Every value is computed from the label events, the library and this code: a certificate
+that is recomputed from its copies of the label logs is equal byte for byte. Its folder:
 
     RUN/certificates/1/certificate.json   the document
     RUN/certificates/1/certificate.html   the same as a page for reviewers, and .md
@@ -47,7 +47,7 @@ LABELS: Final = "labels"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """The records that are screened."""
+    """The records that are screened, by hashes."""
 
     files: Mapping[str, str]  #: SHA-256 of each file, in hex, by its name
     texts: Mapping[str, str]  #: SHA-256 of each record's text, in hex, by key
@@ -55,13 +55,13 @@ class Library:
 
     @property
     def hashes(self) -> list[str]:
-        """Of the files, in their order."""
+        """Hashes of the files, in their order."""
         return list(self.files.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedLog:
-    """A label log in a certificate, and where it ended."""
+    """A label log in a certificate, with the position of its end."""
 
     log: str  #: name of its file
     author: str
@@ -72,7 +72,7 @@ class CopiedLog:
 
 @cache
 def code_sha256() -> str:
-    """SHA-256 over the code that computes the bound, in hex."""
+    """Return the SHA-256 of the code that computes the bound, in hex."""
     digest = hashlib.sha256()
     for module in (recall_bound, stop_rule, screening_fold):
         digest.update(inspect.getsource(module).encode())
@@ -80,13 +80,13 @@ def code_sha256() -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_copies(folder: Path) -> tuple[list[CopiedLog], list[LabelEntry]]:
-    """Heads and events of the label logs of a certificate, in the order of a union.
+    """Read heads and events of a certificate's label logs, in the order of a union.
 
     Raises:
         StoreError: a log cannot be read.
@@ -111,12 +111,12 @@ def read_copies(folder: Path) -> tuple[list[CopiedLog], list[LabelEntry]]:
 def certificate(
     fold: ScreeningFold, library: Library, heads: Sequence[CopiedLog]
 ) -> dict[str, Any]:
-    """The document of a stop.
+    """Return the document of a stop.
 
     Args:
-        fold: of all events of the logs.
+        fold: fold of all events of the logs.
         library: the records.
-        heads: of the label logs.
+        heads: heads of the label logs.
 
     Raises:
         ValueError: there is no plan.
@@ -204,12 +204,12 @@ def _time(us: int) -> str:
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """The bytes of certificate.json."""
+    """Return the bytes of certificate.json."""
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def encoded_order(order: Sequence[str]) -> bytes:
-    """The bytes of order.csv."""
+    """Return the bytes of order.csv."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("rank", "record"))
@@ -233,16 +233,16 @@ def write_certificate(
     order: Sequence[str],
     pages: Callable[[Mapping[str, Any]], Mapping[str, bytes]],
 ) -> WrittenCertificate:
-    """Write the certificate of a stop, whole or not at all.
+    """Write the certificate of a stop, completely or not at all.
 
-    Nobody may record anything meanwhile: hold the lock of the label folder.
+    No event may be recorded meanwhile: hold the lock of the label folder.
 
     Args:
-        run_folder: of the run.
+        run_folder: folder of the run.
         labels: folder of the label logs.
         library: the records.
         order: their keys in ranked order.
-        pages: makes the pages of a document, by name.
+        pages: builds the pages of a document, by name.
 
     Raises:
         StoreError: a label log cannot be read or copied.
@@ -272,7 +272,7 @@ def write_certificate(
         target = folder / str(document["number"])
         shutil.rmtree(
             target, ignore_errors=True
-        )  # of a process that died before its event
+        )  # left by a process that died before its event
         draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

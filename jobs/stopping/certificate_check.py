@@ -1,9 +1,9 @@
-"""Computes a certificate again from label events and library: `siftlog verify`.
+"""Recomputes a certificate from label events and library: `siftlog verify`.
 
-Each difference is a sentence that names the file and what differs in it. A certificate
-in the folder of its run is also compared with the run's label logs as they are now:
-they must begin with the events of the copies, and hold the hash of the certificate.
-Events that came later are counted, and change nothing.
+Each difference is a sentence that names the file and the difference. A certificate in
+the folder of its run is also compared with the run's current label logs: they must
+begin with the events of the copies, and contain the hash of the certificate. Later
+events are counted, and change nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CertificateReport:
     path: Path
     run: str = ""
     number: int | None = None
-    recall: float | None = None  #: lower bound, computed again
+    recall: float | None = None  #: lower bound, recomputed
     target: float | None = None
     labelled: int | None = None
     records: int | None = None
@@ -64,17 +64,17 @@ class CertificateReport:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing differs."""
+        """Whether there are no differences."""
         return not self.problems
 
     @property
     def name(self) -> str:
-        """The file with the folder that numbers it."""
+        """The file, with its numbered folder."""
         return "/".join(self.path.absolute().parts[-2:])
 
     @property
     def sentence(self) -> str:
-        """What a sound one proves."""
+        """The statement that a sound certificate proves."""
         notes = "".join(f"; {note}" for note in self.notes)
         later = (
             f"; {self.later_events:,} label events have followed"
@@ -89,7 +89,7 @@ class CertificateReport:
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """All of it, for `--json`."""
+        """All fields, for `--json`."""
         return {
             "certificate": str(self.path),
             "run": self.run or None,
@@ -106,12 +106,12 @@ class CertificateReport:
 
 
 def check_certificate(path: Path, *, is_bundled: bool = False) -> CertificateReport:
-    """Compute a certificate again, and name what differs.
+    """Recompute a certificate, and list the differences.
 
     Args:
-        path: of `certificate.json`.
-        is_bundled: it is in the folder of an unpacked bundle, whose inputs are the only
-            files that may be read.
+        path: path of `certificate.json`.
+        is_bundled: whether it is in the folder of an unpacked bundle; only the bundle's
+            inputs may be read then.
     """
     report = CertificateReport(path=path)
     try:
@@ -159,7 +159,7 @@ def _problems(
     elif stop is not None and stop.certificate_sha256 != _sha256(content):
         yield f"{path.name} is not the file that the label log names as its certificate"
     if document.get("code") != again["code"] and isinstance(stop, ScreeningStopped):
-        # the log vouches for the file; another version of siftlog has computed it
+        # the log confirms the file; another version of siftlog computed it
         report.notes.append(
             f"{path.name} was made by other code (siftlog "
             f"{_code_version(document)}); this code gives the same bound"
@@ -183,7 +183,7 @@ def _code_version(document: Mapping[str, Any]) -> str:
 
 
 def _read(content: bytes) -> dict[str, Any] | str:
-    """The document of a certificate, or what is wrong with it."""
+    """Return the document of a certificate, or a description of the error."""
     try:
         document = json.loads(content)
     except ValueError as error:
@@ -201,7 +201,7 @@ def _read(content: bytes) -> dict[str, Any] | str:
 
 
 def _changed_logs(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
-    """Copies of label logs that are missing, changed, or too many."""
+    """Yield copies of label logs that are missing, changed, or too many."""
     listed = {str(one["log"]): one["sha256"] for one in document["logs"]}
     there = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
     for name in sorted(there - listed.keys()):
@@ -216,7 +216,7 @@ def _changed_logs(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
 def _run_of(
     folder: Path, document: Mapping[str, Any], *, is_bundled: bool
 ) -> RunFolder | None:
-    """The run in whose folder a certificate is; None: it stands alone."""
+    """Return the run whose folder has the certificate, or None."""
     if folder.parent.name != CERTIFICATES:
         return None
     run = RunFolder(folder.absolute().parent.parent)
@@ -233,7 +233,7 @@ def _library(
     *,
     is_bundled: bool,
 ) -> tuple[Library | None, list[str]]:
-    """The library of a certificate, next to it or where its run has it."""
+    """Return the library of a certificate, from its folder or from its run."""
     listed = document.get("library")
     files = listed.get("files") if isinstance(listed, dict) else None
     if not isinstance(files, list):
@@ -250,7 +250,7 @@ def _library(
         here = [
             path
             if path.is_file() or not (folder / path.name).is_file()
-            # the run has moved to another machine
+            # the run was moved to another machine
             else folder / path.name
             for path in settings.library
         ]
@@ -295,11 +295,11 @@ def _stop_in(
     copied: Sequence[LabelEntry],
     report: CertificateReport,
 ) -> ScreeningStopped | str | None:
-    """The event of a certificate in the label logs of its run.
+    """Return the event of a certificate in the label logs of its run.
 
     Returns:
         The event; a sentence if the logs differ from the copies; None if there is none,
-        as where the labels are kept in a folder of their name.
+        such as with labels in another folder.
     """
     logs = LabelFolder(run.labels)
     logs.poll()
@@ -330,7 +330,7 @@ def _stop_in(
 
 
 def _differences(then: object, now: object, path: str) -> Iterator[str]:
-    """What differs between two documents, each with its path."""
+    """Yield the differences of two documents, each with its path."""
     if isinstance(then, dict) and isinstance(now, dict):
         for name in [*now, *(name for name in then if name not in now)]:
             at = f"{path}.{name}" if path else str(name)
@@ -357,7 +357,7 @@ def _short(value: object) -> str:
 def _changed_files(
     folder: Path, document: Mapping[str, Any], fold: ScreeningFold
 ) -> Iterator[str]:
-    """Pages and order that are not those of the certificate."""
+    """Yield pages and order that differ from those of the certificate."""
     for name, content in pages(document).items():
         if not (folder / name).is_file():
             yield f"{name} is missing"

@@ -1,6 +1,6 @@
-"""Shows a certificate to a reviewer: what is guaranteed, what is not, what it rests on.
+"""Formats a certificate for a reviewer: guarantee, limits, assumptions.
 
-Both pages are functions of the document alone, so a check makes them again.
+Both pages depend only on the document, so a check can rebuild them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ASSUMPTIONS: Final = (
         "tried: to screen again until one run stops early gives up the guarantee."
     ),
 )
-"""What the guarantee takes; see `jobs.kit.metrics.recall_bound`."""
+"""Assumptions of the guarantee; see `jobs.kit.metrics.recall_bound`."""
 
 NOT_GUARANTEED: Final = (
     (
@@ -127,7 +127,7 @@ def _basis(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _remarks(document: Mapping[str, Any]) -> Iterator[str]:
-    """What a reviewer should ask about."""
+    """Yield points for a reviewer to ask about."""
     if not document["reached"]:
         yield "The target is not reached: this page is an interim report."
     if document["plan"]["later"]:
@@ -160,7 +160,7 @@ def _how_to_check() -> str:
 
 
 def pages(document: Mapping[str, Any]) -> dict[str, bytes]:
-    """The pages of a certificate, by file name."""
+    """Return the pages of a certificate, by file name."""
     return {
         HTML: _html(document).encode(),
         MARKDOWN: _markdown(document).encode(),

@@ -199,7 +199,7 @@ def screen(
 
 
 def _show_screening(done: Screened, *, as_json: bool) -> None:
-    """Print where a screening stands."""
+    """Print the state of a screening."""
     from jobs.stopping.status_text import forecast, status_line
 
     status, plan = done.fold.status, done.fold.plan
@@ -247,7 +247,7 @@ def _show_screening(done: Screened, *, as_json: bool) -> None:
 
 
 def _show_simulation(result: Simulation, folder: Path | None, *, as_json: bool) -> None:
-    """Print a simulation, and draw it where a folder is named."""
+    """Print a simulation, and draw it if a folder is given."""
     from dataclasses import asdict
 
     from jobs.stopping.simulation import simulation_blocks, simulation_figure

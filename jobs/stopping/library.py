@@ -42,8 +42,8 @@ def open_library(
     """Hash the files and texts of a library.
 
     Args:
-        dataset: of the run.
-        paths: of the library's files; None: those of the settings.
+        dataset: inputs of the run.
+        paths: paths of the library's files; None: those of the settings.
 
     Raises:
         UsageError: the run is not of a library, or of a sample of one.
@@ -81,7 +81,7 @@ def open_library(
 
 
 def file_hashes(paths: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of files, by name; of several of one name the later gets a number."""
+    """Return the SHA-256 of files, by name; repeated names get a number."""
     hashes: dict[str, str] = {}
     for path in paths:
         name, number = path.name, 2
@@ -92,7 +92,7 @@ def file_hashes(paths: Iterable[Path]) -> dict[str, str]:
 
 
 def library_of(source: LabelSource) -> OpenLibrary:
-    """The library of a run whose data are loaded."""
+    """Return the library of a run whose data is loaded."""
     dataset = source.dataset
     if not isinstance(dataset, ScreeningDataset):
         raise UsageError(

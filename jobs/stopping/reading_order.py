@@ -1,10 +1,10 @@
-"""Puts the records of a library into the order in which people read them.
+"""Sorts the records of a library in the order in which people read them.
 
 The guarantee of a stop holds in any order; a good one only saves reading. A model's
 order follows its mean stated probability of inclusion, where a decision without one
-counts as 1, 0.5 or 0, and a record without a readable reply as 0.5. TF-IDF puts first
-what is most similar to the question and the criteria, and learns from labels. Ties keep
-the library's order.
+counts as 1, 0.5 or 0, and a record without a readable reply as 0.5. TF-IDF starts with
+the records most similar to the question and the criteria, and learns from labels. Ties
+keep the library's order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OrderName: TypeAlias = Literal["model", "tfidf", "random"]
 ORDERS: Final[tuple[OrderName, ...]] = get_args(OrderName)
 
 REFIT: Final = 10
-"""Labels after which a ranking learns from them again."""
+"""Number of labels after which a ranking is refitted."""
 
 _BY_DECISION: Final = {INCLUDE: 1.0, EXCLUDE: 0.0}
 _UNKNOWN: Final = 0.5
@@ -33,11 +33,11 @@ _UNKNOWN: Final = 0.5
 def model_order(
     keys: Sequence[str], replies: Mapping[str, Sequence[ModelLabel]]
 ) -> list[str]:
-    """Records by the models' mean probability of inclusion, highest first.
+    """Return records by the models' mean probability of inclusion, highest first.
 
     Args:
-        keys: of all records.
-        replies: of all models and replicates, by record.
+        keys: keys of all records.
+        replies: replies of all models and replicates, by record.
     """
     scores = {key: _probability(replies.get(key, ())) for key in keys}
     return sorted(keys, key=lambda key: -scores[key])
@@ -51,7 +51,7 @@ def _probability(replies: Iterable[ModelLabel]) -> float:
 def _stated(reply: ModelLabel) -> float:
     if reply.probability is None:
         return _BY_DECISION.get(reply.value or "", _UNKNOWN)
-    is_exclusion = reply.value == EXCLUDE  # whose probability is that of exclusion
+    is_exclusion = reply.value == EXCLUDE  # its probability is that of exclusion
     return 1 - reply.probability if is_exclusion else reply.probability
 
 
@@ -62,7 +62,7 @@ class RecordRanking:
         self.order = list(order)  #: without labels
 
     def refit(self, relevance: Mapping[str, bool]) -> list[str] | None:
-        """All records in their order after some labels; None: labels change nothing."""
+        """Return all records in their order after some labels; None: unchanged."""
         del relevance
         return None
 
@@ -70,13 +70,13 @@ class RecordRanking:
 class TfidfRanking(RecordRanking):
     """Records by similarity of their text to the question, and then to labels.
 
-    Lower case, English stop words out, sublinear counts, cosine. As soon as there are
-    labels of both kinds, records follow the difference between the mean vectors of the
-    relevant and of the other labelled records (Rocchio, 1971).
+    Lower case, without English stop words, sublinear counts, cosine. As soon as there
+    are labels of both kinds, records follow the difference between the mean vectors of
+    the relevant and of the other labelled records (Rocchio, 1971).
     """
 
     def __init__(self, texts: Mapping[str, str], question: str) -> None:
-        """Rank by the question.
+        """Rank by similarity to the question.
 
         Args:
             texts: title and abstract, by record.
@@ -98,7 +98,7 @@ class TfidfRanking(RecordRanking):
         super().__init__(self._by(vectorizer.transform([question]).toarray().ravel()))
 
     def refit(self, relevance: Mapping[str, bool]) -> list[str] | None:
-        """All records by what labels say; None without labels of both kinds."""
+        """Return all records in the order learnt from labels, if both kinds exist."""
         if self._matrix is None or len(set(relevance.values())) < len((True, False)):
             return None
         centres = {
@@ -120,13 +120,13 @@ class TfidfRanking(RecordRanking):
 
 
 def random_order(keys: Iterable[str], seed: int) -> list[str]:
-    """Records by the SHA-256 of seed and key: any order, and the same everywhere."""
+    """Sort records by the SHA-256 of seed and key, the same on every machine."""
     return sorted(
         keys, key=lambda key: hashlib.sha256(f"{seed}\x1f{key}".encode()).digest()
     )
 
 
 def order_hash(order: Iterable[str]) -> str:
-    """SHA-256 over keys in their order, each ended by a line feed, in hex."""
+    """Return the SHA-256 over keys in order, each ended by a line feed, in hex."""
     joined = "".join(f"{key}\n" for key in order)
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Carries out `siftlog screen`: ranks, opens the plan, lets people label, certifies."""
+"""Runs `siftlog screen`: ranks, records the plan, collects labels, certifies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from store.tables import head, last_seq, phase
 TARGET: Final = 0.95
 ALPHA: Final = 0.05
 SHIPPED: Final = "sample"
-"""The word that names the shipped library, and its labels."""
+"""Name of the shipped library, and of its labels."""
 
 _SHIPPED: Final = SAMPLE / "library"
 _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9]+")
@@ -48,7 +48,7 @@ _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenRequest:
-    """What was asked for."""
+    """Options of the command."""
 
     library: tuple[str, ...]
     ranking_run: str | None
@@ -66,10 +66,10 @@ class ScreenRequest:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Of the library.
+        """Files of the library.
 
         Raises:
-            UsageError: there is none, or one is no file.
+            UsageError: there is none, or one does not exist.
         """
         if not self.library:
             raise UsageError(
@@ -85,7 +85,7 @@ class ScreenRequest:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Of the job."""
+        """Settings of the job."""
         criteria, question = self.criteria, self.question
         if self.library == (SHIPPED,) and criteria is None and question is None:
             criteria = _SHIPPED / "criteria.txt"
@@ -106,20 +106,20 @@ class ScreenRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screened:
-    """Where a screening stands after a session."""
+    """The state of a screening after a session."""
 
     run: str
     labels: Path
     answered: int  #: in this session
     fold: ScreeningFold
-    certificate: WrittenCertificate | None  #: that this session wrote
+    certificate: WrittenCertificate | None  #: written by this session
 
 
 def ranked_run(request: ScreenRequest, notify: Callable[[str], None]) -> RunFolder:
-    """The run that ranks the library: found, resumed, or started and carried out.
+    """Return the run that ranks the library: an existing, resumed or new one.
 
     Raises:
-        UsageError: the run is unfinished, or of other files or models.
+        UsageError: the run is unfinished, or has other files or models.
     """
     if request.ranking_run is not None:
         folder = resolve(request.runs_dir, request.ranking_run)
@@ -168,10 +168,10 @@ def _order_name(request: ScreenRequest, models: Sequence[str]) -> OrderName:
 def ranking_of(
     library: OpenLibrary, order: OrderName, seed: int, source: LabelSource | None
 ) -> RecordRanking:
-    """The order in which records are read.
+    """Return the ranking that an order selects.
 
     Raises:
-        UsageError: a model is to rank, and there is no run.
+        UsageError: the order is that of a model, and there is no run.
     """
     if order == "tfidf":
         return TfidfRanking(library.texts, library.question)
@@ -193,16 +193,16 @@ async def screen_library(
     is_assisted: bool,
     goes_on: bool,
 ) -> Screened:
-    """Hold a session of one person, and write a certificate at the stop.
+    """Run a session of one person, and write a certificate at the stop.
 
     Args:
-        request: what was asked for.
-        folder: of the run that ranks.
-        author: who labels.
+        request: options of the command.
+        folder: folder of the run that ranks.
+        author: the person who labels.
         labels: folder of label logs; None: of the run.
         show: a front end.
         is_assisted: whether replies are visible from the start.
-        goes_on: whether to ask on after the stop.
+        goes_on: whether to continue after the stop.
 
     Raises:
         UsageError: target or alpha differ from the plan's.
@@ -256,7 +256,7 @@ async def screen_library(
 def _check_library(
     request: ScreenRequest, folder: RunFolder, library: OpenLibrary
 ) -> None:
-    """Refuse files that are not those of the run."""
+    """Refuse files that differ from those of the run."""
     with open_reader(folder.log) as reader:
         inputs = run_started(reader).inputs
     then = [one.sha256 for one in inputs if one.setting == "library"]
@@ -313,7 +313,7 @@ def _planned_ranking(
     library: OpenLibrary,
     source: LabelSource,
 ) -> RecordRanking:
-    """The ranking of the plan, computed again.
+    """Return the ranking of the plan, recomputed.
 
     Raises:
         UsageError: the request contradicts the plan, or the ranking has changed.
@@ -347,7 +347,7 @@ async def _certify(
     order: Sequence[str],
     writer: LabelWriter,
 ) -> WrittenCertificate | None:
-    """Write a certificate, if the target is reached and none says so yet."""
+    """Write a certificate, if the target is reached and not certified yet."""
     fold = state.refresh()
     status = fold.status
     if status is None or not status.should_stop:

@@ -1,19 +1,17 @@
-"""Folds label events into where screening a library to a stop stands.
+"""Folds label events into the state of screening a library to a stop.
 
-The fold is pure and takes events in the order of a union (time, writer, seq), so the
+The fold is pure and receives events in the order of a union (time, writer, seq), so the
 same label logs give the same bound on any machine. It feeds `RecallStopRule`, which has
 the statistics:
 
 - The relevance of a record is that of its gold value: the latest adjudication, else the
   value on which all people agree. "unclear" counts as relevant, since the record passes
-  on to the next stage. A record on which people disagree has no label until somebody
-  adjudicates.
-- A random draw counts if it is the one that the plan's seed gives: at its place among
-  the draws, from the records that were unread by then. A draw that is not is listed as
-  irregular and its record counts as read in ranked order. That is decided before its
-  label is known, so the bound stays valid.
-- Labels of another text than the library's, and events about other items, are passed
-  over.
+  on to the next stage. A disputed record has no label until it is adjudicated.
+- A random draw counts if it is the one that the plan's seed determines: at its position
+  among the draws, from the records that were unread by then. Any other draw is listed
+  as irregular, and its record counts as read in ranked order. That is decided before
+  its label is known, so the bound stays valid.
+- Labels of another text than the library's, and events about other items, are ignored.
 """
 
 from __future__ import annotations
@@ -47,16 +45,16 @@ from store.labels.events import (
 from store.labels.fold import LabelEntry
 
 DESIGN: Final = "unread"
-"""`ItemDrawn.design` of a draw from the records that are not read yet."""
+"""`ItemDrawn.design` of a draw from the unread records."""
 
 
 def drawn_record(seed: int, position: int, unread: Sequence[str]) -> str:
-    """The record that a plan's draw chooses: uniform, and a function of its arguments.
+    """Return the record that a plan's draw chooses: uniform and deterministic.
 
     Args:
-        seed: of the plan.
-        position: of the draw among all draws, from 1.
-        unread: keys of the records that are not read, ascending.
+        seed: seed of the plan.
+        position: position of the draw among all draws, from 1.
+        unread: keys of the unread records, ascending.
     """
     chance = random.Random(f"siftlog screen/{seed}/{position}")  # noqa: S311 - no secret
     return unread[chance.randrange(len(unread))]
@@ -64,17 +62,17 @@ def drawn_record(seed: int, position: int, unread: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedDraw:
-    """A draw that counts, with the label of its record so far."""
+    """A draw that counts, with the current label of its record."""
 
-    id: str  #: of its event
+    id: str  #: id of its event
     record: str
-    unread: int  #: records that it was drawn from
+    unread: int  #: number of records that it was drawn from
     is_relevant: bool | None  #: None: no label
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedPlan:
-    """The plan of a screening, as it was recorded."""
+    """The recorded plan of a screening."""
 
     id: str
     ts_us: int
@@ -83,7 +81,7 @@ class RecordedPlan:
 
 @dataclass(slots=True)
 class _Value:
-    """A statement about a record that counts at present."""
+    """A current label or adjudication of a record."""
 
     id: str
     author: str
@@ -91,7 +89,7 @@ class _Value:
 
 
 class ScreeningFold:
-    """Where a screening stands after some events."""
+    """The state of a screening after some events."""
 
     def __init__(self, run: str, texts: Mapping[str, str]) -> None:
         """Start without events.
@@ -104,9 +102,9 @@ class ScreeningFold:
         self.plan: RecordedPlan | None = None
         self.stops: list[ScreeningStopped] = []
         self.irregular: list[str] = []  #: ids of draws that do not count
-        self.other_plans = 0  #: plans after the first, which change nothing
-        self.authors: set[str] = set()  #: of labels that counted at some time
-        self.last_us = 0  #: when the last event was recorded
+        self.other_plans = 0  #: number of plans after the first, which have no effect
+        self.authors: set[str] = set()  #: of labels that have counted at any time
+        self.last_us = 0  #: time of the last event
         self.order: list[str] = []  #: records in the order in which they were read
         self._texts = texts
         self._unread = sorted(texts)
@@ -122,13 +120,13 @@ class ScreeningFold:
         self._dry = 0
 
     def receive_all(self, entries: Iterable[LabelEntry]) -> ScreeningFold:
-        """Take events in the order of a union, and return this fold."""
+        """Receive events in the order of a union, and return this fold."""
         for entry in entries:
             self.receive(entry)
         return self
 
     def receive(self, entry: LabelEntry) -> None:
-        """Take the next event."""
+        """Receive the next event."""
         self.last_us = max(self.last_us, entry.ts_us)
         name, event = str(entry.id), entry.event
         match event:
@@ -149,12 +147,12 @@ class ScreeningFold:
 
     @property
     def status(self) -> StopStatus | None:
-        """What is proved so far; None before a plan."""
+        """The bound so far; None before a plan."""
         return None if self._rule is None else self._rule.status
 
     @property
     def draws(self) -> list[CountedDraw]:
-        """All draws that count, with the labels of their records as of now."""
+        """All draws that count, with the current labels of their records."""
         return [
             CountedDraw(
                 id=draw.id,
@@ -182,7 +180,7 @@ class ScreeningFold:
 
     @property
     def disputed(self) -> list[str]:
-        """Records on which people disagree and nobody has adjudicated."""
+        """Records on which people disagree and that are not adjudicated."""
         return sorted(
             record
             for record, values in self._labels.items()
@@ -191,7 +189,7 @@ class ScreeningFold:
 
     @property
     def until_draws(self) -> int:
-        """Records in ranked order before draws begin, if none of them is relevant."""
+        """Number of records in ranked order before draws begin, if none is relevant."""
         patience = max(LEAST_PATIENCE, len(self._texts) // PATIENCE_SHARE)
         return max(0, patience - self._dry)
 
@@ -253,7 +251,7 @@ class ScreeningFold:
         self._settle(record)
 
     def _settle(self, record: str) -> None:
-        """Pass on what a record counts as, where that has changed."""
+        """Send the label of a record to the rule, if it has changed."""
         adjudications = self._adjudications[record]
         values = (
             {adjudications[-1].value}
@@ -288,10 +286,10 @@ class ScreeningFold:
 
 
 def _by_author(values: Iterable[_Value]) -> dict[str, str]:
-    """The latest value of each author."""
+    """Return the latest value of each author."""
     return {one.author: one.value for one in values}
 
 
 def in_order(entries: Iterable[LabelEntry]) -> list[LabelEntry]:
-    """Events in the order of a union."""
+    """Sort events in the order of a union."""
     return sorted(entries, key=lambda entry: (entry.ts_us, entry.id))

@@ -1,14 +1,14 @@
-"""One person's pass over a library until the recall aimed at is proved.
+"""One person's session on a library until the target recall is proved.
 
-It is a `LabelSession`, so every front end can show it. After each answer it reads what
-others have recorded, moves the bound on, and chooses what to ask next: the first unread
-record in ranked order, or a random draw, recorded before the record is shown. Nothing
-shown says which of the two it was.
+It is a `LabelSession`, so every front end can show it. After each answer it reads the
+events of others, updates the bound, and chooses the next question: the first unread
+record in ranked order, or a random draw, recorded before the record is shown. The
+display does not reveal which of the two it is.
 
-Several people may work at a time. A lock of the label folder is held while an answer or
-a draw is recorded, so that each draw is from the records that are unread at that time.
-In ranked order nobody is asked about a record that is on another's screen; a draw may
-choose one, since it must choose from all.
+Several people may work in parallel. A lock of the label folder is held while an answer
+or a draw is recorded, so that each draw is from the records that are unread at that
+time. In ranked order, records on another person's screen are skipped; a draw may choose
+one, since it must choose from all.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from store.labels.writer import LabelWriter
 
 LOCK: Final = ".screening.lock"
 OPEN: Final = ".screening"
-"""Suffix of the file that says what is on a session's screen."""
+"""Suffix of the file with the record on a session's screen."""
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a label folder; its holder never waits for a person."""
+    """Hold the lock of a label folder; it is never held while a person decides."""
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -53,9 +53,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class OpenRecords:
-    """Which records are on people's screens: a locked file for each session.
+    """Records on people's screens, in a locked file per session.
 
-    The lock goes with its process, so the file of one that died counts no more.
+    The lock ends with its process, so the file of a dead process is ignored.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,12 +65,12 @@ class OpenRecords:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def hold(self, record: str) -> None:
-        """Say what is on the screen; "": nothing."""
+        """Set the record on the screen; "" for none."""
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, record.encode("utf-8", "surrogatepass"), 0)
 
     def of_others(self) -> set[str]:
-        """The records on all other screens."""
+        """Return the records on all other screens."""
         paths = self._folder.glob(f".open-*{OPEN}")
         return {
             record
@@ -79,13 +79,13 @@ class OpenRecords:
         }
 
     def close(self) -> None:
-        """End the session."""
+        """Release the lock and delete the file."""
         self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
 
 
 def _held(path: Path) -> str | None:
-    """The record in a session's file; None where the session has ended."""
+    """Return the record in a session's file; None if the session has ended."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
@@ -113,13 +113,13 @@ class ScreeningState:
         self.fold = ScreeningFold(run, texts)
 
     def refresh(self) -> ScreeningFold:
-        """Read what is new and return the fold."""
+        """Read new events and return the fold."""
         if not self.folder.poll():
             return self.fold
         every = self.folder.entries
         new = in_order(entry for entry in every if entry.id not in self._seen)
         if new and self._last is not None and _place(new[0]) < self._last:
-            # a clock that was set back, or a log that was put in the folder later
+            # a clock was set back, or a log was added to the folder later
             self.fold = ScreeningFold(self._run, self._texts)
             new = in_order(every)
         self.fold.receive_all(new)
@@ -134,7 +134,7 @@ def _place(entry: LabelEntry) -> tuple[int, EventId]:
 
 
 class ScreeningSession(LabelSession):
-    """A session of one person; `start` it before the first question."""
+    """A session of one person; call `start` before the first question."""
 
     def __init__(
         self,
@@ -152,18 +152,18 @@ class ScreeningSession(LabelSession):
         Args:
             source: the records and replies.
             writer: records answers and draws.
-            ranking: of all records.
-            state: of the label folder; it has a plan.
+            ranking: ranking of all records.
+            state: state of the label folder, with a plan.
             clock: measures the seconds of an answer.
             is_assisted: whether replies are visible from the start.
-            goes_on: whether to ask on once the target is reached.
+            goes_on: whether to continue once the target is reached.
         """
         self._state = state
         self._writer = writer
         self._goes_on = goes_on
         self._folder = state.folder.path
         fold = state.refresh()
-        # draws that nobody has labelled come first: later draws wait for them
+        # unlabelled draws come first, because later draws wait for them
         self._ranking = ranking
         order = ranking.refit(fold.relevance) or ranking.order
         every = dict.fromkeys([*fold.waiting, *order])
@@ -177,19 +177,19 @@ class ScreeningSession(LabelSession):
             is_assisted=is_assisted,
         )
         self._order = left
-        self._gone: set[str] = set(fold.relevance)  #: not asked any more
+        self._gone: set[str] = set(fold.relevance)  #: excluded from further questions
         self._skipped: set[str] = set()
         self._refitted = len(fold.relevance)
         self._open_records = OpenRecords(self._folder)
 
     @property
     def fold(self) -> ScreeningFold:
-        """Where the screening stands."""
+        """State of the screening."""
         return self._state.fold
 
     @property
     def question(self) -> Question | None:
-        """The present question; None: stop, or all records are labelled."""
+        """The current question; None: stop, or all records are labelled."""
         return None if self.has_stopped else super().question
 
     @property
@@ -200,12 +200,12 @@ class ScreeningSession(LabelSession):
 
     @property
     def status(self) -> str:
-        """Labelled, found, bound, target and forecast, in a line."""
+        """Labelled, found, bound, target and forecast, in one line."""
         return status_line(self.fold)
 
     @property
     def ending(self) -> str:
-        """That the target is reached, or that nothing is left to read."""
+        """Message that the target is reached, or that no records are left."""
         return "Stop: the target is reached." if self.has_stopped else super().ending
 
     async def start(self) -> None:
@@ -213,14 +213,14 @@ class ScreeningSession(LabelSession):
         await self._choose()
 
     async def answer(self, value: str, *, reason: str = "") -> str:
-        """Record the value of the present question; see `LabelSession.answer`."""
+        """Record the value of the current question; see `LabelSession.answer`."""
         with locked(self._folder):
             label = await super().answer(value, reason=reason)
         await self._choose()
         return label
 
     async def undo(self) -> bool:
-        """Withdraw the last answer; its question is asked again."""
+        """Withdraw the last answer and ask its question again."""
         with locked(self._folder):
             is_undone = await super().undo()
             self._state.refresh()
@@ -229,7 +229,7 @@ class ScreeningSession(LabelSession):
         return is_undone
 
     async def _choose(self) -> None:
-        """Make the record that is to be read next the present question."""
+        """Make the next record to read the current question."""
         with locked(self._folder):
             fold = self._state.refresh()
             for record in fold.relevance.keys() - self._gone:
@@ -246,12 +246,12 @@ class ScreeningSession(LabelSession):
 
     @property
     def _present(self) -> str:
-        """The record of the present question; "" without one."""
+        """Record of the current question; "" without one."""
         question = self.question
         return "" if question is None else question.item.key
 
     def _refit(self) -> None:
-        """Let the ranking learn from the labels, now and then."""
+        """Refit the ranking to the labels, at intervals."""
         relevance = self.fold.relevance
         if len(relevance) < self._refitted + REFIT:
             return
@@ -262,7 +262,7 @@ class ScreeningSession(LabelSession):
             self.rearrange([ItemField(key, "") for key in self._order])
 
     def _avoid_others(self) -> None:
-        """Go on to the first record that nobody else has on the screen."""
+        """Go on to the first record that is on no other screen."""
         others = self._open_records.of_others()
         if self._present not in others:
             return
@@ -272,13 +272,13 @@ class ScreeningSession(LabelSession):
             self.ask_next(ItemField(record, ""))
 
     def skip(self) -> None:
-        """Put the present question off; see `LabelSession.skip`."""
+        """Postpone the current question; see `LabelSession.skip`."""
         self._skipped.add(self._present)
         super().skip()
         self._open_records.hold(self._present)
 
     def close(self) -> None:
-        """Free the record on the screen for others."""
+        """Release the record on the screen for others."""
         self._open_records.close()
 
     async def _draw(self) -> None:

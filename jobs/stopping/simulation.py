@@ -1,9 +1,9 @@
-"""Screens a labelled library again and again, with its labels instead of people.
+"""Simulates screenings of a labelled library, with its labels instead of people.
 
-The simulated person labels as the file says and follows the rule's advice. Beside the
-rule stand what nobody can do (an oracle that knows when the target is reached), rules
-of thumb in the same ranked order (so many irrelevant records in a row), and reading
-all. Only the draws, and a random order, differ between seeds.
+The simulated person labels as the file states and follows the rule's advice. The rule
+is compared with an oracle (which knows when the target is reached), rules of thumb in
+the same ranked order (a number of irrelevant records in a row), and reading all. Only
+the draws, and a random order, differ between seeds.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from runner.scorecard import Axis, Figure, Panel, ReferenceLine
 from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
 
 IN_A_ROW: Final = (50, 100, 0.05)
-"""Rules of thumb: irrelevant records in a row, or that share of the library."""
+"""Rules of thumb: number of irrelevant records in a row, or their share of the
+library."""
 
 RULE: Final = "this rule"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Where one simulated screening stopped."""
+    """Counts at the stop of one simulated screening."""
 
     read: int
     found: int
@@ -37,7 +38,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """After some records of one screening."""
+    """The state after some records of one screening."""
 
     read: int
     bound: float  #: lower bound on recall
@@ -46,7 +47,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedRule:
-    """All stops of one rule."""
+    """Summary of all stops of one rule."""
 
     name: str
     stops: int
@@ -84,12 +85,12 @@ def simulate(
     """Screen a library once per seed, by all rules.
 
     Args:
-        relevance: of every record.
+        relevance: relevance of every record.
         ranking_of: the ranking of a seed; of the same records.
-        order: what the order is called.
+        order: name of the order.
         target: recall to reach.
-        alpha: chance of stopping below it, at most.
-        seeds: how many screenings.
+        alpha: upper bound on the probability of stopping below it.
+        seeds: number of screenings.
         progress: called with a line after each.
     """
     stops: dict[str, list[Stop]] = {}
@@ -128,7 +129,7 @@ def _screened(
     seed: int,
     curve: list[CurvePoint] | None,
 ) -> Stop:
-    """Screen by the rule's advice; note the curve where one is given."""
+    """Screen by the rule's advice, and record the curve if one is given."""
     rule = RecallStopRule(records=len(relevance), target=target, alpha=alpha)
     chance = random.Random(seed)  # noqa: S311 - reproducible, no secret
     relevant = sum(relevance.values())
@@ -156,7 +157,7 @@ def _screened(
 
 
 def _whole_order(relevance: Mapping[str, bool], ranking: RecordRanking) -> list[str]:
-    """The order in which all records are read without draws."""
+    """Return the order in which all records are read without draws."""
     unread = dict.fromkeys(ranking.order)
     labels: dict[str, bool] = {}
     while unread:
@@ -170,7 +171,7 @@ def _whole_order(relevance: Mapping[str, bool], ranking: RecordRanking) -> list[
 
 
 def _other_rules(labels: Sequence[bool], target: float) -> Iterator[tuple[str, int]]:
-    """The other rules by name, with how many records of a ranked order they read."""
+    """Yield the other rules by name, with the number of records they read."""
     for run in IN_A_ROW:
         length = int(run) if run >= 1 else max(1, math.ceil(run * len(labels)))
         name = f"{length:,} irrelevant in a row"
@@ -217,7 +218,7 @@ def _summed(
 
 
 def simulation_blocks(result: Simulation) -> list[Block]:
-    """A simulation for people."""
+    """Return a simulation as blocks of text."""
     return [
         Heading("Simulated screening", level=1),
         Fact("library", f"{result.records:,} records, {result.relevant:,} relevant"),
@@ -251,7 +252,7 @@ def simulation_blocks(result: Simulation) -> list[Block]:
 
 
 def simulation_figure(result: Simulation) -> Figure:
-    """The bound and the true recall of the first screening, by records read."""
+    """Plot the bound and the true recall of the first screening, by records read."""
     read = [point.read for point in result.curve]
     return Figure(
         name="screening-simulation",

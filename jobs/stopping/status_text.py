@@ -1,4 +1,4 @@
-"""Says in a line where a screening is, with a forecast that promises nothing."""
+"""Formats the state of a screening in one line, with a forecast."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from jobs.stopping.screening_fold import ScreeningFold
 
 
 def status_line(fold: ScreeningFold) -> str:
-    """Labelled, found, bound, target, and how many more records there are at least.
+    """Return labelled, found, bound, target, and the minimum of further records.
 
     >>> from jobs.stopping.screening_fold import ScreeningFold
     >>> status_line(ScreeningFold("r", {"a": "0"}))
@@ -25,10 +25,10 @@ def status_line(fold: ScreeningFold) -> str:
 
 
 def forecast(status: StopStatus, fold: ScreeningFold) -> str:
-    """How many more records a stop takes at least; "stop" once it is reached.
+    """Return the minimum number of records until a stop; "stop" once it is reached.
 
-    Only a lower end is known: each relevant record that a draw finds puts the stop off.
-    While ranked order still finds some, there is nothing to go by.
+    Only a lower limit is known: each relevant record that a draw finds delays the stop.
+    While ranked order still finds some, there is no basis for a forecast.
     """
     if status.should_stop:
         return "stop"
@@ -42,7 +42,7 @@ def forecast(status: StopStatus, fold: ScreeningFold) -> str:
 
 
 def floored(share: float) -> str:
-    """A lower bound with three decimals, never rounded up.
+    """Format a lower bound with three decimals, never rounded up.
 
     >>> floored(0.94999)
     '0.949'

@@ -1,1 +1,1 @@
-"""Measures a sheet: every number with its subset, definition and interval."""
+"""Computes every metric of a scoring with its subset, definition and interval."""

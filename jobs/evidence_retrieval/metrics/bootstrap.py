@@ -1,7 +1,7 @@
 """Draws bootstrap intervals: the same resamples of posts for every number.
 
-Sections measure some queries. What they yield is drawn again by the `Clusters` that
-they are given; without any, as in a fold, nothing is drawn.
+Sections measure a subset of queries. Their measurements are resampled by the `Clusters`
+that they receive; without any, as in a fold, there are no intervals.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from jobs.kit.metrics.resampling import Resamples
 from runner.scorecard import Metric
 
 MOST_ROWS = 200_000
-"""Above, queries are not drawn one by one: what is secondary would take longest."""
+"""Maximum number of queries for resampling single queries, which is slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clusters:
-    """What is drawn with replacement: posts, queries by themselves, or nothing.
+    """The unit of resampling: posts, single queries, or nothing.
 
-    Makes the statistics that are drawn again; None where nothing is.
+    Builds the resampled statistics; None if nothing is resampled.
     """
 
-    of_query: npt.NDArray[np.intp]  #: the cluster of every query of the sheet
+    of_query: npt.NDArray[np.intp]  #: cluster of every query of the input
     size: int
     is_drawn: bool = True
 
     def ratio(
         self, rows: Ints, above: Floats | Bools, below: Bools, within: Range = SHARE
     ) -> Ratio | None:
-        """A sum over rows by another, added up by cluster."""
+        """Return a ratio of sums over rows, added up by cluster."""
         if not self.is_drawn:
             return None
         return Ratio(self._added(rows, above), self._added(rows, below), within)
@@ -52,7 +52,7 @@ class Clusters:
     def means(
         self, rows: Ints, columns: Iterable[Floats], within: Range = SHARE
     ) -> Iterator[Ratio | None]:
-        """Means over the same rows, which share their denominators."""
+        """Yield means over the same rows, which share their denominators."""
         if not self.is_drawn:
             yield from (None for _ in columns)
             return
@@ -61,7 +61,7 @@ class Clusters:
             yield Ratio(self._added(rows, column), counts, within)
 
     def mean(self, rows: Ints, column: Floats, within: Range = SHARE) -> Ratio | None:
-        """A mean over rows, added up by cluster."""
+        """Return a mean over rows, added up by cluster."""
         return next(self.means(rows, [column], within))
 
     def curve(
@@ -69,7 +69,7 @@ class Clusters:
         rows: Ints,
         make: Callable[[npt.NDArray[np.intp]], ResampledStatistic],
     ) -> ResampledStatistic | None:
-        """A statistic that is no ratio of sums, made from the clusters of rows."""
+        """Return a statistic that is not a ratio of sums, from the clusters of rows."""
         if not self.is_drawn or not len(rows):
             return None
         return make(self.of_query[rows])
@@ -84,7 +84,7 @@ NO_CLUSTERS = Clusters(of_query=np.empty(0, dtype=np.intp), size=0, is_drawn=Fal
 
 
 class PostBootstrap:
-    """Resamples of a sheet's judged queries."""
+    """Resamples of the judged queries."""
 
     def __init__(self, queries: Queries, settings: EvidenceSettings) -> None:
         judged = np.flatnonzero(queries.y != UNKNOWN)
@@ -107,7 +107,7 @@ class PostBootstrap:
         )
 
     def metrics(self, measurements: Iterable[Measurement]) -> list[Metric]:
-        """The metrics with their intervals, drawn by post."""
+        """Return the metrics with their intervals, drawn by post."""
         return list(with_intervals(measurements, self.by_post))
 
     def by_query(
@@ -115,11 +115,11 @@ class PostBootstrap:
         measure: Callable[[Clusters], Iterable[Measurement]],
         paths: Collection[str],
     ) -> Iterator[Metric]:
-        """Some metrics as `~query`: with intervals from single queries.
+        """Yield some metrics as `~query`, with intervals drawn by single queries.
 
         Args:
             measure: yields the measurements for the clusters to draw.
-            paths: of the metrics, where they can be drawn.
+            paths: paths of the metrics, if they can be drawn.
         """
         size = len(self._judged)
         if size > MOST_ROWS:

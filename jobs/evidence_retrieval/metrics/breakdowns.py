@@ -34,7 +34,7 @@ ByFold: TypeAlias = Mapping[str, Mapping[str, Metric]]
 
 
 def by_fold(block: JudgedPredictions) -> dict[str, dict[str, Metric]]:
-    """All metrics of each fold, of which nothing is drawn."""
+    """Return all metrics of each fold, without intervals."""
     return {
         name: {m.path: m for m in with_intervals(measures(block.within(mask)))}
         for name, mask in fold_masks(block).items()
@@ -42,7 +42,7 @@ def by_fold(block: JudgedPredictions) -> dict[str, dict[str, Metric]]:
 
 
 def over_folds(folds: ByFold, path: str, ddof: int) -> Aggregate:
-    """One measure over the folds; undefined where a fold has none."""
+    """Aggregate one measure over the folds; undefined if a fold lacks it."""
     values = [
         by_path[path].value if path in by_path else None for by_path in folds.values()
     ]
@@ -50,7 +50,7 @@ def over_folds(folds: ByFold, path: str, ddof: int) -> Aggregate:
 
 
 def with_folds(metrics: Iterable[Metric], folds: ByFold, ddof: int) -> Iterator[Metric]:
-    """The metrics with their mean and standard deviation over folds."""
+    """Yield the metrics with their mean and standard deviation over folds."""
     in_folds = {path for by_path in folds.values() for path in by_path}
     for whole in metrics:
         is_detail = "~" in whole.path or whole.definition.startswith("count@")
@@ -65,14 +65,14 @@ def with_folds(metrics: Iterable[Metric], folds: ByFold, ddof: int) -> Iterator[
 
 
 def fold_metrics(folds: ByFold) -> Iterator[Metric]:
-    """The measures of each fold under `fold.NAME.`, without intervals."""
+    """Yield the measures of each fold under `fold.NAME.`, without intervals."""
     for name, by_path in folds.items():
         for metric in by_path.values():
             yield replace(metric, path=f"fold.{name}.{metric.path}")
 
 
 FEW_POSITIVES = 10
-"""Below, a criterion's numbers are flagged: so few say little of others."""
+"""Number of positives below which a criterion's metrics are flagged."""
 
 _OPERATING = ("at_tau", "at_screening", "at_alert")
 CRITERION_PATHS = (
@@ -85,7 +85,7 @@ CRITERION_PATHS = (
     "evidence_recall@K",
 )
 OF_EARLIER_LISTS = ("recall@10", "ndcg@10", "mrr")
-"""What is shown of the lists before the final one, under their names."""
+"""Metrics of the lists before the final one that are reported, under their names."""
 
 WITH_INTERVAL = ("auroc", "ndcg@10", "mrr", "evidence_recall@K")
 
@@ -95,7 +95,7 @@ ByCriterion: TypeAlias = Mapping[str, Sequence[Metric]]
 def by_criterion(
     block: JudgedPredictions, draws: PostBootstrap
 ) -> dict[str, list[Metric]]:
-    """The shown measures of each criterion, in display order."""
+    """Return the reported measures of each criterion, in display order."""
     measured_criteria = {
         name: list(
             _criterion_measures(
@@ -132,7 +132,7 @@ JUDGED: Mapping[str, ValueMeasure[Bools]] = {
         of=lambda y: share(int(y.sum()), len(y)),
     ),
 }
-"""Of the judged queries of a criterion: whether there is evidence."""
+"""Counts of the judged queries of a criterion, by evidence or none."""
 
 
 def _criterion_measures(
@@ -156,7 +156,7 @@ def _undrawn(measurement: Measurement) -> Measurement:
 
 
 def _flagged(metrics: Iterable[Metric], criterion: str) -> Iterator[Metric]:
-    """The metrics of a criterion, marked where they rest on few positives."""
+    """Yield the metrics of a criterion, marked if they depend on few positives."""
     of_criterion = list(metrics)
     positives = next(m.value or 0 for m in of_criterion if m.path == "n_positive")
     few = "few" if positives < FEW_POSITIVES else ""
@@ -167,7 +167,7 @@ def _flagged(metrics: Iterable[Metric], criterion: str) -> Iterator[Metric]:
 
 
 def macro(criteria: ByCriterion) -> Iterator[Metric]:
-    """The plain mean of each measure over the criteria where it is defined."""
+    """Yield the unweighted mean of each measure over the criteria that define it."""
     values: dict[str, list[float | None]] = {}
     definitions: dict[str, str] = {}
     for name, metrics in criteria.items():
@@ -190,18 +190,18 @@ def macro(criteria: ByCriterion) -> Iterator[Metric]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostDecisions:
-    """One way to decide about every query, as tables of posts by criteria."""
+    """A decision rule applied to every query, as tables of posts by criteria."""
 
     prefix: str
     method: str
-    posts: Ints  #: complete ones, by their place in the sheet
+    posts: Ints  #: complete ones, as indices into all posts
     truth: Bools  #: (posts, criteria)
     predicted: Bools
     incomplete: int  #: posts without a decision about every criterion
 
 
 def decisions(block: JudgedPredictions) -> Iterator[PostDecisions]:
-    """By probability and by state, where the block has them."""
+    """Yield decisions by probability and by state, if the block has them."""
     gated, stated, tau = block.gated, block.stated, block.settings.tau
     if gated is not None and gated.is_probability:
         predicted = at_threshold(gated.p, tau)
@@ -213,7 +213,7 @@ def decisions(block: JudgedPredictions) -> Iterator[PostDecisions]:
 
 
 def chosen_decision(block: JudgedPredictions) -> PostDecisions | None:
-    """The one that stands in the table of posts, as the settings ask."""
+    """Return the decision in the table of posts, as set."""
     by_prefix = {decided.prefix: decided for decided in decisions(block)}
     by_state = block.settings.post_prediction == "state"
     return by_prefix.get("posts_not_neg" if by_state else "posts_at_tau")
@@ -246,7 +246,7 @@ _N_DEFINED: Mapping[str, Callable[[Multilabel], int]] = {
     "f1_per_item_defined": lambda scores: scores.f1_per_item_n_defined,
     "macro_f1_over_labels": lambda scores: scores.macro_f1_n_defined,
 }
-"""Posts or criteria with a value, of figures that may lack one."""
+"""Number of posts or criteria with a value, for figures that may lack some."""
 
 
 def _of_posts(
@@ -372,11 +372,11 @@ POST_WAYS: Mapping[str, tuple[str, str]] = {
     "posts_at_tau": ("at tau", "a criterion is called from probability tau"),
     "posts_not_neg": ("not skipped", "a criterion is called unless skipped"),
 }
-"""Ways to decide about posts: name, meaning."""
+"""Decision rules about posts: name, meaning."""
 
 
 def by_post(block: JudgedPredictions) -> Iterator[Measurement]:
-    """The figures of several labels an item, over complete posts."""
+    """Yield the multi-label figures, over complete posts."""
     for decided in decisions(block):
         path, subset = f"{decided.prefix}.", "complete posts"
         scores = multilabel(decided.truth, decided.predicted)

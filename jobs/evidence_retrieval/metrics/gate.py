@@ -48,7 +48,7 @@ INDEPENDENT = "assumes independent queries"
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredQueries:
-    """The scores of a block, and what their measures depend on."""
+    """Scores of a block, and the data that their measures depend on."""
 
     gated: GateScores
     settings: EvidenceSettings
@@ -56,12 +56,12 @@ class ScoredQueries:
 
     @property
     def y(self) -> Bools:
-        """Whether there is evidence."""
+        """Whether there is evidence, by query."""
         return self.gated.y
 
     @property
     def p(self) -> Floats:
-        """The scores, which are probabilities where calibration is measured."""
+        """Scores, which are probabilities if calibration is measured."""
         return self.gated.p
 
     def value(
@@ -69,13 +69,13 @@ class ScoredQueries:
         value: float | None,
         redraw: Callable[[npt.NDArray[np.intp]], ResampledStatistic] | None = None,
     ) -> MeasuredValue:
-        """A value over all of them; *redraw* makes its statistic from clusters."""
+        """Return a value over all scores; *redraw* builds its statistic."""
         rows = self.gated.rows
         statistic = None if redraw is None else self.clusters.curve(rows, redraw)
         return MeasuredValue(value=value, n=len(rows), statistic=statistic)
 
     def brier_part(self, part: Callable[[BrierParts], float]) -> MeasuredValue:
-        """A part of the Brier score."""
+        """Return a part of the Brier score."""
         parts = self._brier_parts
         return self.value(None if parts is None else part(parts))
 
@@ -85,7 +85,7 @@ class ScoredQueries:
 
     @cached_property
     def risk(self) -> tuple[Floats, Bools]:
-        """The confidence of each decision at tau, and whether it is wrong."""
+        """Confidence of each decision at tau, and whether it is wrong."""
         confidence = np.maximum(self.p, 1 - self.p)
         return confidence, at_threshold(self.p, self.settings.tau) != self.y
 
@@ -136,7 +136,7 @@ SEPARATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FprPoint:
-    """The point of a curve for a target of false positives."""
+    """The point of a curve for a target false positive rate."""
 
     target: float
     point: OperatingPoint | None
@@ -145,7 +145,7 @@ class FprPoint:
     def value(
         self, of: Callable[[OperatingPoint], float | None]
     ) -> Mapping[str, MeasuredValue]:
-        """A value of the point, under its target."""
+        """Return a value of the point, under its target."""
         value = None if self.point is None else of(self.point)
         return {f"{self.target:g}": MeasuredValue(value=value, n=self.n)}
 
@@ -177,7 +177,7 @@ _VERTEX: Mapping[str, Vertex] = {"last": "last", "nearest": "nearest"}
 
 
 def separation(scored: ScoredQueries) -> Iterator[Measurement]:
-    """Areas, and sensitivities at false positive rates."""
+    """Yield areas, and sensitivities at false positive rates."""
     gated, settings = scored.gated, scored.settings
     score = "probability" if gated.is_probability else "max_score"
     yield from measured(
@@ -211,7 +211,7 @@ def separation(scored: ScoredQueries) -> Iterator[Measurement]:
 
 
 def closed_edge(settings: EvidenceSettings) -> Closed:
-    """Which edge a bin of probabilities owns."""
+    """Return the closed edge of a bin of probabilities."""
     return "left" if settings.ece_edges == "left_drop_one" else "right"
 
 
@@ -323,7 +323,7 @@ CALIBRATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
 
 
 def calibration(scored: ScoredQueries) -> Iterator[Measurement]:
-    """Whether probabilities mean what they say, and what confidence is worth."""
+    """Yield measures of calibration, and of risk by confidence."""
     settings = scored.settings
     bins, closed = settings.ece_bins, closed_edge(settings)
     dropped = ", p = 1 dropped" if closed == "left" else ""

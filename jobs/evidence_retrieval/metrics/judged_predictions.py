@@ -1,8 +1,8 @@
 """Cuts predictions to the judged queries: probabilities, states, lists, K.
 
-A part is there if its input is: format E has no probabilities, predictions without
+A part exists if its input does: format E has no probabilities, predictions without
 rankings have no lists. `within` cuts all parts to the queries of a fold or criterion,
-so that every number is made by the same code for the whole and for its pieces.
+so that the same code computes every number for the whole and for its parts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCORED_QUERIES, POSITIVE = "scored", "has_evidence"
 """Subsets: judged queries with a probability, and queries with evidence."""
 
 CHUNK = 50_000
-"""Queries whose lists are compared at a time."""
+"""Number of queries whose lists are compared at a time."""
 
 POOL_RECALL = "pool_recall"
 AT_K = ("recall", "precision", "hit", "map", "ndcg")
@@ -38,27 +38,27 @@ AT_K = ("recall", "precision", "hit", "map", "ndcg")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredLists:
-    """One list of each query with evidence, measured."""
+    """Measures of one list of each query with evidence."""
 
     rows: Ints
     values: Mapping[str, Floats]  #: by measure; every value is defined
-    absent: Ints  #: gold sentences that the list has not
+    absent: Ints  #: gold sentences that are not in the list
     rules: RankingRules
 
     def within(self, mask: Bools) -> MeasuredLists:
-        """Those of *mask*."""
+        """Return the part in *mask*."""
         at = mask[self.rows]
         values = {name: column[at] for name, column in self.values.items()}
         return replace(self, rows=self.rows[at], values=values, absent=self.absent[at])
 
 
 def rules_of(settings: EvidenceSettings) -> RankingRules:
-    """The rules of ranking; a positive whose gold is not listed anywhere counts 0."""
+    """Return the ranking rules; a positive without any listed gold counts 0."""
     return RankingRules(empty="zero", ap_over=settings.ap_denominator)
 
 
 def measure_names(settings: EvidenceSettings) -> list[str]:
-    """The ranking measures of a list, in the order of tables."""
+    """Return the ranking measures of a list, in the order of tables."""
     names = [f"{name}@{k}" for name in AT_K for k in settings.k_values]
     if settings.mrr_cut:
         names += [f"mrr@{k}" for k in settings.k_values]
@@ -68,7 +68,7 @@ def measure_names(settings: EvidenceSettings) -> list[str]:
 def read_lists(
     queries: Queries, prediction: Predictions, settings: EvidenceSettings
 ) -> dict[str, MeasuredLists]:
-    """All lists of a prediction, measured; none where gold is not known."""
+    """Measure all lists of a prediction; empty if there are no gold labels."""
     if queries.gold is None:
         return {}
     lists = {}
@@ -93,7 +93,7 @@ def read_lists(
 def compared(
     gold: Sequence[tuple[str, ...]], ranked: Sequence[Sequence[str]], rows: Ints
 ) -> Iterator[RankedHits]:
-    """The lists of some queries against their gold, a chunk at a time."""
+    """Yield the lists of some queries compared with their gold, chunk by chunk."""
     for start in range(0, len(rows), CHUNK):
         indices = rows[start : start + CHUNK].tolist()
         yield hits([gold[i] for i in indices], [ranked[i] for i in indices])
@@ -102,10 +102,10 @@ def compared(
 def ranked_rows(
     queries: Queries, prediction: Predictions, ranked: Sequence[Sequence[str]]
 ) -> Ints:
-    """Queries with evidence that were ranked.
+    """Return the queries with evidence that were ranked.
 
-    An empty list is a ranking only where the query was scored; elsewhere the model has
-    not seen it.
+    An empty list counts as a ranking only if the query was scored; otherwise the model
+    has not seen it.
     """
     status = prediction.status
     return np.array(
@@ -119,7 +119,7 @@ def ranked_rows(
 
 
 def _measured(ranked_hits: RankedHits, settings: EvidenceSettings) -> dict[str, Floats]:
-    """The measures that are kept; the pool's recall is that at the list's end."""
+    """Return the reported measures; the pool's recall is that of the whole list."""
     end = max(1, ranked_hits.gains.shape[1])
     values = evaluate(ranked_hits, (*settings.k_values, end), rules_of(settings))
     values[POOL_RECALL] = values[f"recall@{end}"]
@@ -127,7 +127,7 @@ def _measured(ranked_hits: RankedHits, settings: EvidenceSettings) -> dict[str, 
 
 
 FIXED_AT = 10
-"""Where lists of a fixed length are compared, however many sentences they show."""
+"""Rank at which fixed-length lists are compared, regardless of their length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,21 +138,21 @@ class SelectedSentences:
     y: Bools
     nominal: Ints  #: K as selected or set
     k: Ints
-    """Sentences that a reader was shown: no more than K, nor than the post has.
+    """Sentences that a reader was shown: at most K, and at most those of the post.
 
-    Where the size of the post is unknown, a fixed K ends with the list and a K that was
-    selected query by query counts as it is.
+    If the size of the post is unknown, a fixed K ends with the list, and a K that was
+    selected by query is not limited.
     """
     k_listed: Ints | None  #: K cut at the list's end; None: there is no list
     evidence_rows: Ints  #: queries with evidence and a list
-    recall: Floats  #: of those
+    recall: Floats  #: recall of the evidence rows
     precision: Floats
     rule: str
-    """What recall and precision are at: "K" where it is chosen query by query, else a
-    number, which is `FIXED_AT` for longer lists: they are all held to that."""
+    """Cut-off of recall and precision: "K" if it is selected by query, else a number,
+    which is at most `FIXED_AT`."""
 
     def within(self, mask: Bools) -> SelectedSentences:
-        """Those of *mask*, which has a place for every query."""
+        """Return the part in *mask*, which covers every query."""
         at, evidence_mask = mask[self.rows], mask[self.evidence_rows]
         return replace(
             self,
@@ -173,13 +173,13 @@ def choose(
     settings: EvidenceSettings,
     gamma: float | None = None,
 ) -> SelectedSentences | None:
-    """What a prediction shows; None where it has no K.
+    """Return the sentences that a prediction selects; None if it has no K.
 
     Args:
-        queries: of the sheet.
-        prediction: of one model under one configuration.
-        settings: of the job.
-        gamma: one of the sweep instead of what was deployed.
+        queries: all queries.
+        prediction: one model under one configuration.
+        settings: settings of the job.
+        gamma: a gamma of the sweep instead of the deployed one.
     """
     k = _k_column(queries, prediction) if gamma is None else prediction.sweep[gamma]
     if k is None:
@@ -209,7 +209,7 @@ def choose(
         for part in compared(queries.gold, ranked, evidence_rows):
             n = len(part.lengths)
             chosen = select(part, cutoffs[evidence_rows[done : done + n]])
-            # a query with evidence whose gold is not named has found none of it
+            # for a query with evidence but no gold sentences, nothing counts as found
             recall.append(np.nan_to_num(chosen.recall))
             precision.append(chosen.precision)
             done += n
@@ -247,7 +247,7 @@ class GateScores:
     is_probability: bool  #: False: the largest stage score
 
     def within(self, mask: Bools) -> GateScores:
-        """Those of *mask*, which has a place for every query."""
+        """Return the part in *mask*, which covers every query."""
         at = mask[self.rows]
         return replace(self, rows=self.rows[at], y=self.y[at], p=self.p[at])
 
@@ -259,17 +259,17 @@ class GateStates:
     rows: Ints
     y: Bools
     state: States
-    method: str  #: for definitions
+    method: str  #: text for definitions
 
     def within(self, mask: Bools) -> GateStates:
-        """Those of *mask*."""
+        """Return the part in *mask*."""
         at = mask[self.rows]
         return replace(self, rows=self.rows[at], y=self.y[at], state=self.state[at])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedPredictions:
-    """A prediction's columns, cut to what can be scored."""
+    """Columns of a prediction, limited to the judged queries."""
 
     queries: Queries
     prediction: Predictions
@@ -280,7 +280,7 @@ class JudgedPredictions:
     lists: Mapping[str, MeasuredLists] = field(default_factory=dict)
     chosen: SelectedSentences | None = None
     stated_values: Mapping[str, tuple[Ints, Floats]] = field(default_factory=dict)
-    """Numbers that cannot be recomputed: rows with evidence, and their values."""
+    """Stated values that cannot be recomputed: rows with evidence, and values."""
     statuses: Mapping[str, int] = field(default_factory=dict)  #: all queries, by status
 
     @property
@@ -289,7 +289,7 @@ class JudgedPredictions:
         return self.lists.get(self.prediction.final)
 
     def within(self, mask: Bools) -> JudgedPredictions:
-        """The same for some of the queries."""
+        """Return the same for a subset of the queries."""
         return replace(
             self,
             judged=self.judged & mask,
@@ -310,13 +310,13 @@ def block_of(
     settings: EvidenceSettings,
     unfitted: Sequence[UnfittedGate] = (),
 ) -> JudgedPredictions:
-    """The parts of one prediction.
+    """Return the measured parts of one prediction.
 
     Args:
-        queries: of the sheet.
-        prediction: of one model under one configuration.
-        settings: of the job.
-        unfitted: folds whose gate could not be fitted: they have no part in it.
+        queries: all queries.
+        prediction: one model under one configuration.
+        settings: settings of the job.
+        unfitted: folds whose gate could not be fitted; these are left out.
     """
     judged = queries.y != UNKNOWN
     gated = _gated(
@@ -389,7 +389,7 @@ def _stated(
 def recomputed(
     gated: GateScores, low: Floats, high: Floats, settings: EvidenceSettings
 ) -> GateStates:
-    """The states that follow from p and each query's thresholds, where it has any."""
+    """Return the states derived from p and each query's thresholds, if any."""
     with_thresholds = gated.within(~np.isnan(low) & ~np.isnan(high))
     state = assign(
         with_thresholds.p,
@@ -408,7 +408,7 @@ def recomputed(
 def _stated_values(
     queries: Queries, prediction: Predictions
 ) -> dict[str, tuple[Ints, Floats]]:
-    """Of queries with evidence only, whatever the other rows hold."""
+    """Return stated values, limited to queries with evidence."""
     with_values = {
         name: np.flatnonzero((queries.y == 1) & ~np.isnan(column))
         for name, column in prediction.stated_values.items()

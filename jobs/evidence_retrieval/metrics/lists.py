@@ -1,4 +1,4 @@
-"""Measures the lists of sentences, and how many of them a reader is shown."""
+"""Measures the lists of sentences, and the number of sentences shown to a reader."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ STATED_PATHS: Mapping[str, str] = {
     "evidence_precision_at_k": "evidence_precision@K",
     "mrr": "mrr",
 }
-"""Columns of per-query files, and the measures that they state."""
+"""Columns of per-query files, with the measures that they state."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankedQueries:
-    """One list of each query with evidence, and what its measures are drawn by."""
+    """One list of each query with evidence, with the clusters for intervals."""
 
     ranked: MeasuredLists
     clusters: Clusters
 
     @cached_property
     def means(self) -> Mapping[str, MeasuredValue]:
-        """The mean of each measure of the list."""
+        """Mean of each measure of the list."""
         rows, columns = self.ranked.rows, self.ranked.values
         n = len(rows)
         drawn = self.clusters.means(rows, columns.values())
@@ -66,7 +66,7 @@ class RankedQueries:
 
 
 def _by_cutoff(word: str, queries: RankedQueries) -> Mapping[str, MeasuredValue]:
-    """The means of one measure, by the K that the list is cut at."""
+    """Return the means of one measure, by the K that the list is cut at."""
     cut = (name.partition("@") for name in queries.means)
     return {k: queries.means[f"{word}@{k}"] for name, _, k in cut if k and name == word}
 
@@ -97,7 +97,7 @@ _LISTS: Mapping[str, tuple[str, str]] = {
         "How early evidence comes in the first {k} of the list: 1 first, 0.5 second",
     ),
 }
-"""Of a list cut at K: name and meaning."""
+"""Name and meaning of measures of a list cut at K."""
 
 RANKING: Mapping[str, ValueMeasure[RankedQueries]] = {
     **{
@@ -134,13 +134,13 @@ RANKING: Mapping[str, ValueMeasure[RankedQueries]] = {
         ),
     ),
 }
-"""Of a list, over queries with evidence."""
+"""Measures of a list, over queries with evidence."""
 
 
 def ranking(
     ranked: MeasuredLists, clusters: Clusters = NO_CLUSTERS
 ) -> Iterator[Measurement]:
-    """Means of a list's measures, and what the list has not."""
+    """Yield means of a list's measures, and of its missing sentences."""
     return measured(
         RANKING,
         RankedQueries(ranked=ranked, clusters=clusters),
@@ -150,14 +150,14 @@ def ranking(
 
 
 def _means(ranked: MeasuredLists) -> Iterator[tuple[Measurement, list[float]]]:
-    """Each mean of a list with the values that it is over."""
+    """Yield each mean of a list with its values."""
     for whole in ranking(ranked):
         if whole.path in ranked.values:
             yield whole, ranked.values[whole.path].tolist()
 
 
 def spreads(ranked: MeasuredLists) -> Iterator[Measurement]:
-    """How those measures lie around their means, query by query."""
+    """Yield the spread of those measures over queries."""
     for whole, column in _means(ranked):
         statistics = aggregate(column)
         for figure, value in _figures(statistics).items():
@@ -173,7 +173,7 @@ def spreads(ranked: MeasuredLists) -> Iterator[Measurement]:
 
 
 def _figures(statistics: Aggregate) -> Mapping[str, float | None]:
-    """The figures of a column that stand beside its mean, by form."""
+    """Return the further statistics of a column, by name."""
     return {
         "std": statistics.std,
         "median": statistics.median,
@@ -183,7 +183,7 @@ def _figures(statistics: Aggregate) -> Mapping[str, float | None]:
 
 
 def over_all_queries(ranked: MeasuredLists, queries: int) -> Iterator[Measurement]:
-    """The same means with queries without evidence counted as 0."""
+    """Yield the same means, counting queries without evidence as 0."""
     for whole, column in _means(ranked):
         value = mean([*column, *[0.0] * (queries - len(column))])
         yield replace(
@@ -196,7 +196,7 @@ def over_all_queries(ranked: MeasuredLists, queries: int) -> Iterator[Measuremen
 
 
 def stated_means(block: JudgedPredictions, clusters: Clusters) -> Iterator[Measurement]:
-    """Means of numbers that a file states and nothing here can check."""
+    """Yield means of stated values that cannot be recomputed."""
     n = int(np.count_nonzero(block.judged & (block.queries.y == 1)))
     for column, (rows, values) in block.stated_values.items():
         name = STATED_PATHS.get(column)
@@ -238,7 +238,7 @@ CANDIDATES: Mapping[str, ValueMeasure[Ints]] = {
 
 
 def candidates(block: JudgedPredictions) -> Iterator[Measurement]:
-    """How many sentences there are to choose from, on average."""
+    """Yield the mean number of candidate sentences."""
     pool = block.queries.pool
     sizes = pool[block.judged & (pool != UNKNOWN)]
     if len(sizes):
@@ -247,16 +247,16 @@ def candidates(block: JudgedPredictions) -> Iterator[Measurement]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueriesWithK:
-    """Queries with a K, and what their measures are drawn by."""
+    """Queries with a K, and the clusters for intervals."""
 
     chosen: SelectedSentences
-    group: Bools | None = None  #: those that K is described for; None: all
+    group: Bools | None = None  #: the group to describe; None: all
     clusters: Clusters
 
     def k_figures(
         self, k: Ints | None, *, is_drawn: bool = True
     ) -> Mapping[str, MeasuredValue]:
-        """A column of Ks in a few figures; none without it."""
+        """Return statistics of a column of Ks; empty without one."""
         if k is None:
             return {}
         statistic = None
@@ -277,7 +277,7 @@ class QueriesWithK:
         }
 
     def evidence(self, column: Floats) -> Mapping[str, MeasuredValue]:
-        """The mean over queries with evidence, under the name of its cut-off."""
+        """Return the mean over queries with evidence, under the name of its cut-off."""
         chosen, n = self.chosen, len(column)
         if chosen.k_listed is None or not n:
             return {}
@@ -316,7 +316,7 @@ SENTENCES: Mapping[str, ValueMeasure[QueriesWithK]] = {
         ),
     ),
 }
-"""Of all queries with a K; of a group of them, `{stat}` is `{group}.{stat}`."""
+"""Measures of all queries with a K; for a group, `{stat}` is `{group}.{stat}`."""
 
 EXTRACTED: Mapping[str, ValueMeasure[Ints]] = {
     "sentences_extracted": ValueMeasure(
@@ -352,13 +352,13 @@ def selection(
     n: int,
     clusters: Clusters,
 ) -> Iterator[Measurement]:
-    """K, what of it the lists can fill, and what it finds.
+    """Yield measures of K, of the part that lists can fill, and of the result.
 
     Args:
         chosen: judged queries with a K.
-        stated: their states, where there are any.
-        n: queries of the whole sheet.
-        clusters: what is drawn.
+        stated: their states, if there are any.
+        n: number of all queries.
+        clusters: the unit of resampling.
     """
     groups: dict[str, Bools | None] = {"": None}
     if stated is not None:
@@ -385,7 +385,7 @@ def selection(
 
 
 def evidence(chosen: SelectedSentences, clusters: Clusters) -> Iterator[Measurement]:
-    """How much of the evidence a reader is shown, and how much else."""
+    """Yield the shares of evidence and of other sentences shown to a reader."""
     yield from measured(
         EVIDENCE,
         QueriesWithK(chosen=chosen, clusters=clusters),

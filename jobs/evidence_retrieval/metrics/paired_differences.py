@@ -1,10 +1,10 @@
 """Compares models, lists and configurations on the queries that both sides cover.
 
 Items, intervals, tests, Holm's correction and verdicts are those of the kit, so that a
-pair of models has one p here and in `siftlog compare`. What has no value for each query
-(`ece`, `sentences_extracted`) has a difference and no test. Nor is there a test of
-`auroc` and `auprc` between configurations that cover different queries: each is over
-its own.
+pair of models has the same p here and in `siftlog compare`. Metrics without a value per
+query (`ece`, `sentences_extracted`) have a difference and no test. `auroc` and `auprc`
+of configurations that cover different queries have no test either: each covers
+different queries.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ ACCURACY = "at_tau.accuracy"
 CURVES: tuple[Literal["auroc"], Literal["auprc"]] = ("auroc", "auprc")
 
 DECISIONS = ("none", "evidence")
-"""By the decision, False or True."""
+"""By decision, False or True."""
 
 GATE_FAMILY = "gate measures"
 RANKING_FAMILY = "ranking measures"
-"""What Holm corrects together; `compare` does so too."""
+"""Families that Holm's correction covers; the same in `compare`."""
 
 OF_THE_GATE = (
     "auroc",
@@ -61,17 +61,17 @@ OF_THE_GATE = (
 
 
 def on_judged(block: JudgedPredictions, rows: Ints, column: Floats | Bools) -> Floats:
-    """A column of some queries at each judged query; NaN at all others."""
+    """Return a column of some queries at each judged query; NaN at all others."""
     values = np.full(len(block.queries), np.nan)
     values[rows] = column
     return values[block.judged]
 
 
 def judged_queries(block: JudgedPredictions) -> ItemFrame:
-    """The judged queries with the gate's score, and its decision at tau.
+    """Return the judged queries with the gate's score, and its decision at tau.
 
-    Only a probability is a decision. Queries that a metric leaves out are given too:
-    their posts are drawn all the same.
+    Only a probability is a decision. Queries that a metric leaves out are included,
+    since their posts are drawn too.
     """
     queries, gated = block.queries, block.gated
     rows = np.flatnonzero(block.judged).tolist()
@@ -95,17 +95,17 @@ def judged_queries(block: JudgedPredictions) -> ItemFrame:
 
 
 def ranking_names(settings: EvidenceSettings) -> tuple[str, ...]:
-    """The ranking measures that are compared: at 10, or at the largest cut-off."""
+    """Return the compared ranking measures: at 10, or at the largest cut-off."""
     k = 10 if 10 in settings.k_values else max(settings.k_values)  # noqa: PLR2004
     return (f"recall@{k}", f"ndcg@{k}", "mrr", f"map@{k}", f"hit@{k}")
 
 
 QueryValues: TypeAlias = tuple[Ints, Floats | Bools, Bools | None]
-"""Queries, what each adds to a mean or a sum, and what to the sum below, if any."""
+"""Queries, numerators of a mean or a ratio, and denominators, if any."""
 
 
 def query_values(block: JudgedPredictions) -> Mapping[str, QueryValues]:
-    """What each query adds to the metrics of a block that are means or ratios."""
+    """Return the values by query of metrics that are means or ratios."""
     values: dict[str, QueryValues] = {}
     gated, final, chosen, stated = block.gated, block.final, block.chosen, block.stated
     if gated is not None and gated.is_probability:
@@ -127,7 +127,7 @@ def query_values(block: JudgedPredictions) -> Mapping[str, QueryValues]:
 
 
 def _column(path: str, block: JudgedPredictions) -> Floats | Ratio:
-    """What each judged query adds; NaN where the metric leaves it out."""
+    """Return the value of each judged query; NaN if the metric leaves it out."""
     rows, above, below = query_values(block)[path]
     column = on_judged(block, rows, above)
     return column if below is None else Ratio(column, on_judged(block, rows, below))
@@ -142,13 +142,13 @@ def item_metric(
     family: str | None = None,
     items: Callable[[JudgedPredictions], ItemFrame] = judged_queries,
 ) -> ItemMetric[JudgedPredictions]:
-    """How a metric is compared, query by query.
+    """Return the comparison of a metric, query by query.
 
     Args:
-        path: of the metric.
-        settings: of the job.
-        family: what Holm corrects together; None: as `compare` does.
-        items: makes the frame of the queries.
+        path: path of the metric.
+        settings: settings of the job.
+        family: family for Holm's correction; None: as in `compare`.
+        items: builds the frame of the queries.
     """
     if family is None:
         family = RANKING_FAMILY if path in ranking_names(settings) else ""
@@ -170,12 +170,12 @@ def item_metric(
 def _makers(
     block: JudgedPredictions, paths: Iterable[str], frame: ItemFrame
 ) -> Comparable:
-    """Makers of query values, compared whatever the parameters of the metrics.
+    """Return functions that compute query values, for any parameters of metrics.
 
     Args:
-        block: of the model.
-        paths: of the metrics.
-        frame: of the block; all metrics share it.
+        block: block of the model.
+        paths: paths of the metrics.
+        frame: frame of the block, shared by all metrics.
     """
 
     def items(_: JudgedPredictions) -> ItemFrame:
@@ -195,32 +195,32 @@ class PairedDifference:
 
     left: str
     right: str
-    family: str  #: the tests that are corrected together
+    family: str  #: tests that are corrected together
     metric: ComparedMetric
     subset: str
-    sizes: tuple[int, int]  #: queries that the metric speaks of on each side
+    sizes: tuple[int, int]  #: number of queries of the metric on each side
     detail: str = ""
 
     @property
     def value(self) -> float | None:
-        """The difference of the values that are shown beside it."""
+        """Difference of the two reported values."""
         left, right = self.metric.gap.b, self.metric.gap.a
         return None if left is None or right is None else left - right
 
     @property
     def interval(self) -> Interval:
-        """The paired interval of the difference."""
+        """Paired interval of the difference."""
         return self.metric.gap.interval
 
     @property
     def dropped(self) -> tuple[int, int]:
-        """Queries that only the left side has, and only the right side."""
+        """Number of queries that only the left side has, and only the right side."""
         left, right = self.sizes
         return left - self.metric.overlap.n, right - self.metric.overlap.n
 
     @property
     def note(self) -> str:
-        """The test that takes queries as independent, and what else there is to say."""
+        """Test that assumes independent queries, and further remarks."""
         test = self.metric.p_values.independent
         words = ""
         if test is not None:
@@ -231,7 +231,7 @@ class PairedDifference:
 def _untested(
     path: str, left: MeasuredValue, right: MeasuredValue, draws: PostBootstrap
 ) -> ComparedMetric:
-    """A metric that is not compared query by query, left minus right."""
+    """Return a metric without values per query, left minus right."""
     is_lower = path in LOWER_IS_BETTER
     a, b = left.statistic, right.statistic
     interval = Interval(lo=None, hi=None)
@@ -252,7 +252,7 @@ def _untested(
 
 
 def between_lists(block: JudgedPredictions) -> Iterator[PairedDifference]:
-    """Every later list of a model against every earlier one."""
+    """Yield comparisons of every later list of a model with every earlier one."""
     model, paths = block.prediction.model, ranking_names(block.settings)
     sizes, makers = {}, {}
     frame = judged_queries(block)
@@ -280,7 +280,7 @@ def between_models(
     settings: EvidenceSettings,
     draws: PostBootstrap,
 ) -> Iterator[PairedDifference]:
-    """Every two models, on the queries that both have answered."""
+    """Yield comparisons of every two models, on the queries that both answered."""
     makers = {
         model: _makers(block, _compared_paths(block), judged_queries(block))
         for model, block in blocks.items()
@@ -312,7 +312,7 @@ def between_models(
 
 
 def _compared_paths(block: JudgedPredictions) -> Iterator[str]:
-    """What a model is compared with others in: parts of its gate, and its list."""
+    """Yield the compared metrics of a model: of its gate, and of its list."""
     if block.gated is not None:
         yield from CURVES
         yield from (path for path in query_values(block) if path in OF_THE_GATE)
@@ -325,7 +325,7 @@ def _compared_paths(block: JudgedPredictions) -> Iterator[str]:
 def _ece(
     left: JudgedPredictions, right: JudgedPredictions, draws: PostBootstrap
 ) -> Iterator[tuple[str, ComparedMetric]]:
-    """The calibration errors over the queries that both have a probability of."""
+    """Yield the calibration errors over queries with a probability on both sides."""
     one, other = left.gated, right.gated
     if not (one and other and one.is_probability and other.is_probability):
         return
@@ -347,7 +347,7 @@ def _ece(
 def _decisions(
     left: JudgedPredictions, right: JudgedPredictions, metric: ComparedMetric
 ) -> str:
-    """How often decisions at tau are right on one side only, and how far they agree."""
+    """Describe decisions at tau that are right on one side only, and the agreement."""
     if metric.path != ACCURACY or metric.outcomes is None:
         return ""
     labels = (judged_queries(block).labels("decision") for block in (left, right))
@@ -368,14 +368,15 @@ STEMS = (
     "sentences_extracted",
     "alert_precision",
 )
-"""Without the cut-off of evidence measures, which says how K came about."""
+"""Metrics without the cut-off of evidence measures, which depends on the choice of
+K."""
 
 WITHOUT = "undefined: the configuration has no such stage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AblationStep:
-    """One measure of one configuration, and its difference to the one before."""
+    """One measure of one configuration, and its change from the previous one."""
 
     model: str
     config: str
@@ -386,16 +387,16 @@ class AblationStep:
 
     @property
     def is_measured(self) -> bool:
-        """Whether the configuration has such a stage at all."""
+        """Whether the configuration has such a stage."""
         return self.metric.definition != WITHOUT
 
 
 def steps(
     blocks: Sequence[JudgedPredictions], draws: PostBootstrap
 ) -> Iterator[AblationStep]:
-    """The rows of the table of one model, its configurations in order.
+    """Yield the rows of the table of one model, its configurations in order.
 
-    None where it has one.
+    There are none for a single configuration.
     """
     if len(blocks) == 1:
         return
@@ -428,7 +429,7 @@ def steps(
                 config=name,
                 metric=by_path[measurements[stem].path]
                 if stem in measurements
-                # shown as n/a, never as 0
+                # n/a, never 0
                 else Metric(path=stem, value=None, n=0, definition=WITHOUT),
                 gap=gap,
             )
@@ -450,7 +451,7 @@ def _by_stem(
 def _step_makers(
     block: JudgedPredictions, measurements: Mapping[str, Measurement]
 ) -> Comparable:
-    """Makers of query values by stem; Holm corrects the steps of each."""
+    """Return functions that compute query values by stem, each a family of tests."""
     with_values = {*CURVES, *query_values(block)}
     return {
         stem: partial(item_metric(one.path, block.settings, stem).values, block, stem)
@@ -468,7 +469,7 @@ def _step(
 ) -> PairedDifference:
     left, right = pair
     sizes = left.measured.n, right.measured.n
-    # areas over other queries are shown as they are
+    # areas over different queries are not compared by query
     if metric is None or (stem in CURVES and sizes[0] != sizes[1]):
         metric = _untested(stem, left.measured, right.measured, draws)
     return PairedDifference(

@@ -1,4 +1,4 @@
-"""Collects everything that was measured of a sheet, before tables and files."""
+"""Collects all metrics of a scoring, before tables and files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from runner.scorecard import Metric, Target
 
 
 def with_targets(metrics: Iterable[Metric], settings: EvidenceSettings) -> list[Metric]:
-    """The metrics with the bounds that the settings name."""
+    """Return the metrics with the target bounds of the settings."""
     bounds = {
         "auroc": Target(sense=">=", bound=settings.target_auroc),
         "auprc": Target(sense=">=", bound=settings.target_auprc),
@@ -71,19 +71,19 @@ def with_targets(metrics: Iterable[Metric], settings: EvidenceSettings) -> list[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelResults:
-    """What one model's headline configuration comes to."""
+    """Results of one model's headline configuration."""
 
     block: JudgedPredictions
-    whole: tuple[Metric, ...]  #: over all its queries, by post and by list too
+    whole: tuple[Metric, ...]  #: over all its queries, also by post and by list
     folds: ByFold
     criteria: ByCriterion
     macro: tuple[Metric, ...]
-    sweep: tuple[tuple[float, Metric], ...]  #: under each gamma, rising
+    sweep: tuple[tuple[float, Metric], ...]  #: under each gamma, ascending
     not_available: tuple[str, ...]
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All of them, each under a path of its own."""
+        """All metrics, each with a unique path."""
         return (
             *self.whole,
             *fold_metrics(self.folds),
@@ -92,28 +92,26 @@ class ModelResults:
         )
 
     def by_path(self) -> Mapping[str, Metric]:
-        """The metrics of the whole."""
+        """Return the metrics over all queries, by path."""
         return {m.path: m for m in self.whole}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredFrame:
-    """Every model, measured."""
+    """Metrics of every model."""
 
     frame: EvidenceFrame
     models: Mapping[str, ModelResults]
-    steps: tuple[
-        AblationStep, ...
-    ]  #: configurations, by model; none where there is one
-    draws: PostBootstrap  #: for what is drawn only if somebody looks at it
+    steps: tuple[AblationStep, ...]  #: configurations, by model; empty for a single one
+    draws: PostBootstrap  #: for intervals that are computed on demand
 
     @property
     def settings(self) -> EvidenceSettings:
-        """The settings of the scoring."""
+        """Settings of the scoring."""
         return self.frame.settings
 
     def metrics(self, model: str) -> tuple[Metric, ...]:
-        """A model's metrics; those of other configurations under `config.NAME.`."""
+        """Return a model's metrics; other configurations under `config.NAME.`."""
         return MEASURES.describe(
             (
                 *self.models[model].metrics,
@@ -132,7 +130,7 @@ class MeasuredFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceResults(MeasuredFrame):
-    """A sheet, measured."""
+    """Results of a scoring."""
 
     scoring_input: ScoringInput
     gaps: tuple[PairedDifference, ...]
@@ -159,7 +157,7 @@ def measure_models(
 
 
 def measure_frame(frame: EvidenceFrame) -> MeasuredFrame:
-    """Measure every model's headline and its other configurations, from numbers."""
+    """Measure every model's headline and its other configurations, from arrays."""
     draws = PostBootstrap(frame.queries, frame.settings)
     blocks = {
         (p.model, p.config): block_of(frame.queries, p, frame.settings, frame.unfitted)
@@ -220,7 +218,7 @@ def _details(block: JudgedPredictions) -> Iterator[Measurement]:
 def _by_list(
     block: JudgedPredictions, whole: Iterable[Metric], draws: PostBootstrap
 ) -> Iterator[Metric]:
-    """The ranking of each list under its name; that of the final one is known."""
+    """Yield the ranking metrics of each list; those of the final one are reused."""
     by_path = {m.path: m for m in whole}
     for name, ranked in block.lists.items():
         measurements = [*ranking(ranked, draws.clusters), *spreads(ranked)]
@@ -236,7 +234,7 @@ CHANCE, ORDER = "chance at the prevalence", "a random order of the post's senten
 
 
 def trivial(model_results: ModelResults) -> Iterator[TrivialBaseline]:
-    """Baselines of separation and alerts, then of the final list."""
+    """Yield baselines of separation and alerts, then of the final list."""
     block = model_results.block
     random = partial(TrivialBaseline, key="random")
     gated, stated, final, gold = (
@@ -284,17 +282,17 @@ def trivial(model_results: ModelResults) -> Iterator[TrivialBaseline]:
 
 
 def expected_recall(k: int) -> Callable[[int, int], float]:
-    """Recall among the first *k* in any order of the sentences."""
+    """Return the expected recall among the first *k* in random order."""
 
     def expected(n: int, gold: int) -> float:
-        del gold  # each of them is among the first with the same chance
+        del gold  # each has the same chance to be among the first
         return min(k, n) / n
 
     return expected
 
 
 def expected_ndcg(k: int) -> Callable[[int, int], float]:
-    """NDCG of the first *k* in any order."""
+    """Return the expected nDCG of the first *k* in random order."""
 
     def expected(n: int, gold: int) -> float:
         return gold / n * _discounts(min(k, n)) / _discounts(min(k, gold))
@@ -309,9 +307,9 @@ def _discounts(n: int) -> float:
 
 @lru_cache(maxsize=1 << 14)
 def expected_reciprocal(n: int, gold: int) -> float:
-    """The expected reciprocal rank of the first of *gold* among *n* in any order."""
+    """Return the expected reciprocal rank of the first of *gold* among *n*."""
     ranks = np.arange(1, n - gold + 2)
-    # all places before a rank hold none: a product of shares of what is left
+    # all earlier ranks have none: a product of shares of the remaining ones
     left = n - ranks + 1
     none_before = np.concatenate(([1.0], np.cumprod((left - gold) / left)[:-1]))
     return math.fsum(none_before * gold / left / ranks)

@@ -1,4 +1,4 @@
-"""Measures a block: of the whole, a fold or a criterion."""
+"""Measures a block: all queries, a fold or a criterion."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ UNJUDGED_COUNTS: Mapping[str, ValueMeasure[JudgedPredictions]] = {
         of=lambda block: count(_evident(block), len(block.queries)),
     ),
 }
-"""Of queries that nobody has judged."""
+"""Counts of queries without labels."""
 
 
 def answered_queries(block: JudgedPredictions) -> Bools:
-    """The queries with an answer, judged or not: a probability, or else a score."""
+    """Return whether each query has an answer: a probability, or else a score."""
     prediction = block.prediction
     column = prediction.score if prediction.prob is None else prediction.prob
     if column is None:
@@ -114,7 +114,7 @@ ANSWERED: Mapping[str, ValueMeasure[JudgedPredictions]] = {
 
 
 def coverage(block: JudgedPredictions) -> Iterator[Measurement]:
-    """How many queries there are, and why some are in no metric."""
+    """Yield the number of queries, and of those that are in no metric."""
     yield from measured(COVERAGE, block, subset="all")
     yield from measured(ANSWERED, block, subset="judged")
 
@@ -122,11 +122,11 @@ def coverage(block: JudgedPredictions) -> Iterator[Measurement]:
 def measures(
     block: JudgedPredictions, clusters: Clusters = NO_CLUSTERS
 ) -> Iterator[Measurement]:
-    """Every number of a block: of the whole, of a fold, or of a criterion.
+    """Yield every metric of a block: of all queries, a fold, or a criterion.
 
     Args:
         block: the queries.
-        clusters: what is drawn for intervals.
+        clusters: the unit of resampling.
     """
     settings, gated, stated = block.settings, block.gated, block.stated
     scored = None
@@ -150,7 +150,7 @@ def measures(
 def measures_by_query(
     block: JudgedPredictions, clusters: Clusters
 ) -> Iterator[Measurement]:
-    """The measures that are also drawn by single queries, among others.
+    """Yield the measures that are also drawn by single queries, among others.
 
     Arguments are those of `measures`.
     """
@@ -167,7 +167,7 @@ def measures_by_query(
 
 
 def not_available(block: JudgedPredictions) -> tuple[str, ...]:
-    """The parts that the input has nothing for, each with what is missing."""
+    """Return the parts without input, each with what is missing."""
     has_probability = block.gated is not None and block.gated.is_probability
     checks = (
         (has_probability, "gate, calibration and risk", "no probabilities"),
@@ -192,7 +192,7 @@ def _no_ranking_reason(block: JudgedPredictions) -> str:
 def fold_masks(
     block: JudgedPredictions,
 ) -> dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Which queries belong to each fold that has any, in display order."""
+    """Return the mask of each non-empty fold, in display order."""
     queries = block.queries
     masks = {name: queries.fold == i for i, name in enumerate(queries.folds)}
     return {name: mask for name, mask in masks.items() if mask.any()}
@@ -203,7 +203,7 @@ FILLED = ((1.0, "unscored_as_1"), (0.0, "unscored_as_0"))
 
 
 def unscored(block: JudgedPredictions) -> Iterator[Measurement]:
-    """The shown measures under both readings; none where every query was answered."""
+    """Yield the reported measures with missing scores as 1 and as 0, if any."""
     gated, column = block.gated, block.prediction.prob
     if gated is None or column is None:
         return
@@ -248,7 +248,7 @@ SWEEP_PATHS = (
 def sweep(
     block: JudgedPredictions, draws: PostBootstrap
 ) -> Iterator[tuple[float, Metric]]:
-    """The figures under each gamma that there are Ks for, with intervals."""
+    """Yield the metrics under each gamma of the sweep, with intervals."""
     for gamma in block.prediction.sweep:
         chosen = choose(block.queries, block.prediction, block.settings, gamma)
         if chosen is None:

@@ -1,4 +1,4 @@
-"""Measures the three ways to decide about a query, and the three states."""
+"""Measures the three decision rules about a query, and the three states."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from runner.scorecard import Direction
 
 
 def empty_rate(settings: EvidenceSettings) -> str:
-    """What 0/0 is, for definitions."""
+    """Describe the value of 0/0, for definitions."""
     value = settings.zero_division
     return f"0/0 is {'undefined' if value is None else value}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecidedQueries:
-    """Queries that are decided in one way."""
+    """Queries with the decisions of one rule."""
 
     way: str
-    condition: str  #: for definitions
+    condition: str  #: text for definitions
     y: Bools
     h: Bools
     rows: Ints
@@ -51,7 +51,7 @@ class DecidedQueries:
 
     @cached_property
     def values(self) -> Mapping[str, float | None]:
-        """The confusion counts and the rates that follow from them."""
+        """Confusion counts, and the rates derived from them."""
         cells = confusion(self.y, self.h)
         counts = {"tp": cells.tp, "fp": cells.fp, "tn": cells.tn, "fn": cells.fn}
         whole = {name: int(number) for name, number in counts.items()}
@@ -59,7 +59,7 @@ class DecidedQueries:
 
     @property
     def shares(self) -> Mapping[str, tuple[Bools, Bools]]:
-        """Rows above and below the line of each rate that is a share of rows."""
+        """Numerator and denominator rows of each rate that is a share of rows."""
         y, h = self.y, self.h
         return {
             "sensitivity": (y & h, y),
@@ -150,14 +150,14 @@ DECIDED: Mapping[str, ValueMeasure[DecidedQueries]] = {
         for key, words in _RATES.items()
     },
 }
-"""Of queries decided in one way; `WAYS` has their prefixes."""
+"""Measures of one decision rule; `WAYS` has their prefixes."""
 
 WAYS: Mapping[str, tuple[str, str]] = {
     "at_tau": ("at tau", "called so from the probability tau"),
     "at_screening": ("not skipped", "called so unless skipped (NEG)"),
     "at_alert": ("alerts", "called so where an alert is raised (POS)"),
 }
-"""Ways to decide a query: name, meaning."""
+"""Decision rules about a query: name, meaning."""
 
 
 def decided_queries(
@@ -166,7 +166,7 @@ def decided_queries(
     settings: EvidenceSettings,
     clusters: Clusters = NO_CLUSTERS,
 ) -> Iterator[DecidedQueries]:
-    """The three ways to decide: at tau, at the screening and at the alert point."""
+    """Yield the decisions at tau, at the screening and at the alert point."""
     decided = partial(DecidedQueries, settings=settings, clusters=clusters)
     if gated is not None and gated.is_probability:
         yield decided(
@@ -191,7 +191,7 @@ def decided_queries(
 
 
 def points(decided: DecidedQueries) -> Iterator[Measurement]:
-    """Counts and rates of one way to decide, each share with Wilson's interval too."""
+    """Yield counts and rates of one decision rule, with Wilson's intervals too."""
     path, condition = f"{decided.way}.", decided.condition
     for one in measured(
         DECIDED,
@@ -213,7 +213,7 @@ def points(decided: DecidedQueries) -> Iterator[Measurement]:
 def _wilson(
     measurement: Measurement, parts: tuple[Bools, Bools], level: float
 ) -> Measurement:
-    """A share of queries with the interval that independent queries would have."""
+    """Return a share of queries with the interval for independent queries."""
     k, n = (int(part.sum()) for part in parts)
     share = wilson_share(k, n, level, is_rounded=True)
     return replace(
@@ -226,7 +226,7 @@ def _wilson(
 
 
 def state_shares(stated: GateStates) -> Mapping[str, tuple[Bools, Bools]]:
-    """Queries above and below the line of each share, by path."""
+    """Return numerator and denominator rows of each share, by path."""
     y, is_neg, is_pos = stated.y, stated.state == NEG, stated.state == POS
     every: Bools = np.ones(len(y), dtype=np.bool_)
     return {
@@ -247,7 +247,7 @@ def state_shares(stated: GateStates) -> Mapping[str, tuple[Bools, Bools]]:
 
 @dataclass(frozen=True, kw_only=True)
 class StatedQueries:
-    """Queries with a state, and what their measures depend on."""
+    """Queries with a state, and the data that their measures depend on."""
 
     stated: GateStates
     settings: EvidenceSettings
@@ -255,11 +255,11 @@ class StatedQueries:
 
     @cached_property
     def shares(self) -> Mapping[str, tuple[Bools, Bools]]:
-        """Queries above and below the line of each share."""
+        """Numerator and denominator rows of each share."""
         return state_shares(self.stated)
 
     def counts(self) -> Mapping[str, MeasuredValue]:
-        """Queries by state."""
+        """Return the number of queries by state."""
         state = self.stated.state
         numbers = np.bincount(state, minlength=len(STATES)).tolist()
         return counts(dict(zip(STATES, numbers, strict=True)), len(state))
@@ -348,7 +348,7 @@ _DENOMINATORS: Mapping[str, str] = {
     "screening_fn_per_1000_positive": "queries with evidence",
     "alerts_per_1000": "queries",
 }
-"""What a thousand is of, of each rate per thousand."""
+"""Denominators of the rates per thousand."""
 
 STATE_SHARES: Mapping[str, ValueMeasure[StatedQueries]] = {
     key: ValueMeasure(
@@ -366,7 +366,7 @@ STATE_SHARES: Mapping[str, ValueMeasure[StatedQueries]] = {
 def states(
     stated: GateStates, settings: EvidenceSettings, clusters: Clusters = NO_CLUSTERS
 ) -> Iterator[Measurement]:
-    """How many queries are in each state, and what screening and alerts are worth."""
+    """Yield the number of queries in each state, and rates of screening and alerts."""
     queries = StatedQueries(stated=stated, settings=settings, clusters=clusters)
     over = f"states {stated.method}; {empty_rate(settings)}"
     yield from measured(STATE_COUNTS, queries, over=over, subset=SCORED_QUERIES)

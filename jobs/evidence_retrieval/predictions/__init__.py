@@ -1,1 +1,1 @@
-"""Turns stored answers into predictions: outputs, rankings, gates."""
+"""Computes predictions from stored answers: outputs, rankings, gates."""

@@ -1,6 +1,6 @@
 """Fits the classifier of the gate: features, splits, regression, calibration.
 
-Nothing in this module is given gold but to fit.
+Gold labels are used in this module only for fitting.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from jobs.kit.metrics import auprc, fit_isotonic, fit_platt
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 
 FARTHEST = 0.005
-"""A probability counts as no nearer to 0 or 1: models state whole percents."""
+"""Minimum distance of a probability to 0 and 1, as models state whole percents."""
 
 SHAPE = ("max", "second", "mean", "sd", "gap", "entropy")
 CRITERION = "criterion:"
 
 
 def score_shape(scores: Floats) -> Floats:
-    """`SHAPE` of each column of (sentences, queries) scores; NaN where undefined.
+    """Return `SHAPE` of each column of (sentences, queries) scores, or NaN.
 
-    The gap is the largest score less the second, the entropy (in nats) that of the
+    The gap is the largest score minus the second, the entropy (in nats) that of the
     scores' softmax.
     """
     n, queries = scores.shape
@@ -46,7 +46,7 @@ def score_shape(scores: Floats) -> Floats:
     if n > 1:
         shape[1] = falling[1]
         shape[4] = falling[0] - falling[1]
-    # added up row by row: a column's sum must not depend on those beside it
+    # added up row by row: a column's sum must not depend on the other columns
     average = _down(falling) / n
     shape[2] = average
     shape[3] = np.sqrt(_down((falling - average) ** 2) / n)
@@ -68,18 +68,18 @@ def features(
     criteria: Sequence[str],
     posts: tuple[str, ...],
 ) -> FeatureRows:
-    """What is known of each query before anybody looks at its gold, as finite values.
+    """Return the features of each query, without its gold label, as finite values.
 
     Args:
-        probability: as the model stated it; NaN where it stated none.
-        deviation: standard deviation of replicates; NaN where there is one.
-        shape: (`SHAPE`, queries) of the scores of the last stage that measures.
-        listed: sentences that the model listed; NaN where it said nothing.
-        relevance: the largest relevance among them, 0 to 1; NaN likewise.
-        pool: sentences of the post.
-        criterion: place among *criteria*.
-        criteria: their ids, all of the criteria file, used or not.
-        posts: the post's id.
+        probability: as the model stated it, or NaN.
+        deviation: standard deviation of replicates; NaN if there is only one.
+        shape: (`SHAPE`, queries) of the scores of the last stage that has any.
+        listed: number of sentences that the model listed, or NaN.
+        relevance: the largest relevance among them, 0 to 1, or NaN.
+        pool: number of sentences of the post.
+        criterion: index into *criteria*.
+        criteria: ids of the whole criteria file, used or not.
+        posts: the post ids.
     """
     safe = np.clip(probability, FARTHEST, 1 - FARTHEST)
     measured = {
@@ -95,7 +95,7 @@ def features(
         for name, column in measured.items()
         if name != "log_pool"
     }
-    # in an order of their own, so that no file's order can reach a coefficient
+    # sorted, so that the order of a file cannot affect a coefficient
     one_hot = {
         CRITERION + criteria[index]: (criterion == index).astype(np.float64)
         for index in sorted(range(len(criteria)), key=criteria.__getitem__)
@@ -122,7 +122,7 @@ INNER_FOLDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """One outer fold; the three groups of posts have none in common."""
+    """One outer fold; the three groups of posts are disjoint."""
 
     fold: str
     test: tuple[str, ...]
@@ -138,16 +138,16 @@ def split(
     seed: int,
     tune_fraction: float,
 ) -> Split:
-    """The posts of one fold against all other judged ones.
+    """Split the posts: those of one fold against all other judged ones.
 
     The others are ordered by the hash of "seed:fold:post"; the first share of them, at
-    least one post, sets thresholds. No post of the fold itself ever does.
+    least one post, sets thresholds. Posts of the fold itself never do.
     """
     rest = sorted(
         (post for post in judged if fold_of.get(post, fold) != fold),
         key=lambda post: _digest(f"{seed}:{fold}:{post}"),
     )
-    # on decimals, for 0.3 * 5 rounds down in doubles
+    # as a decimal, because 0.3 * 5 rounds down as a double
     share = Decimal(str(tune_fraction)) * len(rest)
     count = max(1, int(share.quantize(Decimal(1), rounding=ROUND_HALF_UP)))
     return Split(
@@ -161,11 +161,11 @@ def split(
 
 
 def inner_folds(posts: Sequence[str]) -> npt.NDArray[np.intp]:
-    """A fold for each row, by its post: folds of even numbers of rows.
+    """Return a fold for each row, by its post, balanced by number of rows.
 
-    The largest post first, each to the lightest fold, as scikit-learn's `GroupKFold`
-    does; ties go by the post's id and to the first fold, where that leaves them to the
-    machine's sort. Fewer folds where there are fewer posts.
+    Posts are assigned in descending size to the smallest fold, as in scikit-learn's
+    `GroupKFold`; ties are broken by the post's id and the first fold, which
+    scikit-learn leaves to the machine's sort. With fewer posts, there are fewer folds.
     """
     names, index, sizes = np.unique(posts, return_inverse=True, return_counts=True)
     count = min(INNER_FOLDS, len(names))
@@ -183,21 +183,21 @@ def _digest(text: str) -> str:
 
 
 C = 1.0
-"""Inverse strength of the penalty where no grid is set."""
+"""Default inverse strength of the penalty."""
 
 TOLERANCE = 1e-10
 _MOST_ROUNDS = 10_000
 _NEWTON_STEPS = 2
-"""Each squares the distance: from 1e-6 beyond what doubles tell apart."""
+"""Each squares the distance: from 1e-6 to below the precision of doubles."""
 
 
 class CannotFitError(ValueError):
-    """The rows cannot teach what is asked of them; the message says why."""
+    """The rows are not sufficient for a fit; the message has the reason."""
 
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """The pools of all numeric libraries, looked for once: a search takes 3 ms.
+    """Return the thread pools of all numeric libraries, cached: a search takes 3 ms.
 
     Only after scikit-learn is imported: pools of libraries loaded later are missed.
     """
@@ -205,16 +205,16 @@ def _thread_pools() -> ThreadpoolController:
 
 
 def fit_classifier(values: Floats, y: Bools, c: float = C) -> Classifier:
-    """The classifier of some rows.
+    """Fit the classifier to some rows.
 
     Raises:
-        CannotFitError: where a class is missing.
+        CannotFitError: a class is missing.
     """
-    # a second to import, which reading a stored gate has no use for
+    # takes a second to import, and reading a stored gate does not need it
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - see above
 
     refuse_one_class(y)
-    # a feature that never changes has a deviation of rounding errors, not of 0
+    # the deviation of a constant feature is rounding errors, not 0
     changes = values.max(axis=0) > values.min(axis=0)
     mean = np.where(changes, values.mean(axis=0), values[0])
     scale = np.where(changes, values.std(axis=0), 1.0)
@@ -237,10 +237,10 @@ def fit_classifier(values: Floats, y: Bools, c: float = C) -> Classifier:
 def _settled(
     rows: Floats, y: Bools, c: float, weights: Floats
 ) -> tuple[tuple[float, ...], float]:
-    """The optimum that lbfgs came near to, by Newton steps from there.
+    """Refine the optimum of lbfgs by Newton steps.
 
-    lbfgs stops some 1e-6 of log-odds away from it, at a place that depends on how a
-    machine adds up; nine decimals would tell machines apart.
+    lbfgs stops some 1e-6 of log-odds away from it, depending on the machine's order of
+    summation; nine decimals would differ between machines.
     """
     design = np.column_stack([rows, np.ones(len(rows))])
     penalty = np.append(np.full(rows.shape[1], 1 / c), 0.0)
@@ -254,10 +254,10 @@ def _settled(
 
 
 def out_of_fold(values: Floats, y: Bools, posts: Sequence[str], c: float) -> Floats:
-    """Each row's log-odds by a classifier that saw nothing of its post.
+    """Return each row's log-odds by a classifier that was not fitted to its post.
 
     Raises:
-        CannotFitError: where the posts outside an inner fold are of one class.
+        CannotFitError: the posts outside an inner fold are of one class.
     """
     folds = inner_folds(posts)
     scores = np.empty(len(y))
@@ -271,7 +271,7 @@ def out_of_fold(values: Floats, y: Bools, posts: Sequence[str], c: float) -> Flo
 def choose_c(
     values: Floats, y: Bools, posts: Sequence[str], grid: Sequence[float]
 ) -> float:
-    """The C whose out-of-fold scores have the best AUPRC; the first of equals."""
+    """Return the C whose out-of-fold scores have the best AUPRC; the first of ties."""
     if len(grid) <= 1:
         return grid[0] if grid else C
 
@@ -282,7 +282,7 @@ def choose_c(
 
 
 def refuse_one_class(y: Bools) -> None:
-    """Raise `CannotFitError` unless both classes are there."""
+    """Raise `CannotFitError` unless both classes occur."""
     if y.all() or not y.any():
         labels = "only positive" if y.any() else "no positive"
         raise CannotFitError(
@@ -291,7 +291,7 @@ def refuse_one_class(y: Bools) -> None:
 
 
 def fit_calibrator(kind: Calibration, p: Floats, y: Bools) -> Calibrator:
-    """The calibrator of some rows; raise `CannotFitError` where there is none."""
+    """Fit the calibrator to some rows; raise `CannotFitError` if impossible."""
     try:
         match kind:
             case "none":

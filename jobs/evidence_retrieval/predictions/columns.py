@@ -1,4 +1,4 @@
-"""Collects all queries of a run as columns: truth, folds, answers, rankings."""
+"""Collects all queries of a run as columns: labels, folds, answers, rankings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLIP_RATE, ORDER_TAU = "flip_rate", "replicate_tau"
 
 
 class Replicates:
-    """First replicates against later ones, over the queries of a run."""
+    """First replicates compared with later ones, over the queries of a run."""
 
     def __init__(self) -> None:
         self._decisions: list[tuple[bool, bool]] = []
@@ -39,10 +39,10 @@ class Replicates:
         assess_orders: Sequence[Sequence[tuple[int, ...]]],
         tau: float,
     ) -> None:
-        """Take in a post.
+        """Add a post.
 
         Orders are those of reranks, whose later replicates list the candidates in
-        another order, so that a model that goes by position shows; else those of the
+        another order, to reveal a model that depends on position; else those of the
         assessments.
         """
         for key, assessed_orders in zip(pool.keys, assess_orders, strict=True):
@@ -56,7 +56,7 @@ class Replicates:
             self._taus += [kendall_tau(orders[0], later) for later in orders[1:]]
 
     def numbers(self) -> dict[str, float | None]:
-        """The flip rate of decisions, and the mean Kendall tau between orders."""
+        """Return the flip rate of decisions, and the mean Kendall tau of orders."""
         return {
             FLIP_RATE: flip_rate(self._decisions),
             ORDER_TAU: mean(self._taus),
@@ -65,18 +65,18 @@ class Replicates:
 
 @dataclass(slots=True, kw_only=True)
 class StepColumns:
-    """One step of one model over all queries."""
+    """Columns of one step of one model over all queries."""
 
     name: str = ""
     lists: list[tuple[str, ...]] = field(default_factory=list)  #: uids, best first
-    scores: list[Floats] = field(default_factory=list)  #: along the lists
+    scores: list[Floats] = field(default_factory=list)  #: in the order of the lists
     answered: list[bool] = field(default_factory=list)
-    shapes: list[Floats] = field(default_factory=list)  #: (shape, queries) a post
+    shapes: list[Floats] = field(default_factory=list)  #: (shape, queries) per post
 
     def add(
         self, uids: Sequence[str], steps: RankingSteps, chain: RankingChain
     ) -> None:
-        """Take in a post."""
+        """Add a post."""
         step = steps.at(chain)
         self.name = step.name
         for order, scores in zip(step.orders, step.scores.T, strict=True):
@@ -87,20 +87,20 @@ class StepColumns:
 
     @property
     def shape(self) -> Floats:
-        """(shape, queries); NaN where the step gave a query no score of its own."""
+        """(shape, queries); NaN if the step gave a query no score."""
         return np.concatenate(self.shapes, axis=1)
 
 
 @dataclass(slots=True, kw_only=True)
 class ModelColumns:
-    """One model over all queries."""
+    """Columns of one model over all queries."""
 
     assessed: list[MergedAssessment | None] = field(default_factory=list)
     steps: dict[RankingChain, StepColumns]
     replicates: Replicates = field(default_factory=Replicates)
 
     def stated(self, field_name: str) -> Floats:
-        """A number of each assessment by its field's name; NaN where there is none."""
+        """Return a field of each assessment; NaN if there is none."""
         # an array of floats reads None as NaN
         values = [
             None if one is None else getattr(one, field_name) for one in self.assessed
@@ -109,21 +109,21 @@ class ModelColumns:
 
     @property
     def replicates_read(self) -> Sequence[int]:
-        """How many replicates of each query could be read."""
+        """Number of readable replicates of each query."""
         return [0 if one is None else one.replicates for one in self.assessed]
 
 
 def columns(
     dataset: EvidenceDataset, outputs: Outputs, chains: Iterable[RankingChain]
 ) -> dict[str, ModelColumns]:
-    """By model, everything that its configurations are made of."""
+    """Return, by model, the columns that its configurations need."""
     distinct = dict.fromkeys(chains)
     by_model = {
         model: ModelColumns(steps={chain: StepColumns() for chain in distinct})
         for model in outputs.subjects
     }
     settings = dataset.settings
-    # a post's matrices are small: a second thread would be waited for, not gained
+    # a post's matrices are small, so a second thread would only cost time
     with threadpool_limits(limits=1):
         for post in dataset.posts:
             pool = PostPool(dataset, post, outputs.cosines.get(post.id))
@@ -139,7 +139,7 @@ def columns(
 
 
 def queries(dataset: EvidenceDataset) -> Queries:
-    """Posts times criteria, in file order of posts and then in criterion order."""
+    """Return posts times criteria, in file order of posts, then in criterion order."""
     posts, criteria = dataset.posts, dataset.criteria
     fold_of = folds_of(dataset)
     names = natural_order(fold_of.values())
@@ -166,7 +166,7 @@ def queries(dataset: EvidenceDataset) -> Queries:
 
 
 def folds_of(dataset: EvidenceDataset) -> Mapping[str, str]:
-    """The fold of each post; none where nothing can be tested for want of gold."""
+    """Return the fold of each post; empty if there is no gold to test with."""
     if dataset.folds is not None:
         return {post.id: dataset.folds[post.id] for post in dataset.posts}
     if dataset.gold is None:
@@ -177,7 +177,7 @@ def folds_of(dataset: EvidenceDataset) -> Mapping[str, str]:
 
 
 def _truth(dataset: EvidenceDataset) -> Ints:
-    """1 where a query has evidence, 0 where its post was judged and it has none."""
+    """Return 1 for queries with evidence, 0 for judged posts without, else UNKNOWN."""
     gold = dataset.gold
     if gold is None:
         return np.full(len(dataset.posts) * len(dataset.criteria), UNKNOWN)

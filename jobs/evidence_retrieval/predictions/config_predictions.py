@@ -48,7 +48,7 @@ from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.metrics.selective import States
 
 FALLEN_BACK = "ranked_by_stage_before"
-"""Count of queries whose ranking is not that of the stage that should have made it."""
+"""Count of queries that keep the ranking of an earlier stage."""
 
 
 def predictions(
@@ -62,7 +62,7 @@ def predictions(
     subject: SubjectOutputs,
     gated: GateOutput | None,
 ) -> Predictions:
-    """All queries under one configuration; gold is looked at for `status` alone."""
+    """Predict all queries under one configuration; gold affects only `status`."""
     steps = [columns.steps[chain] for chain in ranking_chains(config, constants)]
     last = steps[-1]
     raw, probability = _probabilities(queries, settings, gated)
@@ -102,7 +102,7 @@ def predictions(
 def _probabilities(
     queries: Queries, settings: EvidenceSettings, gated: GateOutput | None
 ) -> tuple[Floats, Floats]:
-    """Before and after calibration; NaN where the gate cannot speak of a query."""
+    """Return raw and calibrated probabilities; NaN if the gate has none."""
     raw, probability = np.full((2, len(queries)), np.nan)
     if gated is not None:
         raw[gated.of.indices] = gated.result.raw
@@ -116,15 +116,15 @@ def _probabilities(
 def _empty_as_zero(
     column: Floats, queries: Queries, settings: EvidenceSettings
 ) -> Floats:
-    """Where there is no sentence there is no evidence, if the settings say so."""
+    """Set queries without sentences to 0, if the settings say so."""
     if settings.empty_pool == "zero":
         column[queries.pool == 0] = 0.0
     return column
 
 
 def _taus(queries: Queries, gated: GateOutput) -> tuple[Floats, Floats]:
-    """The thresholds of each query's fold; NaN where that has no gate."""
-    names = (*queries.folds, None)  # the last one is that of UNKNOWN, which is -1
+    """Return the thresholds of each query's fold; NaN if that has no gate."""
+    names = (*queries.folds, None)  # for UNKNOWN, which is -1
     gates = [gated.gate(name) for name in names]
     neg = [np.nan if gate is None else gate.thresholds.tau_neg for gate in gates]
     pos = [np.nan if gate is None else gate.thresholds.tau_pos for gate in gates]
@@ -146,7 +146,7 @@ def _states(p: Floats, tau_neg: Floats, tau_pos: Floats, gated: GateOutput) -> S
 def _status(
     queries: Queries, number: Floats, subject: SubjectOutputs, config: Config
 ) -> Sequence[str]:
-    """Whether a query counts, by the number that orders queries here."""
+    """Return the status of each query, by the number that orders queries."""
     goes_by_endpoint = config.gate == "none" and config.rerank == "endpoint"
     statuses = []
     for i, (y, value) in enumerate(zip(queries.y.tolist(), number, strict=True)):
@@ -159,7 +159,7 @@ def _status(
         elif (reason := subject.skipped.get(queries.key(i))) is not None:
             statuses.append(f"{SKIPPED}:{reason}")
         elif goes_by_endpoint and queries.pool[i] == 1:
-            # it had nothing to order, and so gave no score
+            # it had nothing to order, so it has no score
             statuses.append(f"{SKIPPED}:single_sentence")
         else:
             statuses.append(UNSCORED)
@@ -171,15 +171,15 @@ _Kind = TypeVar("_Kind", bound=np.generic)
 
 
 _COLUMNS = ("prob_raw", "prob", "score", "tau_neg", "tau_pos", "state", "k")
-"""The columns of numbers; None where a configuration has no such column."""
+"""Numeric columns; None if a configuration has no such column."""
 
 
 def by_fold(parts: Sequence[Predictions], which: Ints) -> Predictions:
-    """One configuration's predictions under several constants, as one.
+    """Merge one configuration's predictions under several constants.
 
     Args:
-        parts: all of them about all queries.
-        which: for each query the part that says what is predicted of it.
+        parts: predictions, each for all queries.
+        which: for each query, the index of its part.
     """
     first = parts[0]
     if len(parts) == 1:
@@ -213,7 +213,7 @@ def _stacked(columns: Sequence[npt.NDArray[_Kind]], which: Ints) -> npt.NDArray[
 
 
 def _rows(columns: Sequence[Sequence[_Value]], which: Ints) -> Sequence[_Value]:
-    # a step before the one that a grid touches stays the object that others share
+    # a step before the one that a grid affects remains the shared object
     if all(column is columns[0] for column in columns):
         return columns[0]
     return [columns[at][i] for i, at in enumerate(which.tolist())]
@@ -221,12 +221,12 @@ def _rows(columns: Sequence[Sequence[_Value]], which: Ints) -> Sequence[_Value]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigPredictions:
-    """What was predicted, and by what."""
+    """Predictions of a configuration, with the gates and choices behind them."""
 
     config: Config
     predictions: Predictions
-    gates: Mapping[Constants, GateOutput]  #: under what folds go by; empty: no gate
-    grid: Grid | None = None  #: None: no fold had anything to choose
+    gates: Mapping[Constants, GateOutput]  #: by the constants of a fold; empty: no gate
+    grid: Grid | None = None  #: None: no fold had a choice
     chosen: tuple[FoldChoice, ...] = ()
 
     @property
@@ -236,7 +236,7 @@ class ConfigPredictions:
 
     @property
     def fitted(self) -> Sequence[FoldResult]:
-        """What was fitted for each fold and used there; empty without a gate."""
+        """Gates fitted for each fold and used there; empty without a gate."""
         if self.grid is None:
             return [
                 fold_result
@@ -261,16 +261,16 @@ def decide(
     subject: SubjectOutputs,
     gates: FittedGates,
 ) -> ConfigPredictions:
-    """All queries under one configuration, each by the constants of its fold.
+    """Predict all queries under one configuration, by the constants of each fold.
 
     Args:
-        dataset: whose settings.
-        queries: with gold, of which only what the folds may see is looked at.
-        config: one of the data set's.
+        dataset: inputs, with the settings.
+        queries: queries with gold, of which only the part open to a fold is used.
+        config: a configuration of the data set.
         model: the model under test.
-        columns: all that it said, as rankings.
-        subject: all that it said, as it was read.
-        gates: of the whole scoring.
+        columns: its answers, as rankings.
+        subject: its answers, as parsed.
+        gates: gates of the whole scoring.
     """
     settings = dataset.settings
     candidates = [
@@ -286,7 +286,7 @@ def decide(
     if len(candidates) > 1:
         grid, chosen = offer, tuple(choices(offer, queries, gates.folds))
     of_fold = {choice.split.fold: choice.constants for choice in chosen}
-    # the last one is that of posts without a fold, which is -1
+    # the last one is for posts without a fold, which is -1
     defaults = offer.defaults
     fold_constants = [
         *(of_fold.get(name, defaults) for name in queries.folds),
@@ -321,7 +321,7 @@ def decide(
 
 
 def fold_gates(decided: ConfigPredictions) -> Iterator[FoldGate]:
-    """What was fitted and chosen for each fold of a configuration."""
+    """Yield the fitted gate and the chosen constants of each fold."""
     fitted = {fold_result.split.fold: fold_result for fold_result in decided.fitted}
     if decided.grid is None:
         for fold_result in fitted.values():

@@ -1,6 +1,6 @@
 """Applies a fitted gate to queries; writes and reads it as plain JSON.
 
-How a gate is fitted is in `jobs.evidence_retrieval.predictions.gate`.
+Fitting is in `jobs.evidence_retrieval.predictions.gate`.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ _DECIMALS = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classifier:
-    """Standardisation and coefficients, all learnt from the same rows."""
+    """Standardisation and coefficients, fitted to the same rows."""
 
     mean: tuple[float, ...]
-    scale: tuple[float, ...]  #: 1 for a feature that never changes
+    scale: tuple[float, ...]  #: 1 for a constant feature
     coefficients: tuple[float, ...]
     intercept: float
     c: float
 
     def log_odds(self, values: Floats) -> Floats:
-        """The log-odds of evidence of each row, to nine decimals."""
+        """Return the log-odds of evidence of each row, to nine decimals."""
         rows = (values - np.array(self.mean)) / np.array(self.scale)
-        # row by row, for a matrix product may round a row by where it stands
+        # row by row, because a matrix product may round a row by its position
         weighted = (rows * np.array(self.coefficients)).sum(axis=1)
         rounded: Floats = np.round(weighted + self.intercept, _DECIMALS)
         return rounded
 
 
 Calibrator: TypeAlias = Isotonic | Platt | None
-"""None leaves probabilities as they are."""
+"""None leaves probabilities unchanged."""
 
 
 def calibrator_json(calibrator: Calibrator) -> Mapping[str, Any]:
-    """The calibrator as it stands in a file."""
+    """Return the calibrator in its file format."""
     match calibrator:
         case None:
             return {"kind": "none"}
@@ -58,7 +58,7 @@ def calibrator_json(calibrator: Calibrator) -> Mapping[str, Any]:
 
 
 def calibrator_of(stored: Mapping[str, Any]) -> Calibrator:
-    """A calibrator out of a file; raise `KeyError` where something is missing."""
+    """Read a calibrator from a file; raise `KeyError` if a field is missing."""
     match stored["kind"]:
         case "isotonic":
             return Isotonic(x=tuple(stored["x"]), y=tuple(stored["y"]))
@@ -70,30 +70,30 @@ def calibrator_of(stored: Mapping[str, Any]) -> Calibrator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateThresholds:
-    """NEG below the first, POS from the second on (inf: nobody)."""
+    """NEG below the first, POS from the second on (inf: none)."""
 
     tau_neg: float
     tau_pos: float
-    has_positive: bool  #: False: nothing to set them by, so nobody is NEG or POS
+    has_positive: bool  #: False: nothing to set them by, so no query is NEG or POS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureRows:
-    """Queries as a gate sees them, by post and criterion in the order of their text.
+    """Queries as input of a gate, sorted by post and criterion as text.
 
-    That order is canonical, so that what is fitted does not depend on any file's.
+    That order is canonical, so that the fit does not depend on the order of a file.
     """
 
-    names: tuple[str, ...]  #: of the features
+    names: tuple[str, ...]  #: names of the features
     values: Floats  #: (rows, features)
-    stated: Floats  #: (rows,) the model's own probability; NaN where it stated none
+    stated: Floats  #: (rows,) the model's own probability, or NaN
     posts: tuple[str, ...]  #: (rows,)
 
     def __len__(self) -> int:
         return len(self.posts)
 
     def select(self, chosen: Bools) -> FeatureRows:
-        """Some of the rows, in their order."""
+        """Return some of the rows, in their order."""
         return FeatureRows(
             names=self.names,
             values=self.values[chosen],
@@ -104,25 +104,25 @@ class FeatureRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedGate:
-    """All that was learnt."""
+    """All fitted parts of a gate."""
 
     names: tuple[str, ...]
-    classifier: Classifier | None  #: None: the model's own probability is taken
+    classifier: Classifier | None  #: None: the model's own probability is used
     calibrator: Calibrator
     thresholds: GateThresholds
 
     def raw(self, rows: FeatureRows) -> Floats:
-        """The probability before calibration."""
+        """Return the probability before calibration."""
         return raw_probability(self.classifier, rows)
 
     def probability(self, rows: FeatureRows) -> Floats:
-        """The probability that thresholds and metrics go by."""
+        """Return the probability that thresholds and metrics use."""
         return calibrated(self.calibrator, self.raw(rows))
 
 
 def logistic(log_odds: Floats) -> Floats:
-    """Probabilities of log-odds."""
-    # number by number: an array's exp may differ in its last digit between processors
+    """Return the probabilities of log-odds."""
+    # element by element: an array's exp may differ in its last digit between processors
     return np.array([_logistic(x) for x in log_odds.tolist()], dtype=np.float64)
 
 
@@ -134,14 +134,14 @@ def _logistic(x: float) -> float:
 
 
 def raw_probability(classifier: Classifier | None, rows: FeatureRows) -> Floats:
-    """The probability before calibration; without a classifier the model's own."""
+    """Return the probability before calibration, or the model's own."""
     if classifier is None:
         return rows.stated
     return logistic(classifier.log_odds(rows.values))
 
 
 def calibrated(calibrator: Calibrator, p: Floats) -> Floats:
-    """Probabilities after calibration; without a calibrator as they are."""
+    """Return calibrated probabilities, or *p* without a calibrator."""
     return p if calibrator is None else calibrator(p)
 
 
@@ -149,7 +149,7 @@ FORMAT = 1
 
 
 INFINITE = "inf"
-"""JSON has no infinity; tau_pos is this word where nobody is POS."""
+"""JSON has no infinity; tau_pos is this word if no query is POS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,11 +159,11 @@ class StoredGate:
     model: str
     config: str
     gate: FittedGate
-    posts: tuple[str, ...]  #: that it has seen, and so must not be judged on
+    posts: tuple[str, ...]  #: used for fitting, so excluded from evaluation
 
 
 def gate_json(gate: FittedGate) -> Mapping[str, Any]:
-    """All that a gate has learnt."""
+    """Return the fitted parts of a gate as JSON."""
     classifier, taus = gate.classifier, gate.thresholds
     return {
         "features": [*gate.names],
@@ -176,7 +176,7 @@ def gate_json(gate: FittedGate) -> Mapping[str, Any]:
 
 
 def gate_of(stored: Mapping[str, Any]) -> FittedGate:
-    """A gate out of a file; raise `KeyError` where something is missing."""
+    """Read a gate from a file; raise `KeyError` if a field is missing."""
     classifier = stored["classifier"]
     return FittedGate(
         names=tuple(stored["features"]),
@@ -199,7 +199,7 @@ def gate_of(stored: Mapping[str, Any]) -> FittedGate:
 
 
 def encode(gates: Iterable[StoredGate]) -> str:
-    """The text of `gate_final.json`."""
+    """Return the text of `gate_final.json`."""
     entries = [
         {
             "model": stored_gate.model,
@@ -213,10 +213,10 @@ def encode(gates: Iterable[StoredGate]) -> str:
 
 
 def decode(text: str) -> tuple[StoredGate, ...]:
-    """The gates of a `gate_final.json`.
+    """Read the gates of a `gate_final.json`.
 
     Raises:
-        ValueError: in one sentence, where the text is none.
+        ValueError: the text is not a valid file; the message is one sentence.
     """
     try:
         stored = json.loads(text)

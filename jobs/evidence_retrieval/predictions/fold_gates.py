@@ -1,10 +1,10 @@
 """Fits the gates of a scoring and chooses grid values, fold by fold.
 
-Configurations that differ only behind the gate share it.
+Configurations that have the same gate share it.
 
-For fold k every candidate is judged on TUNE_k and with the thresholds of k's own gate.
-What other folds' gates say of these posts may not be looked at: those have learnt from
-the test posts of k.
+For fold k every candidate is evaluated on TUNE_k and with the thresholds of k's gate.
+Gates of other folds must not be used for these posts, because they were fitted to the
+test posts of k.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ from jobs.kit.metrics.selective import States
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRows:
-    """The queries that a gate can speak of, and where they stand among all."""
+    """The queries with features for a gate, and their indices among all."""
 
     rows: FeatureRows
-    indices: npt.NDArray[np.intp]  #: of the rows in file order
+    indices: npt.NDArray[np.intp]  #: index of each row in file order
 
 
 def gate_rows(
     queries: Queries, model: ModelColumns, step: StepColumns, *, needs_statement: bool
 ) -> GateRows:
-    """The rows of one model and ranking.
+    """Return the rows of one model and ranking.
 
-    A query whose assessment was asked for and could not be read has no row, nor has a
-    post without sentences.
+    A query whose requested assessment is missing or unparsed has no row, nor has a post
+    without sentences.
     """
     stated = model.stated("probability")
     is_usable: Bools = queries.pool > 0
@@ -99,27 +99,27 @@ def gate_rows(
 
 
 def _ranks(ids: tuple[str, ...]) -> npt.NDArray[np.intp]:
-    """The place of each id among all in the order of their text."""
+    """Return the rank of each id in the order of text."""
     rank = {name: i for i, name in enumerate(sorted(ids))}
     return np.array([rank[name] for name in ids], dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateOutput:
-    """What a gate made of one model's queries under one ranking."""
+    """Results of a gate for one model's queries under one ranking."""
 
     spec: GateSpec
     of: GateRows
-    y: Ints  #: of the rows
+    y: Ints  #: labels of the rows
     result: Nested
-    applied: StoredGate | None = None  #: that was used instead of fitting one
+    applied: StoredGate | None = None  #: used instead of a fitted one
 
     def fitted(self, fold: str | None) -> FoldResult | None:
-        """What was fitted for a fold; None where nothing was to be."""
+        """Return the result for a fold, or None if nothing was fitted."""
         return next((one for one in self.result.folds if one.split.fold == fold), None)
 
     def gate(self, fold: str | None) -> FittedGate | None:
-        """That which judges a fold; None where it has none."""
+        """Return the gate that decides a fold, or None."""
         if self.applied is not None:
             return self.applied.gate
         fold_result = self.fitted(fold)
@@ -127,7 +127,7 @@ class GateOutput:
 
 
 class FittedGates:
-    """Every gate of a scoring, fitted when it is first wanted."""
+    """Gates of a scoring, fitted on first use."""
 
     def __init__(self, dataset: EvidenceDataset, queries: Queries) -> None:
         self._dataset = dataset
@@ -143,15 +143,15 @@ class FittedGates:
     def of(
         self, model: str, columns: ModelColumns, config: Config, constants: Constants
     ) -> GateOutput | None:
-        """The gate of a configuration under some constants; None where it has none.
+        """Return the gate of a configuration under some constants, or None.
 
-        The same object where configurations share it.
+        Configurations that share a gate get the same object.
         """
         spec = spec_of(config, self._dataset.settings)
         if spec is None:
             return None
         chain = gate_chain(ranking_chains(config, constants))
-        # a stored gate belongs to one configuration by its name
+        # a stored gate belongs to one configuration, by name
         config_name = config.name if self._dataset.gates else ""
         key = (model, chain, spec, config.is_fitted, config_name)
         if key not in self._outputs:
@@ -185,7 +185,7 @@ class FittedGates:
 
 
 def final_gate(model: str, config: Config, gated: GateOutput) -> StoredGate | None:
-    """A gate for new data, of all judged posts; None where none can be fitted."""
+    """Fit a gate for new data to all judged posts; None if impossible."""
     judged = gated.y != UNKNOWN
     rows = gated.of.rows.select(judged)
     try:
@@ -199,16 +199,16 @@ def final_gate(model: str, config: Config, gated: GateOutput) -> StoredGate | No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridCandidate:
-    """A configuration with one value of each grid, made for all queries."""
+    """A configuration with one value of each grid, computed for all queries."""
 
     constants: Constants
-    last: StepColumns  #: the step that a reader sees
+    last: StepColumns  #: step with the final ranking
     gated: GateOutput | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """What is chosen from, and how; it holds no gold."""
+    """Candidates and rule of a choice; without gold labels."""
 
     config: Config
     settings: EvidenceSettings
@@ -216,7 +216,7 @@ class Grid:
 
     @property
     def defaults(self) -> Constants:
-        """What holds where nothing can be chosen."""
+        """Constants that apply if there is nothing to choose by."""
         return default_constants([candidate.constants for candidate in self.candidates])
 
     @property
@@ -227,19 +227,19 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldChoice:
-    """What one fold goes by."""
+    """The chosen constants of one fold."""
 
     split: Split
     constants: Constants
-    value: float | None  #: of the metric on TUNE; None: nothing to choose by
+    value: float | None  #: metric on TUNE; None: nothing to choose by
 
 
 def choices(
     grid: Grid, queries: Queries, folds: FoldAssignment
 ) -> Iterator[FoldChoice]:
-    """The choice of each fold, on the posts that set its thresholds.
+    """Yield the choice of each fold, on the posts that set its thresholds.
 
-    A configuration without a fitted gate has none of these, and cuts its tuning posts
+    A configuration without a fitted gate has no such posts; its tuning posts are drawn
     from all judged ones in the same way.
     """
     gated = grid.candidates[0].gated
@@ -253,7 +253,7 @@ def choices(
 
 
 def choose(grid: Grid, queries: Queries, split: Split) -> FoldChoice:
-    """The choice of one fold; reads the gold of its tuning posts only."""
+    """Choose for one fold; reads the gold of its tuning posts only."""
     best = FoldChoice(split=split, constants=grid.defaults, value=None)
     tune = frozenset(split.tune)
     inside = np.array([post in tune for post in queries.posts])[queries.post]
@@ -268,7 +268,7 @@ def choose(grid: Grid, queries: Queries, split: Split) -> FoldChoice:
 def _reached(
     grid: Grid, candidate: GridCandidate, queries: Queries, split: Split, rows: Ints
 ) -> float | None:
-    """The mean of the metric over *rows*, which have evidence."""
+    """Return the mean of the metric over *rows*, which have evidence."""
     gold = queries.gold
     if gold is None:
         return None
@@ -296,14 +296,14 @@ def _reached(
         if settings.skip_empty:
             column = column[k > 0]
     value = mean(column.tolist())
-    # rounded, so that what is equal on paper is a tie and goes to the first
+    # rounded, so that mathematically equal values tie and the first wins
     return None if value is None else round12(value)
 
 
 def _states(
     config: Config, gated: GateOutput | None, split: Split, rows: Ints
 ) -> States | None:
-    """The states of *rows* by the fold's own gate, which was not tested on them."""
+    """Return the states of *rows* by the fold's gate, which they do not test."""
     if gated is None or not config.three_state:
         return None
     states = np.full(rows.max(initial=-1) + 1, UNKNOWN, dtype=np.int8)

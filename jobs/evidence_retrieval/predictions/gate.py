@@ -1,4 +1,4 @@
-"""Fits gates by nested folds: a post is judged by a gate that never saw it.
+"""Fits gates by nested folds: no post is decided by a gate fitted to it.
 
 A gate is a probability, its calibration and two thresholds.
 """
@@ -39,18 +39,19 @@ from jobs.kit.metrics.selective import Edge
 
 
 def thresholds(y: Bools, p: Floats, settings: EvidenceSettings) -> GateThresholds:
-    """tau_neg as high as sensitivity allows, tau_pos as low as precision allows.
+    """Set tau_neg as high as sensitivity allows, tau_pos as low as precision allows.
 
-    Candidates are 0 and the distinct p; a row is called at p >= t.
+    Candidates are 0 and the distinct p; a row is positive at p >= t.
     """
     if not y.any():
         return GateThresholds(tau_neg=0.0, tau_pos=math.inf, has_positive=False)
     candidates = np.unique(np.append(p, 0.0))
     counts = threshold_grid(y, p, candidates)
-    # quotient: a share of none is NaN, which reaches nothing
+    # quotient: 0/0 is NaN, which reaches no target
     reach = quotient if settings.target_bound == "point" else _lower_end
     sensitivity = reach(counts.tp, counts.tp + counts.fn)
-    # at 0 every row is called, so there always is one unless the bound forbids it
+    # at 0 every row is positive, so there is always a candidate unless the bound
+    # forbids it
     enough = candidates[sensitivity >= settings.target_sensitivity]
     tau_neg = float(enough.max()) if len(enough) else 0.0
     alerts = counts.tp + counts.fp
@@ -66,7 +67,7 @@ def thresholds(y: Bools, p: Floats, settings: EvidenceSettings) -> GateThreshold
 def reached(
     y: Bools, p: Floats, chosen: GateThresholds, edge: Edge
 ) -> Mapping[str, float | None]:
-    """What the thresholds do to the posts that they were set by."""
+    """Return the metrics of the thresholds on the posts that they were set by."""
     states = assign(p, chosen.tau_neg, chosen.tau_pos, edge=edge)
     state_metrics = gate_metrics(y, states)
     alerts = state_metrics.alert_precision
@@ -96,7 +97,7 @@ GateKind: TypeAlias = Literal["passthrough", "classifier"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSpec:
-    """What to fit; equal specs on equal rows give equal gates."""
+    """Specification of a gate; equal specs on equal rows give equal gates."""
 
     kind: GateKind
     calibration: Calibration
@@ -104,7 +105,7 @@ class GateSpec:
 
 
 def spec_of(config: Config, settings: EvidenceSettings) -> GateSpec | None:
-    """What a configuration's gate is made of; None where it has none."""
+    """Return the gate specification of a configuration, or None."""
     if config.gate == "none":
         return None
     return GateSpec(kind=config.gate, calibration=config.calibration, settings=settings)
@@ -112,7 +113,7 @@ def spec_of(config: Config, settings: EvidenceSettings) -> GateSpec | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledRows:
-    """Rows with their gold."""
+    """Rows with their gold labels."""
 
     rows: FeatureRows
     y: Bools
@@ -121,13 +122,13 @@ class LabelledRows:
 def fit(
     spec: GateSpec, learn: LabelledRows, tune: LabelledRows | None = None
 ) -> FittedGate:
-    """Classifier and calibrator from *learn*, thresholds from *tune*.
+    """Fit classifier and calibrator to *learn*, thresholds to *tune*.
 
     A gate for new data is fitted on all judged rows, and no reported metric may use it.
-    There are no rows left to tune on: its thresholds go by out-of-fold probabilities.
+    There are no rows left to tune on: its thresholds use out-of-fold probabilities.
 
     Raises:
-        CannotFitError: where a class is missing, or no calibrator exists.
+        CannotFitError: a class is missing, or no calibrator exists.
     """
     refuse_one_class(learn.y)
     classifier, unseen = None, learn.rows.stated
@@ -135,7 +136,7 @@ def fit(
         values, posts = learn.rows.values, learn.rows.posts
         c = choose_c(values, learn.y, posts, spec.settings.c_grid)
         classifier = fit_classifier(values, learn.y, c)
-        # by classifiers that did not see the row
+        # by classifiers that were not fitted to the row
         unseen = logistic(out_of_fold(values, learn.y, posts, c))
     raw, y = unseen, learn.y
     if tune is not None:
@@ -154,7 +155,7 @@ def fit(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldAssignment:
-    """How posts are divided."""
+    """The assignment of posts to folds."""
 
     names: tuple[str, ...]  #: in display order
     of: Mapping[str, str]  #: fold by post
@@ -164,33 +165,33 @@ class FoldAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldResult:
-    """What one fold's gate is, and how it was come by."""
+    """The gate of one fold, with the data that it was tuned on."""
 
     split: Split
-    gate: FittedGate | None = None  #: None: there was nothing to learn from
-    reason: str = ""  #: why; empty where there is a gate
+    gate: FittedGate | None = None  #: None: there was nothing to fit to
+    reason: str = ""  #: for a missing gate, else ""
     on_tune: Mapping[str, float | None] = field(default_factory=dict)
     tune_p: Floats = field(default_factory=lambda: np.empty(0))
-    """Calibrated, of the tuning rows."""
+    """Calibrated probabilities of the tuning rows."""
     tune_y: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nested:
-    """All rows, each by its own fold's gate; NaN where a post has no fold."""
+    """Probabilities of all rows by their fold's gate; NaN for posts without a fold."""
 
     raw: Floats  #: before calibration
-    probability: Floats  #: the model's own word where the fold has no gate
+    probability: Floats  #: the model's own if the fold has no gate
     folds: tuple[FoldResult, ...]
 
 
 def splits(folds: FoldAssignment, posts: Sequence[str], y: Ints) -> Iterator[Split]:
-    """The split of each fold; the posts with gold are those that can be learnt from.
+    """Yield the split of each fold; only posts with gold are used for fitting.
 
     Args:
-        folds: of the posts.
-        posts: that of each row.
-        y: 1, 0 or UNKNOWN a row.
+        folds: folds of the posts.
+        posts: post of each row.
+        y: 1, 0 or UNKNOWN per row.
     """
     judged = sorted(
         {post for post, label in zip(posts, y.tolist(), strict=True) if label >= 0}
@@ -206,13 +207,13 @@ def splits(folds: FoldAssignment, posts: Sequence[str], y: Ints) -> Iterator[Spl
 
 
 def nested(spec: GateSpec, rows: FeatureRows, y: Ints, folds: FoldAssignment) -> Nested:
-    """Every row decided by the gate of its fold.
+    """Decide every row by the gate of its fold.
 
     Args:
         spec: what to fit.
         rows: queries in canonical order.
-        y: 1, 0 or UNKNOWN a row.
-        folds: of the posts; a post without a fold is neither learnt from nor decided.
+        y: 1, 0 or UNKNOWN per row.
+        folds: folds of the posts; one without a fold is neither fitted to nor decided.
     """
     raw, probability = np.full((2, len(rows)), np.nan)
     results = []
@@ -225,7 +226,7 @@ def nested(spec: GateSpec, rows: FeatureRows, y: Ints, folds: FoldAssignment) ->
 
 
 def apply_gate(gate: FittedGate | None, rows: FeatureRows) -> tuple[Floats, Floats]:
-    """Raw and calibrated probabilities of *rows*; as stated where there is no gate."""
+    """Return raw and calibrated probabilities of *rows*; as stated without a gate."""
     if gate is None:
         return rows.stated, rows.stated
     return gate.raw(rows), gate.probability(rows)
@@ -234,7 +235,7 @@ def apply_gate(gate: FittedGate | None, rows: FeatureRows) -> tuple[Floats, Floa
 def fit_fold(
     spec: GateSpec, rows: FeatureRows, y: Ints, fold_split: Split
 ) -> FoldResult:
-    """The gate of one fold; reads the gold of its fitting and tuning posts only."""
+    """Fit the gate of one fold; reads the gold of its fit and tuning posts only."""
     learn = _labelled(rows, y, fold_split.fit)
     tune = _labelled(rows, y, fold_split.tune)
     try:
@@ -252,7 +253,7 @@ def fit_fold(
 
 
 def rows_of(rows: FeatureRows, posts: Sequence[str]) -> Bools:
-    """Which rows are of some posts."""
+    """Return the mask of the rows of some posts."""
     post_ids = frozenset(posts)
     return np.array([post in post_ids for post in rows.posts], dtype=np.bool_)
 

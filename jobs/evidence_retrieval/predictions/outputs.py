@@ -1,10 +1,10 @@
 """Reads the answers of a run into outputs by model, query and replicate.
 
-One pass over the families. Gold plays no part: whoever calls hands over a data set
-without it.
+One pass over the families. Gold labels are not used: callers pass a data set without
+them.
 
-Vectors are not kept: of an embedding only the cosines stay, which is all that any stage
-wants and a hundredth of the memory.
+Vectors are not stored: of an embedding only the cosines remain, which is all that any
+stage needs and takes a hundredth of the memory.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ from runner.messages import ParseFailure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cosines:
-    """A post's embedding, as every stage uses it."""
+    """Cosine similarities from a post's embedding."""
 
-    query: Floats  #: (sentences, criteria) likeness to each criterion
+    query: Floats  #: (sentences, criteria) similarity to each criterion
     between: Floats  #: (sentences, sentences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectOutputs:
-    """What one model under test said; queries by their key."""
+    """Parsed answers of one model under test; queries by their key."""
 
     assessed: dict[str, dict[int, Assessment]] = field(default_factory=dict)
-    """By query and replicate; only what could be read."""
+    """By query and replicate; only readable ones."""
     orders: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict)
-    """Places of the whole pool, best first, by query and replicate of its rerank."""
+    """Indices of the whole pool, best first, by query and replicate of its rerank."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Why a query was not assessed."""
+    """Reason why a query was not assessed, by query."""
     counts: Counter[str] = field(default_factory=Counter)
-    """What had to be mended in replies, and why some could not be used."""
+    """Repairs of replies, and reasons why some could not be used."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Outputs:
-    """All that was read; embeddings and endpoint scores serve every subject."""
+    """All parsed answers; subjects share embeddings and endpoint scores."""
 
     subjects: Mapping[str, SubjectOutputs]
     cosines: dict[str, Cosines] = field(default_factory=dict)  #: by post
     endpoint: dict[str, tuple[float | None, ...]] = field(default_factory=dict)
-    """By query: a score a sentence of the pool, None where there is none."""
-    missing: int = 0  #: tasks that the present plan asks for and the run has not
-    stale: int = 0  #: replies that the present plan does not ask for
+    """By query: a score per sentence of the pool, None if missing."""
+    missing: int = 0  #: tasks of the current plan that the run does not have
+    stale: int = 0  #: replies that the current plan does not need
 
 
 _ROLES = {stage.name: stage.role for stage in STAGES}
 
 
 class ExpectedAnswers:
-    """Which first-stage answers the present plan asks for; each is taken once."""
+    """First-stage answers of the current plan; each is matched once."""
 
     def __init__(self, dataset: EvidenceDataset, answers: Answers) -> None:
         subjects = len(answers.models)
@@ -84,7 +84,7 @@ class ExpectedAnswers:
         )
 
     def takes(self, head: Task) -> bool:
-        """Whether a first-stage task belongs to the plan; else its family is stale."""
+        """Return whether the plan has a first-stage task; else its family is stale."""
         is_expected = self._left[head.stage, head.key] > 0
         if is_expected:
             self._left[head.stage, head.key] -= 1
@@ -92,12 +92,12 @@ class ExpectedAnswers:
 
     @property
     def left(self) -> int:
-        """How many of its answers were not met so far."""
+        """Number of planned answers that have not occurred yet."""
         return sum(self._left.values())
 
 
 def gather(dataset: EvidenceDataset, answers: Answers) -> Outputs:
-    """Everything that the answers say, read by the present rules."""
+    """Parse all answers by the current rules."""
     planned = ExpectedAnswers(dataset, answers)
     outputs = Outputs(subjects={model: SubjectOutputs() for model in answers.models})
     for family in answers.families():
@@ -112,7 +112,7 @@ def gather(dataset: EvidenceDataset, answers: Answers) -> Outputs:
 def _take_family(
     dataset: EvidenceDataset, outputs: Outputs, family: tuple[Answer, ...]
 ) -> None:
-    """Take in a first-stage answer with what descends from it."""
+    """Add a first-stage answer and its follow-ups."""
     windows: dict[tuple[str, str, int], list[Answer]] = {}
     for answer in family:
         outputs.missing += answer.is_open
@@ -137,9 +137,9 @@ def _take_family(
 
 
 def _take_shared(outputs: Outputs, read: Answer) -> None:
-    """Vectors and scores, which serve every subject.
+    """Add vectors and scores, which all subjects share.
 
-    Further replicates would only say the same again.
+    Further replicates would be identical.
     """
     match read.parsed:
         case PostVectors() as parsed:
@@ -200,7 +200,7 @@ def _take_order(
 def _assessments(
     key: str, parsed: object
 ) -> Iterator[tuple[str, Assessment | ParseFailure]]:
-    """By query, what a reply about one query or a whole post says."""
+    """Yield the assessments in a reply about a query or a post, by query."""
     match parsed:
         case Assessment() | ParseFailure():
             yield key, parsed

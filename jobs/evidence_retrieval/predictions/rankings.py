@@ -42,8 +42,8 @@ from jobs.kit.metrics.columns import Bools, Floats
 class PostPool:
     """A post with its criteria; columns of matrices are criteria.
 
-    Whatever does not depend on a model is computed once and when it is asked for: the
-    lexical scores, and the one graph that serves all criteria and configurations.
+    Data that does not depend on a model is computed once, on first use: the lexical
+    scores, and the graph shared by all criteria and configurations.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class PostPool:
 
     @cached_property
     def weights(self) -> Floats:
-        """The graph: by embedding where there is one, else by words."""
+        """The graph: by embedding if there is one, else by words."""
         if self.cosines is not None:
             return edges(self.cosines.between)
         return edges(
@@ -79,25 +79,25 @@ class PostPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedAssessment:
-    """What the readable replicates of an assessment say together."""
+    """The readable replicates of an assessment, merged."""
 
-    probability: float  #: their mean
-    deviation: float | None  #: standard deviation between them; None for one alone
-    relevance: Floats  #: (sentences,) mean from 0 to 1; what was not listed has 0
+    probability: float  #: mean
+    deviation: float | None  #: standard deviation; None for a single replicate
+    relevance: Floats  #: (sentences,) mean from 0 to 1; 0 for unlisted ones
     order: tuple[int, ...]  #: a permutation of the pool
-    listed: int  #: sentences that any replicate listed
-    largest: float  #: relevance among them, 0 where none is listed
-    replicates: int  #: how many could be read
+    listed: int  #: number of sentences that any replicate listed
+    largest: float  #: largest relevance among them, or 0
+    replicates: int  #: number of readable ones
 
 
 def merge(
     by_replicate: Mapping[int, Assessment], lexical: Sequence[float]
 ) -> tuple[MergedAssessment, list[tuple[int, ...]]]:
-    """The replicates of one query as one, and the order that each gives by itself.
+    """Merge the replicates of one query, and return the order of each.
 
     Args:
         by_replicate: the readable ones; at least one.
-        lexical: bm25 scores of the pool, which order what a model leaves level.
+        lexical: bm25 scores of the pool, which break ties.
     """
     assessments = [by_replicate[number] for number in sorted(by_replicate)]
     orders = [by_relevance(lexical, assessment.relevance) for assessment in assessments]
@@ -123,7 +123,7 @@ def merge(
 
 
 def merged_order(orders: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Orders merged by mean reciprocal rank, ties by place; one order stays itself."""
+    """Merge orders by mean reciprocal rank, ties by index; one order is unchanged."""
     if len(orders) == 1:
         return orders[0]
     return tuple(ranked(reciprocal_ranks(orders).tolist()))
@@ -131,22 +131,22 @@ def merged_order(orders: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constants:
-    """Numbers that stages go by and no gate fits."""
+    """Parameters of stages that no gate fits."""
 
     rrf_k: int = RRF
     damping: float = DAMPING
-    gamma: float | None = None  #: None: that of each state's own rule
+    gamma: float | None = None  #: None: by the rule of each state
 
 
 CONSTANTS = Constants()
-"""Those that hold where no grid is set."""
+"""Values without a grid."""
 
 
 def grid_constants(config: Config, settings: EvidenceSettings) -> tuple[Constants, ...]:
-    """What a configuration may go by, in the order in which the first wins ties.
+    """Return the candidate constants of a configuration; the first wins ties.
 
-    A grid touches only configurations with its stage; one of a single value is not
-    chosen from but holds.
+    A grid affects only configurations with its stage; a single value is not a choice
+    but always applies.
     """
     grids = product(
         (len(config.first_stage) > 1 and settings.rrf_k_grid) or (RRF,),
@@ -162,7 +162,7 @@ def grid_constants(config: Config, settings: EvidenceSettings) -> tuple[Constant
 
 
 def varied(grid: Sequence[Constants]) -> tuple[str, ...]:
-    """Names of the constants that differ within a grid."""
+    """Return the names of the constants that differ within a grid."""
     return tuple(
         field.name
         for field in fields(Constants)
@@ -171,14 +171,14 @@ def varied(grid: Sequence[Constants]) -> tuple[str, ...]:
 
 
 def default_constants(grid: Sequence[Constants]) -> Constants:
-    """What holds where nothing can be chosen: the standard, and what has one value."""
+    """Return the constants that apply without a choice: standard or single values."""
     return replace(grid[0], **{name: getattr(CONSTANTS, name) for name in varied(grid)})
 
 
 def needed_constants(
     config: Config, settings: EvidenceSettings
 ) -> tuple[Constants, ...]:
-    """What rankings must be made with, for folds that can choose and others."""
+    """Return the constants to rank with, for folds with and without a choice."""
     grid = grid_constants(config, settings)
     return tuple(dict.fromkeys((*grid, default_constants(grid))))
 
@@ -186,7 +186,7 @@ def needed_constants(
 def constants_of(
     config: Config, settings: EvidenceSettings, gate: FoldGate | None
 ) -> Constants:
-    """What the queries of a fold went by, from the record of it, if there is one."""
+    """Return the constants of a fold, from its record if there is one."""
     chosen = {} if gate is None else gate.fitted.get("constants", {})
     return replace(default_constants(grid_constants(config, settings)), **chosen)
 
@@ -197,7 +197,7 @@ RETRIEVER, RERANKED, GRAPH = "retriever", "reranked", "graph"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingChain:
-    """What decides a ranking: a step with all before it."""
+    """The parameters of a ranking: a step with all before it."""
 
     first_stage: tuple[str, ...]
     rerank: Reranker = "none"
@@ -209,7 +209,7 @@ class RankingChain:
 def ranking_chains(
     config: Config, constants: Constants = CONSTANTS
 ) -> tuple[RankingChain, ...]:
-    """The steps of a configuration, the last of which a reader sees."""
+    """Return the steps of a configuration; the last is the final ranking."""
     steps = [RankingChain(first_stage=config.first_stage, rrf_k=constants.rrf_k)]
     if config.rerank != "none":
         steps.append(replace(steps[-1], rerank=config.rerank))
@@ -219,11 +219,11 @@ def ranking_chains(
 
 
 def gate_chain(chains: Sequence[RankingChain]) -> RankingChain:
-    """The last step whose scores say whether there is evidence, not only where.
+    """Return the last step whose scores indicate whether there is evidence.
 
-    A graph's scores are shares of the pool and those of a model's ranking go by place:
-    the best of a pool of one has all there is, whatever it says. So a gate that went by
-    them would learn how long posts are.
+    A graph's scores are shares of the pool, and those of a model's ranking depend on
+    rank: the best of a pool of one always gets everything. A gate fitted to such scores
+    would depend on the length of posts.
     """
     *_, last = (
         chain for chain in chains if chain.graph == "none" and chain.rerank != "llm"
@@ -237,17 +237,17 @@ class RankingStep:
 
     name: str
     scores: Floats  #: (sentences, criteria), to ten decimals
-    orders: tuple[Order, ...]  #: places in the pool, best first
+    orders: tuple[Order, ...]  #: indices into the pool, best first
     answered: Bools
-    """(criteria,) False where the scores come from a stage that gave none."""
+    """(criteria,) False if the step has no scores and those before it are used."""
 
 
 _Column: TypeAlias = tuple[Floats, Order]
-"""One query's scores and order."""
+"""Scores and order of one query."""
 
 
 class RankingSteps:
-    """One model on one post; what configurations share is computed once."""
+    """The rankings of one model on one post; shared steps are computed once."""
 
     def __init__(
         self, pool: PostPool, outputs: Outputs, subject: SubjectOutputs, seed: int
@@ -270,7 +270,7 @@ class RankingSteps:
         self._steps: dict[RankingChain, RankingStep] = {}
 
     def at(self, chain: RankingChain) -> RankingStep:
-        """All queries after the last step of *chain*."""
+        """Return all queries after the last step of *chain*."""
         if chain not in self._steps:
             self._steps[chain] = self._make(chain)
         return self._steps[chain]
@@ -343,7 +343,7 @@ class RankingSteps:
         return self._by_score(self._pool.lexical[:, column])
 
     def _source(self, name: str, column: int) -> _Column | None:
-        """One first stage's view of one query."""
+        """Return one first stage's scores and order of a query."""
         n, key = len(self._pool), self._pool.keys[column]
         match name:
             case "bm25":
@@ -363,7 +363,7 @@ class RankingSteps:
     def _reranking(
         self, reranker: Reranker, column: int, behind: Order
     ) -> _Column | None:
-        """One reranker's view of one query."""
+        """Return one reranker's scores and order of a query."""
         key = self._pool.keys[column]
         match reranker:
             case "assess":
@@ -397,7 +397,7 @@ class RankingSteps:
 def _by_endpoint(
     endpoint_scores: Sequence[float | None] | None, behind: Order
 ) -> _Column | None:
-    """Scored sentences by score; the others after them, in the order from before."""
+    """Sort scored sentences by score; the others follow in their previous order."""
     present_scores = [score for score in endpoint_scores or () if score is not None]
     if endpoint_scores is None or not present_scores:
         return None

@@ -1,7 +1,7 @@
 """Predicts all queries of a run, from its answers or from an import.
 
-Everything up to the gate works on a data set from which the gold was taken away; so a
-changed label of a test post cannot reach a ranking, a feature or a probability of it.
+Everything up to the gate uses a data set without gold, so a changed label of a test
+post cannot affect its ranking, features or probability.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from runner.scorecard import Finding
 def gate_findings(
     group: Sequence[ConfigPredictions], *, may_fit: bool
 ) -> Iterator[Finding]:
-    """Folds without a gate, thresholds without a positive, and other weaknesses.
+    """Yield folds without a gate, thresholds without a positive, and other weaknesses.
 
     Args:
-        group: configurations that share their gates, for which it is said once.
-        may_fit: whether gates are fitted here, and not read from a file.
+        group: configurations that share their gates; each finding occurs once.
+        may_fit: whether gates are fitted, not read from a file.
     """
     first = group[0]
     names = " and ".join(config_predictions.config.name for config_predictions in group)
@@ -91,7 +91,7 @@ def _warning(code: str, where: str, message: str) -> Finding:
 
 
 def grid_findings(decided: ConfigPredictions) -> Iterator[Finding]:
-    """Folds that could not choose from a grid, and keep the constants."""
+    """Yield folds that had no choice from a grid, and use the default constants."""
     if decided.grid is None:
         return
     if not decided.chosen:
@@ -111,7 +111,7 @@ def grid_findings(decided: ConfigPredictions) -> Iterator[Finding]:
 
 
 def seen_posts(decided: ConfigPredictions, queries: Queries) -> Iterator[Finding]:
-    """Posts that a stored gate was fitted on and is now asked about."""
+    """Yield posts that a stored gate was fitted to and now decides."""
     for gated in decided.gates.values():
         seen = frozenset(() if gated.applied is None else gated.applied.posts)
         both = [post for post in queries.posts if post in seen]
@@ -128,7 +128,7 @@ def seen_posts(decided: ConfigPredictions, queries: Queries) -> Iterator[Finding
 
 
 def sweep_findings(predictions: Predictions) -> Iterator[Finding]:
-    """A gamma that changes nothing: bounds or flat scores decide every K."""
+    """Yield a finding if gamma has no effect, because of bounds or flat scores."""
     columns = list(predictions.sweep.values())
     if len(columns) > 1 and np.sum(columns[-1]) <= np.sum(columns[0]):
         low, *_, high = predictions.sweep
@@ -141,7 +141,7 @@ def sweep_findings(predictions: Predictions) -> Iterator[Finding]:
 
 
 def predict(dataset: EvidenceDataset, answers: Answers) -> ScoringInput:
-    """What each model under each configuration says of every query."""
+    """Predict every query for each model and configuration."""
     blind = replace(dataset, gold=None)
     outputs = gather(blind, answers)
     settings = dataset.settings
@@ -198,7 +198,7 @@ def _findings(
 
 
 def _final(dataset: EvidenceDataset, decided: Iterable[ConfigPredictions]) -> str:
-    """The text of gate_final.json, where one was asked for."""
+    """Return the text of gate_final.json, if requested."""
     if not dataset.settings.final_gate:
         return ""
     stored = (
@@ -211,6 +211,6 @@ def _final(dataset: EvidenceDataset, decided: Iterable[ConfigPredictions]) -> st
 
 
 def scoring_input_of(dataset: EvidenceDataset, answers: Answers) -> ScoringInput:
-    """All that is scored of a run's answers."""
+    """Return the scoring input of a run's answers."""
     make = imported_scoring_input if answers.imported else predict
     return make(dataset, answers)

@@ -23,10 +23,10 @@ RRF = 60
 
 
 def reciprocal_ranks(orders: Sequence[Sequence[int]], k: int = 0) -> Floats:
-    """The mean of 1 / (k + rank) over *orders*, by place in the pool.
+    """Return the mean of 1 / (k + rank) over *orders*, by index into the pool.
 
-    With k = 0 the mean reciprocal rank, by which replicates are merged; with `RRF` it
-    orders as reciprocal rank fusion does. Rounded to ten decimals.
+    With k = 0, this is the mean reciprocal rank, used to merge replicates; with `RRF`,
+    it orders like reciprocal rank fusion. Rounded to ten decimals.
     """
     parts: list[list[float]] = [[] for _ in orders[0]]
     for order in orders:
@@ -40,7 +40,7 @@ def reciprocal_ranks(orders: Sequence[Sequence[int]], k: int = 0) -> Floats:
 Method: TypeAlias = Literal["ppr", "label_propagation"]
 
 SIMILARITY = 0.7
-"""Share of likeness in an edge; the rest is being neighbours."""
+"""Weight of similarity in an edge; the rest is adjacency."""
 LEAST = 0.10
 NEIGHBOURS = 5
 DAMPING = 0.3
@@ -50,16 +50,16 @@ _MOST_ROUNDS = 10_000
 
 
 def edges(similarity: Floats) -> Floats:
-    """The weights of a post's graph, from the likeness of its sentences.
+    """Return the weights of a post's graph, from the similarity of its sentences.
 
-    Likeness below `LEAST` is dropped, of the rest each sentence keeps its five
-    nearest, and an edge that one side keeps is kept.
+    Similarity below `LEAST` is dropped. Each sentence keeps its five nearest, and an
+    edge exists if either side keeps it.
     """
     n = len(similarity)
     adjacency = np.where(similarity < LEAST, 0.0, similarity)
     np.fill_diagonal(adjacency, 0.0)
     if n > NEIGHBOURS + 1:
-        # ties go to the earlier sentence, whatever a sort would do
+        # ties go to the earlier sentence, independent of the sort
         order = np.argsort(-np.round(adjacency, 10), axis=1, kind="stable")
         np.put_along_axis(adjacency, order[:, NEIGHBOURS:], 0.0, axis=1)
     adjacency = np.maximum(adjacency, adjacency.T)
@@ -69,7 +69,7 @@ def edges(similarity: Floats) -> Floats:
 
 
 def start(scores: Sequence[float]) -> Floats:
-    """Incoming scores as shares: softmax of their z-scores, level if all are alike."""
+    """Convert scores to shares: softmax of z-scores, uniform if all are equal."""
     column = np.asarray(scores, dtype=np.float64)
     spread = column.std()
     if not spread > 0:
@@ -86,7 +86,7 @@ def spread(
     method: Method = "ppr",
     damping: float = DAMPING,
 ) -> Floats:
-    """The shares after they have flowed along the edges, (n,) or (n, criteria).
+    """Spread the shares along the edges, (n,) or (n, criteria).
 
     `ppr`: personalised PageRank, x = (1-d)(I - d P^T)^-1 v, with rows without an edge
     jumping to v. `label_propagation`: x = (1-d)(I - d D^-1/2 W D^-1/2)^-1 v.
@@ -102,7 +102,7 @@ def spread(
     flow = (weights / safe[:, None]).T
     solve = _solver(flow, damping)
     flowed: Floats = (1 - damping) * solve(shares)
-    # what sits on rows without an edge jumps back to v: x = a + d * s * b, with b the
+    # mass on rows without an edge jumps back to v: x = a + d * s * b, with b the
     # solution for v and s the sum of x over those rows
     alone = ~has_edge
     back = damping * solve(shares)
@@ -111,10 +111,10 @@ def spread(
 
 
 def _solver(flow: Floats, damping: float) -> Callable[[Floats], Floats]:
-    """Solves (I - d flow) x = v."""
+    """Return a solver of (I - d flow) x = v."""
     n = len(flow)
     if n <= DENSE_NODES:
-        # the job is loaded by who never walks a graph
+        # most uses of the job need no graph
         from scipy.linalg import lu_factor, lu_solve  # noqa: PLC0415 - see above
 
         factors = lu_factor(np.eye(n) - damping * flow)
@@ -137,9 +137,10 @@ def _solver(flow: Floats, damping: float) -> Callable[[Floats], Floats]:
 
 
 def lexical_similarity(pool: Sequence[str]) -> Floats:
-    """Cosines of the sentences' words, each as often as it stands times its idf.
+    """Return cosines of the sentences' tf-idf vectors.
 
-    A sentence without words is like nothing. Rounded to ten decimals, as every score.
+    A sentence without words has similarity 0. Rounded to ten decimals, like every
+    score.
     """
     words = [tokens(sentence) for sentence in pool]
     idf = Idf(words)
@@ -159,16 +160,16 @@ def lexical_similarity(pool: Sequence[str]) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KRule:
-    """How many sentences a query of one state gets."""
+    """Rule for the number of sentences of a query in one state."""
 
     gamma: float  #: share of the mass that must be shown
     k_min: int
     cap: int
-    ratio: float  #: of the pool, at most
+    ratio: float  #: maximum share of the pool
 
     def bounds(self, n: int) -> tuple[int, int]:
-        """Fewest and most of a pool of *n*; in a short post the most wins."""
-        # on decimals: 0.7 * 10 is not 7 in doubles, and its ceiling would be 8
+        """Return minimum and maximum for a pool of *n*; the maximum prevails."""
+        # as a decimal: 0.7 * 10 is not 7 as a double, and its ceiling would be 8
         share = math.ceil(Decimal(str(self.ratio)) * n)
         most = min(self.cap, share, n)
         return min(self.k_min, most), most
@@ -178,7 +179,7 @@ UNCERTAIN = KRule(gamma=0.95, k_min=5, cap=12, ratio=0.70)
 POS = KRule(gamma=0.90, k_min=3, cap=12, ratio=0.60)
 
 RULES: Mapping[str, KRule | None] = {"NEG": None, "UNCERTAIN": UNCERTAIN, "POS": POS}
-"""By state; NEG shows nothing. Without states the rule of UNCERTAIN is everybody's."""
+"""By state; NEG shows no sentences. Without states, all use UNCERTAIN."""
 
 Scale = Literal["zscore", "raw"]
 
@@ -189,9 +190,9 @@ def cumulative_mass(
     scale: Scale = "zscore",
     temperature: float = 1.0,
 ) -> Floats:
-    """The share of the softmax of the scores that the first 1, 2, ... of them hold.
+    """Return the share of the softmax mass in the first 1, 2, ... scores.
 
-    Scores are z-scored first, for a softmax of probabilities is almost flat.
+    Scores are z-scored first, because a softmax of probabilities is almost flat.
     """
     column = np.sort(np.asarray(scores, dtype=np.float64))[::-1]
     if not len(column):
@@ -205,18 +206,18 @@ def cumulative_mass(
 
 
 def mass_k(mass: Floats, gamma: float) -> int:
-    """The first rank at which *mass* reaches *gamma*.
+    """Return the first rank at which *mass* reaches *gamma*.
 
-    The whole pool if rounding keeps the sum below.
+    If rounding keeps the sum below, it is the size of the pool.
     """
     reached = np.flatnonzero(mass >= gamma)
     return int(reached[0]) + 1 if len(reached) else len(mass)
 
 
 def selected_k(mass: Floats, rule: KRule | None, gamma: float | None = None) -> int:
-    """How many sentences of the pool are shown under *rule*; none without one.
+    """Return the number of sentences shown under *rule*; 0 without one.
 
-    A *gamma* that is given stands in for the rule's own, as in a sweep.
+    *gamma* replaces that of the rule, as in a sweep.
     """
     if rule is None:
         return 0
@@ -233,8 +234,8 @@ class SelectedK:
     """K by query."""
 
     k: Ints
-    rule: str  #: "K" where it is chosen by query, else the number itself
-    sweep: Mapping[float, Ints] = field(default_factory=dict)  #: by gamma, rising
+    rule: str  #: "K" if it is selected by query, else the number
+    sweep: Mapping[float, Ints] = field(default_factory=dict)  #: by gamma, ascending
 
 
 def selection(
@@ -244,14 +245,14 @@ def selection(
     states: States | None,
     gamma: float | None = None,
 ) -> SelectedK:
-    """The K of each query.
+    """Return the K of each query.
 
     Args:
-        config: whose rule.
-        settings: of the mass rule.
-        scores: of the last step, by query.
-        states: of the queries; without one, the rule of UNCERTAIN is everybody's.
-        gamma: instead of the states' own, where a grid gave one.
+        config: configuration with the rule.
+        settings: settings of the mass rule.
+        scores: scores of the last step, by query.
+        states: states of the queries; without them, all use the rule of UNCERTAIN.
+        gamma: a value chosen from a grid, which replaces that of the states.
     """
     if config.dynamic_k != MASS:
         k_text = config.dynamic_k.removeprefix("fixed:")
@@ -272,5 +273,5 @@ def selection(
 
 
 def rule_of(state: int) -> KRule | None:
-    """The mass rule of a query by its state, UNKNOWN where it has none."""
+    """Return the mass rule of a query by its state, which may be UNKNOWN."""
     return UNCERTAIN if state < 0 else RULES[STATES[state]]

@@ -1,4 +1,4 @@
-"""Names the definitions of a number, and reads the rows that it is made of."""
+"""Declares definitions of figures, and reads the rows they are computed from."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ EdgeRule: TypeAlias = Literal[
     "right", "left", "right_drop_zero", "left_drop_one", "right_midpoint"
 ]
 Variants: TypeAlias = Mapping[str, tuple[Any, ...]]
-"""For a figure: the choices that bear on it, each with the values worth trying."""
+"""For a figure: the definitions that affect it, each with the values to try."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricDefinitions:
-    """One way of reading every figure; the defaults are siftlog's own."""
+    """A set of definitions for all figures; the defaults are siftlog's."""
 
     queries: Queries | Literal["named"] = "named"
-    """What a mean over rankings divides by; `named`: what its block says."""
+    """Denominator of a mean over rankings; `named`: as its block states."""
     k: Cut | Literal["named"] = "named"
-    """The cut-off; `named`: what the figure's own name says."""
+    """The cut-off; `named`: as the figure's name states."""
     ap_denominator: Literal["gold", "min", "found"] = "gold"
     precision_over: Literal["k", "k_eff"] | None = None
-    """`k_eff`: K cut at the list's end; None: that where K is chosen by query."""
+    """`k_eff`: K cut at the list's end; None: that if K is selected by query."""
     skip_empty: bool = False  #: leave queries with K = 0 out of evidence figures
     tpr_rule: Literal["last", "interpolate", "drop_collinear", "nearest"] = "last"
     ece_edges: EdgeRule = "right"
@@ -36,22 +36,22 @@ class MetricDefinitions:
     gate_edge: Literal["lt", "le"] = "lt"  #: NEG below tau_neg, or also at it
     strict: bool = False  #: a probability counts only above a threshold, not at it
     states: Literal["recomputed", "column"] = "recomputed"
-    fn_per_1000: Queries = "all"  #: missed cases by a thousand of which queries
+    fn_per_1000: Queries = "all"  #: missed cases per thousand of these queries
     zero_division: float | None = None  #: a rate of 0/0; None: undefined
     of_nothing: float | None = None
-    """A mean over no query, or an area of one class; None: undefined."""
+    """Value of a mean over no query, or an area of one class; None: undefined."""
     ddof: Literal[0, 1] = 1  #: of standard deviations over folds
     over: Literal["folds", "pooled"] = "folds"  #: a mean of folds, or of all rows
     sums: Literal["exact", "file order"] = "exact"
-    """Rounded once, or after each row as a plain loop does."""
+    """Rounded once, or after each row, as in a plain loop."""
 
     def alternatives(
         self, variants: Variants
     ) -> Iterator[tuple[MetricDefinitions, str]]:
-        """Other choices with the names of what they change.
+        """Yield other definitions, with the names of their changes.
 
-        The fewest changes come first, in the order of *variants*; at most three at a
-        time, as more would fit any number to some definition.
+        The fewest changes come first, in the order of *variants*; at most three
+        together, since more would match any number.
         """
         others = {
             name: [value for value in values if value != getattr(self, name)]
@@ -71,13 +71,13 @@ SIFTLOG = MetricDefinitions()
 
 
 def definitions_of(settings: EvidenceSettings) -> MetricDefinitions:
-    """The choices of a job's settings: of their profile, and what was set beside it."""
+    """Return the definitions of a job's settings: its profile and overrides."""
     shared = {
         field.name: getattr(settings, field.name)
         for field in fields(MetricDefinitions)
         if field.name in EvidenceSettings.model_fields
     }
-    # tables of that profile were made by a loop that adds up plain doubles
+    # that profile's tables were computed by a loop that adds plain doubles
     is_plain = settings.profile == "published-lists"
     return MetricDefinitions(**shared, sums="file order" if is_plain else "exact")
 
@@ -86,10 +86,10 @@ Row: TypeAlias = Mapping[str, str]
 """The cells of a query by the name of their column."""
 
 PROBABILITIES = ("p4_prob_calibrated", "p4_prob_raw")
-"""The first of these columns that any row fills is the probability."""
+"""Probability columns; the first one with any value is used."""
 
 STATED_COLUMNS = ("evidence_recall_at_k", "evidence_precision_at_k", "mrr")
-"""Figures of one query that a file may hold without what they were made of."""
+"""Figures of one query that a file may state without their sources."""
 
 _TOPK = "_topk"
 _SEEN = "scored"
@@ -98,7 +98,7 @@ _TRUTH = {"0": False, "1": True, "": None}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRow:
-    """One post under one criterion; None where the row says nothing."""
+    """One post under one criterion; None for missing values."""
 
     fold: str = ""
     truth: bool | None = None  #: has evidence
@@ -115,13 +115,13 @@ class QueryRow:
 
 
 def read_queries(rows: Iterable[Row]) -> list[QueryRow]:
-    """The queries of *rows*, in file order.
+    """Return the queries of *rows*, in file order.
 
     Args:
-        rows: cells by column name, as `csv.DictReader` gives them.
+        rows: cells by column name, as returned by `csv.DictReader`.
 
     Raises:
-        ValueError: a cell that should be a number is none.
+        ValueError: a cell that should be a number is not one.
     """
     table = list(rows)
     column = next(
@@ -134,7 +134,7 @@ def _query(row: Row, probability: str) -> QueryRow:
     gold = _split(row.get("gold_sent_uids") or row.get("gold_ids") or "")
     return QueryRow(
         fold=row.get("fold_id", ""),
-        # a file of lists says it by its gold alone
+        # in a file of lists, only the gold column states it
         truth=_truth(row) if "has_evidence_gold" in row else bool(gold),
         p=_number(row, probability),
         state=row.get("state", ""),
@@ -146,7 +146,7 @@ def _query(row: Row, probability: str) -> QueryRow:
         lists={
             name.removesuffix(_TOPK): _split(cell)
             for name, cell in row.items()
-            # of a query that no model has seen, an empty list says nothing
+            # an empty list of a query without any model's reply is no information
             if name.endswith(_TOPK) and (cell or row.get("status", _SEEN) == _SEEN)
         },
         stated_values={

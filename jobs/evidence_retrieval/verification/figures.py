@@ -1,4 +1,4 @@
-"""Maps each name of a stored summary to the number that it stands for."""
+"""Maps each name of a stored summary to a figure that rows can recompute."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ Item = TypeVar("Item")
 
 
 class NotComputableError(Exception):
-    """The rows do not hold what a figure is made of; the message says what."""
+    """The rows lack the data for a figure; the message names it."""
 
 
 Rankings: TypeAlias = Mapping[str, Mapping[int, float]]
-"""By measure its value of each query, which is named by its index."""
+"""Values of a measure by name, then by index of the query."""
 
 
 class QueryScope:
-    """Some of the queries, with what several figures share computed once."""
+    """A subset of the queries, which caches data that several figures share."""
 
     def __init__(self, queries: Sequence[QueryRow]) -> None:
-        """All *queries* of a file, or those of one fold."""
+        """Take all *queries* of a file, or those of one fold."""
         self.queries = queries
         self._values: dict[tuple[str, MetricDefinitions], float | None] = {}
         self._stated: dict[tuple[object, ...], list[tuple[QueryRow, int]]] = {}
@@ -57,10 +57,10 @@ class QueryScope:
         self._rankings: dict[tuple[str, Cut, RankingRules], Rankings] = {}
 
     def value(self, figure: SummaryFigure, choices: MetricDefinitions) -> float | None:
-        """A figure over these queries; None where it is undefined.
+        """Return a figure over these queries; None if it is undefined.
 
         Raises:
-            NotComputableError: the queries do not hold what it is made of.
+            NotComputableError: the queries lack its data.
         """
         key = (figure.name, choices)
         if key not in self._values:
@@ -69,7 +69,7 @@ class QueryScope:
 
     @cached_property
     def judged(self) -> tuple[Bools, Floats]:
-        """Truth and probability of the queries that have both."""
+        """Label and probability of the queries that have both."""
         rows = [
             (query.truth, query.p)
             for query in self.queries
@@ -82,16 +82,16 @@ class QueryScope:
 
     @cached_property
     def positives(self) -> list[tuple[int, QueryRow]]:
-        """The queries with evidence, by their index."""
+        """Queries with evidence, with their index."""
         return [(i, query) for i, query in enumerate(self.queries) if query.truth]
 
     @cached_property
     def n_negatives(self) -> int:
-        """The number of queries without evidence."""
+        """Number of queries without evidence."""
         return sum(query.truth is False for query in self.queries)
 
     def stated(self, choices: MetricDefinitions) -> list[tuple[QueryRow, int]]:
-        """The judged queries that have a state, with its index in `STATES`."""
+        """Return the judged queries that have a state, with its index in `STATES`."""
         key = (choices.states, choices.gate_edge, choices.strict)
         if key not in self._stated:
             self._stated[key] = [
@@ -103,9 +103,9 @@ class QueryScope:
         return needed(self._stated[key], "no state of a judged query")
 
     def rankings(self, list_name: str, cut: Cut, rules: RankingRules) -> Rankings:
-        """The measures of the positive queries that have this list, cut at *cut*.
+        """Return the measures of positive queries with this list, cut at *cut*.
 
-        A query without a selected K has no value at it.
+        A query without a selected K has no value at that cut.
         """
         key = (list_name, cut, rules)
         if key not in self._rankings:
@@ -136,7 +136,7 @@ class QueryScope:
         columns = evaluate(ranked_hits, cuts, rules)
         return {
             measure: {
-                # nothing is shown at K = 0
+                # no sentences are shown at K = 0
                 index: float(columns[f"{measure}@{k}"][row]) if k else 0.0
                 for row, (index, k) in enumerate(ks.items())
                 if k is not None
@@ -146,7 +146,7 @@ class QueryScope:
 
 
 def state_of(query: QueryRow, choices: MetricDefinitions) -> int | None:
-    """The state by probability and thresholds, or the file's own; None without either.
+    """Return the state by probability and thresholds, or the file's; None without.
 
     POS from tau_pos on, NEG below tau_neg; at both, POS.
     """
@@ -164,16 +164,16 @@ def state_of(query: QueryRow, choices: MetricDefinitions) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryFigure:
-    """One name of a summary."""
+    """A named figure of a summary."""
 
-    name: str  #: different for all figures of a layout
+    name: str  #: unique among the figures of a layout
     compute: Callable[[QueryScope, MetricDefinitions], float | None]
     meaning: str
     variants: Variants = field(default_factory=dict)
 
 
 def needed(items: list[Item], contents: str) -> list[Item]:
-    """The *items*; raise `NotComputableError` where there is none."""
+    """Return the *items*; raise `NotComputableError` if there are none."""
     if not items:
         raise NotComputableError(f"the rows hold {contents}")
     return items
@@ -182,7 +182,7 @@ def needed(items: list[Item], contents: str) -> list[Item]:
 def mean(
     values: Iterable[float], choices: MetricDefinitions, *, over: int | None = None
 ) -> float | None:
-    """The mean, by *over* if given; its sum is exact, or that of a plain loop."""
+    """Return the mean, divided by *over* if given; the sum is exact, or a loop's."""
     numbers = list(values)
     is_exact = choices.sums == "exact"
     total = math.fsum(numbers) if is_exact else reduce(add, numbers, 0.0)
@@ -208,7 +208,7 @@ STATISTICS: Mapping[
 
 
 CUTS = (1, 3, 5, 10, 20)
-"""Cut-offs that are tried where a figure may have been made at another one."""
+"""Cut-offs to try if a figure may use another one."""
 
 _NAME = re.compile(r"(recall|precision|hit|mrr|map|ndcg)(?:@(K|[1-9]\d*))?")
 
@@ -226,16 +226,16 @@ _STATED: Mapping[tuple[str, Cut], str] = {
     ("precision", "selected"): "evidence_precision_at_k",
     ("mrr", "whole list"): "mrr",
 }
-"""Columns of what a file may hold by query without the lists it came from."""
+"""Columns that a file may have by query without the lists behind them."""
 
 
 def ranking_figure(
     key: str, list_name: str, *, queries: Queries = "positives"
 ) -> SummaryFigure | None:
-    """The figure that *key* names, over the list *list_name*; None: it names none.
+    """Return the figure named *key*, over the list *list_name*, or None.
 
     `recall@5` is cut at 5, `recall@K` at the K that was selected for each query, and
-    `mrr` not at all. *queries* are those that its block says it divides by.
+    `mrr` is not cut. *queries* are the denominator that its block states.
     """
     match = _NAME.fullmatch(key)
     if match is None:
@@ -266,10 +266,10 @@ def ranking_figure(
 
 
 def _variants(measure: str, cut: Cut) -> Variants:
-    """What such a figure is known to be called by others.
+    """Return other definitions that occur under this name.
 
-    A fixed cut-off is never tried under another one: a table whose columns were
-    swapped would pass.
+    A fixed cut-off is never replaced by another one: a table with swapped columns would
+    pass.
     """
     variants: dict[str, tuple[object, ...]] = {
         "queries": ("positives", "all"),
@@ -298,12 +298,12 @@ def _ranked_mean(
     named_cut: Cut,
     named_queries: Queries,
 ) -> float | None:
-    """A measure's mean over queries; one without evidence, where it counts, adds 0."""
+    """Return a measure's mean over queries; included ones without evidence add 0."""
     cut = named_cut if choices.k == "named" else choices.k
     positive = [
         (index, query)
         for index, query in scope.positives
-        # what a row states without a list is taken as it is
+        # a stated value without a list is used unchanged
         if not (
             choices.skip_empty
             and cut == "selected"
@@ -313,7 +313,7 @@ def _ranked_mean(
     ]
     rules = RankingRules(
         empty="zero",
-        # a list that ends before K shows fewer: that is what a reader got
+        # a list that ends before K shows fewer sentences, as the reader saw
         precision_over=choices.precision_over
         or ("k_eff" if cut == "selected" else "k"),
         ap_over=choices.ap_denominator,
@@ -404,11 +404,11 @@ _RATE_MEANINGS = {
     "alert_fpr": "share of queries without evidence that raise an alert",
     "alerts_per_1000": "alerts in 1,000 queries",
 }
-"""By the names of shares of states and of the fields of `GateMetrics`."""
+"""By the names of state rates and of the fields of `GateMetrics`."""
 
 
 def gate_figure(key: str) -> SummaryFigure | None:
-    """A figure of the group `ne_gate`; None: *key* names none."""
+    """Return the figure *key* of the group `ne_gate`, or None."""
     if match := _AT_FPR.fullmatch(key):
         kind, percent = match.groups()
         return SummaryFigure(
@@ -449,13 +449,13 @@ def _at_fpr(
         return choices.of_nothing
     if kind == "tpr":
         return point.tpr
-    if point.threshold is None:  # between two points, or where nothing is positive
+    if point.threshold is None:  # between two points, or no positives
         return math.nan if rule == "interpolate" else math.inf
     return point.threshold
 
 
 def deployment_figure(key: str) -> SummaryFigure | None:
-    """A figure of the group `deployment`; None: *key* names none."""
+    """Return the figure *key* of the group `deployment`, or None."""
     if key not in _RATE_MEANINGS:
         return None
     variants = {**_STATES, "zero_division": (None, 0.0)}
@@ -485,7 +485,7 @@ def _rate(key: str, scope: QueryScope, choices: MetricDefinitions) -> float | No
 
 
 def dynamic_k_figure(key: str) -> SummaryFigure | None:
-    """A figure of the group `dynamic_k`; None: *key* names none."""
+    """Return the figure *key* of the group `dynamic_k`, or None."""
     match = _OF_K.fullmatch(key)
     if match is None:
         return None

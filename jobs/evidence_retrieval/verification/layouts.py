@@ -30,7 +30,7 @@ from jobs.evidence_retrieval.verification.figures import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredKey:
-    """One key of a stored summary; without `compute` nothing recomputes it."""
+    """One key of a stored summary; without `compute` it cannot be recomputed."""
 
     path: str
     stored: object
@@ -38,23 +38,23 @@ class StoredKey:
     variants: Variants = field(default_factory=dict)
     meaning: str = ""
     reason: str = ""
-    """Why the rows cannot give it; empty: the key is unknown."""
-    is_count: bool = False  #: of queries or folds, beside the figures themselves
+    """Reason why the rows cannot give it; empty: the key is unknown."""
+    is_count: bool = False  #: of queries or folds, not a figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedSummary:
-    """A stored summary under one layout."""
+    """A stored summary in one layout."""
 
     stored_keys: tuple[StoredKey, ...]
     failures: tuple[str, ...] = ()
-    """One sentence for each block that should be there, or contradicts itself."""
+    """One sentence for each block that is missing, or contradicts itself."""
 
 
 def figure_key(
     path: str, stored: object, figure: SummaryFigure | None, scope: QueryScope
 ) -> StoredKey:
-    """What stands at *path*, as *figure* of a scope; None: an unknown key."""
+    """Return the key *path*, as *figure* of a scope; None: an unknown key."""
     if figure is None:
         return StoredKey(path=path, stored=stored)
     return StoredKey(
@@ -67,7 +67,7 @@ def figure_key(
 
 
 def count_key(path: str, stored: object, n: int, meaning: str) -> StoredKey:
-    """A count of queries or folds."""
+    """Return the key of a count of queries or folds."""
     return StoredKey(
         path=path,
         stored=stored,
@@ -78,20 +78,20 @@ def count_key(path: str, stored: object, n: int, meaning: str) -> StoredKey:
 
 
 FigureLookup: TypeAlias = Callable[[str], SummaryFigure | None]
-"""The figure that a name such as `ne_gate.auroc` stands for; None: none."""
+"""Finds the figure of a name such as `ne_gate.auroc`, or None."""
 
 UNCHECKED = {
     "config": "it is a setting of the run, not a result",
     "definitions": "it is a text",
     "n_defined": "it counts what scoring saw",
 }
-"""Keys of a summary below which nothing is recomputed, and why."""
+"""Keys of a summary that are not recomputed, with the reason."""
 
 _RESAMPLED = "it is drawn by resampling; only whether it holds its value is looked at"
 
 
 def uncheckable_numbers(path: str, value: object, reason: str) -> Iterator[StoredKey]:
-    """The numbers at and below a key, which cannot be recomputed."""
+    """Yield the numbers at and below a key, which cannot be recomputed."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             yield from uncheckable_numbers(f"{path}.{key}", below, reason)
@@ -102,7 +102,7 @@ def uncheckable_numbers(path: str, value: object, reason: str) -> Iterator[Store
 def _of_either_layout(
     top: str, block: object, figure_of: FigureLookup, scope: QueryScope
 ) -> Iterator[StoredKey]:
-    """What is at a key that is no block of figures: intervals, texts, unknown keys."""
+    """Yield the keys that are no block of figures: intervals, texts, unknown ones."""
     if top in UNCHECKED:
         yield from uncheckable_numbers(top, block, UNCHECKED[top])
         return
@@ -125,10 +125,10 @@ def misplaced_intervals(
     scope: QueryScope,
     choices: MetricDefinitions,
 ) -> Iterator[str]:
-    """A sentence for each interval that does not hold the value it is about.
+    """Yield a sentence for each interval that does not contain its value.
 
-    That is the one stored with it, which is verified by itself and may be of another
-    definition; the recomputed one where none is.
+    The value is the one stored with it, which is verified separately and may have
+    another definition; otherwise the recomputed one.
     """
     for name, interval in items(block):
         ends = dict(items(interval))
@@ -143,12 +143,12 @@ def misplaced_intervals(
 
 
 def items(block: object) -> Iterator[tuple[str, Any]]:
-    """The keys of a block; nothing where it is none."""
+    """Yield the keys of a block, if it is one."""
     return iter(block.items() if isinstance(block, Mapping) else ())
 
 
 LISTS = ("retriever", "reranked")
-"""The lists that such a summary speaks of, wherever the rows have them."""
+"""Lists that such a summary has, if the rows have them."""
 
 _DENOMINATORS: Mapping[str, Queries] = {
     "positives_only": "positives",
@@ -160,7 +160,7 @@ _WORDS = ("eval_split", "eval_mode")
 def read_lists(
     stored: Mapping[str, Any], scope: QueryScope, choices: MetricDefinitions
 ) -> ParsedSummary:
-    """What *stored* holds, and what it lacks or contradicts by itself."""
+    """Parse *stored*, and report missing or contradictory blocks."""
     list_names = {name for query in scope.queries for name in query.lists}
     stored_keys: list[StoredKey] = []
     failures: list[str] = []
@@ -182,7 +182,7 @@ def read_lists(
 
 
 def _list_figure(name: str) -> SummaryFigure | None:
-    """The figure of `list.metric`."""
+    """Return the figure of `list.metric`."""
     list_name, _, key = name.rpartition(".")
     return ranking_figure(key, list_name)
 
@@ -191,7 +191,7 @@ def _list(
     name: str, block: Mapping[str, Any], scope: QueryScope
 ) -> Iterator[StoredKey]:
     if not set(_DENOMINATORS).intersection(block):
-        # a block of one denominator says itself which it is
+        # a block of one denominator states which it is
         skips = block.get("skip_no_positives", True)
         yield from _figures(name, name, block, scope, "positives" if skips else "all")
         return
@@ -235,7 +235,7 @@ def _figures(
 
 
 Groups: TypeAlias = Mapping[str, FigureLookup]
-"""By the name of a group: the figure that a key in it stands for."""
+"""By the name of a group: finds the figure of a key in it."""
 
 
 def _groups(ranking: str) -> Groups:
@@ -253,21 +253,21 @@ _WITNESSES: Mapping[str, Callable[[QueryRow], bool]] = {
     "evidence": lambda query: bool(query.lists or query.stated_values),
     "dynamic_k": lambda query: query.selected is not None,
 }
-"""What the rows must hold somewhere for a group to be due in a summary."""
+"""Data that the rows must have for a group to be expected in a summary."""
 
 _TUNED = "it describes the queries that thresholds were chosen on, which are not here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldScopes:
-    """The queries as a whole and by fold, in natural order of the folds' names."""
+    """The queries, in total and by fold, in natural order of the folds' names."""
 
     every: QueryScope
     by_name: Mapping[str, QueryScope]
 
     @classmethod
     def of(cls, every: QueryScope) -> FoldScopes:
-        """Splits *every* query by its fold."""
+        """Split *every* query by its fold."""
         by_name: dict[str, list[QueryRow]] = {}
         for query in every.queries:
             by_name.setdefault(query.fold, []).append(query)
@@ -277,11 +277,11 @@ class FoldScopes:
     def value(
         self, figure: SummaryFigure, statistic: str, choices: MetricDefinitions
     ) -> float | None:
-        """A statistic of a figure over the folds in which it is defined."""
+        """Return a statistic of a figure over the folds in which it is defined."""
         if choices.over == "pooled" and statistic == "mean":
             return self.every.value(figure, choices)
         of_folds = [fold.value(figure, choices) for fold in self.by_name.values()]
-        # a threshold of inf says that there is none
+        # a threshold of inf means that there is none
         finite = [v for v in of_folds if v is not None and math.isfinite(v)]
         return STATISTICS[statistic](finite, choices)
 
@@ -292,12 +292,12 @@ def read_folds(
     choices: MetricDefinitions,
     ranking: str,
 ) -> ParsedSummary:
-    """What *stored* holds, and what it lacks or contradicts by itself.
+    """Parse *stored*, and report missing or contradictory blocks.
 
     Args:
         stored: the summary.
         every: all queries.
-        choices: by which the values of intervals are recomputed.
+        choices: the definitions to recompute the values of intervals.
         ranking: the list that its group `evidence` is about.
     """
     folds = FoldScopes.of(every)
@@ -323,7 +323,7 @@ def read_folds(
 
 
 def _scope_of(i: int, entry: object, folds: FoldScopes) -> QueryScope | None:
-    """The queries of an entry: of the fold it names, or of the fold at its place."""
+    """Return the queries of an entry: of its named fold, or by its index."""
     fold_name = (
         entry.get("fold", entry.get("fold_id")) if isinstance(entry, Mapping) else i
     )
@@ -368,7 +368,7 @@ def _group(
 def _selection(
     path: str, block: object, scope: QueryScope | None
 ) -> Iterator[StoredKey]:
-    """The thresholds stand in every row; what they reached was measured elsewhere."""
+    """Yield the thresholds, which rows have, and their metrics, which rows lack."""
     for key, value in items(block):
         below = f"{path}.{key}"
         if key in {"tau_neg", "tau_pos"} and scope is not None:
@@ -416,13 +416,13 @@ def _aggregated(
 
 
 def _fold_figure(groups: Groups, name: str) -> SummaryFigure | None:
-    """The figure of `group.metric`."""
+    """Return the figure of `group.metric`."""
     group, _, key = name.partition(".")
     return groups[group](key) if group in groups else None
 
 
 def _missing(stored: Mapping[str, Any], folds: FoldScopes) -> Iterator[str]:
-    """The blocks that should be there, by what the rows hold."""
+    """Yield sentences about missing blocks that the rows have data for."""
     entries = stored.get("fold_results")
     if not entries or not isinstance(entries, list):
         yield "The summary has no block fold_results."

@@ -1,6 +1,7 @@
 """Recomputes every number of a stored summary from rows, and compares.
 
-Rows and summary go in as plain text and JSON; nothing that scoring has in memory does.
+Rows and summary are read as plain text and JSON; no data of the scoring in memory is
+used.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ COMPARED: tuple[Outcome, ...] = ("equal", "other definition", "differs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredComparison:
-    """One key of a stored summary."""
+    """Comparison of one key of a stored summary."""
 
     path: str
-    kind: Literal["figure", "count"]  #: a count is one of queries or folds
-    stored: float | str | None  #: a text where it is no number
+    kind: Literal["figure", "count"]  #: a count is of queries or folds
+    stored: float | str | None  #: text if it is not a number
     recomputed: float | None = None
-    difference: float | None = None  #: recomputed less stored
+    difference: float | None = None  #: recomputed minus stored
     verdict: Outcome
-    why: str = ""  #: the choices that give the stored value, or why there is none
+    why: str = ""  #: the definitions that give the stored value, or why it has none
     meaning: str = ""
 
     @property
@@ -51,16 +52,16 @@ class StoredComparison:
 
 
 COLUMNS = tuple(field.name for field in fields(StoredComparison))
-"""Of `verification.csv`."""
+"""Columns of `verification.csv`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryVerification:
-    """All of them, in the order of the summary."""
+    """Comparisons of all keys, in the order of the summary."""
 
     comparisons: tuple[StoredComparison, ...]
     contradictions: tuple[str, ...] = ()
-    """Blocks that should be there, and what is wrong without any recomputing."""
+    """Missing blocks, and errors that are visible without recomputing."""
 
     @property
     def figures(self) -> tuple[StoredComparison, ...]:
@@ -69,17 +70,17 @@ class SummaryVerification:
 
     @property
     def tally(self) -> Mapping[str, int]:
-        """How many figures had each verdict."""
+        """Number of figures by verdict."""
         return Counter(c.verdict for c in self.figures)
 
     @property
     def compared(self) -> int:
-        """How many figures were recomputed."""
+        """Number of figures that were recomputed."""
         return sum(self.tally.get(verdict, 0) for verdict in COMPARED)
 
     @property
     def largest_difference(self) -> float | None:
-        """Among the figures that are equal; None where none is."""
+        """Largest difference among the equal figures; None if there are none."""
         equal = (c for c in self.figures if c.verdict == "equal")
         return max((abs(c.difference or 0.0) for c in equal), default=None)
 
@@ -94,9 +95,9 @@ class SummaryVerification:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """One sentence for each reason not to trust the summary; none: verified.
+        """Reasons not to trust the summary, one sentence each; empty: verified.
 
-        A file of which nothing could be compared has not been verified.
+        A file without any comparable number has not been verified.
         """
         sentences = []
         if not any(
@@ -121,7 +122,7 @@ class SummaryVerification:
 TOLERANCE = 1e-9
 
 Stored: TypeAlias = float | str | None
-"""A stored value: a number, undefined, or a text that is neither."""
+"""A stored value: a number, None if undefined, or any other text."""
 
 
 def verify(
@@ -132,19 +133,19 @@ def verify(
     ranking: str = "reranked",
     tolerance: float = TOLERANCE,
 ) -> SummaryVerification:
-    """Recompute from per-query rows every number that a stored summary holds.
+    """Recompute every number of a stored summary from per-query rows.
 
     Args:
-        rows: of a file with ranking lists, or with predictions, or with the columns
-            of both, in file order.
-        stored: the summary, as `json.loads` gives it.
-        choices: the definitions to read it by.
+        rows: rows of a file with ranking lists, or with predictions, or with the
+            columns of both, in file order.
+        stored: the summary, parsed from JSON.
+        choices: the definitions to use.
         ranking: the list that evidence figures are about, in the columns
             `<ranking>_topk`.
         tolerance: the largest difference that is still equal.
 
     Raises:
-        ValueError: a cell of the rows that should be a number is none.
+        ValueError: a cell of the rows that should be a number is not one.
     """
     scope = QueryScope(read_queries(rows))
     if "fold_results" in stored or "aggregated_metrics" in stored:
@@ -189,7 +190,7 @@ def _compare(
 
 
 def _number(stored: object) -> Stored:
-    """A stored value as a number, None where it is undefined, or the text it is."""
+    """Parse a stored value to a number, None if undefined, or its text."""
     if stored is None:
         return None
     try:
@@ -203,7 +204,7 @@ def _defined(value: float | None) -> float | None:
 
 
 def _agree(stored: Stored, value: float | None, tolerance: float) -> bool:
-    """Whether two numbers are one; null is how JSON writes a threshold of inf."""
+    """Return whether two numbers are equal; JSON's null is a threshold of inf."""
     if isinstance(stored, str):
         return False
     if stored is None or value is None:

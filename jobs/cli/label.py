@@ -54,7 +54,7 @@ DESIGN_NAMES = ("random", "stratified", "disagreement", "uncertainty", "width")
 @click.option(
     "--adjudicate",
     is_flag=True,
-    help="Decide on disputed items, with all labels in sight.",
+    help="Decide on disputed items, with all labels visible.",
 )
 @click.option(
     "--blind-names", is_flag=True, help="With --adjudicate: hide who gave a label."
@@ -103,12 +103,12 @@ def label(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Label the items of RUN, one at a time, one key an answer.
+    """Label the items of RUN, one at a time, one key per answer.
 
-    Every label is stored at once, with its author, the text, and what was visible. A
-    later call continues. Labels are blind: replies are hidden until r is pressed, or
-    with --assisted visible from the start. ITEMs are labelled first to last; without
-    any, those of the draw, or all in the order of the run.
+    Every label is stored immediately, with its author, the text, and what was
+    visible. A later call continues. Labels are blind: replies are hidden until r is
+    pressed, or with --assisted visible from the start. ITEMs are labelled first to
+    last; without any, those of the draw, or all in the order of the run.
     """
     import asyncio
 

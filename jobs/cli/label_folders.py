@@ -43,7 +43,7 @@ author_option = arguments.option(
     help="Name of the person who labels.  [default: your user name]",
 )
 field_option = click.option(
-    "--field", "field_name", metavar="NAME", help="Field that is meant, of several."
+    "--field", "field_name", metavar="NAME", help="Field to use, if there are several."
 )
 
 

@@ -63,7 +63,7 @@ def labels() -> None:
 def list_(name: str, labels_dir: Path | None, runs_dir: Path, as_json: bool) -> int:
     """Count labels by author, field and value; list disputed fields.
 
-    Disputed are fields on which people disagree and nobody has decided yet. With a run,
+    A field is disputed while people disagree and it is not adjudicated. With a run,
     labels of a text that has changed since are counted as stale.
     """
     from store.document import as_text
@@ -226,7 +226,7 @@ def import_(
 ) -> int:
     """Record the labels in FILE, a CSV or JSON lines: all of them or none.
 
-    Columns: item and value; as options field, author, reason, seconds, and blind (yes
+    Columns: item and value; optional: field, author, reason, seconds, and blind (yes
     or no). With a run, items and values must be its own. Labels that are recorded
     already are left out, so the same file can be read twice.
     """

@@ -34,7 +34,7 @@ FORMS: Final = {".md": "markdown", ".tex": "latex", ".docx": "docx"}
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the text there, and its prompts into a file beside it.",
+    help="Write the text there, and its prompts into a file next to it.",
 )
 @click.option(
     "--values",

@@ -346,7 +346,7 @@ CHARTS = (
         caption="Left: each configuration. Right: what it adds to the one before, on "
         "the same draws; an interval that misses 0 is a change beyond chance, before "
         "any correction for many tests. Intervals: {intervals}. Without a gate "
-        "AUROC goes by the largest stage score; without a chosen K evidence recall is "
+        "AUROC uses the largest stage score; without a chosen K evidence recall is "
         "that of the first 10 sentences. Sentences shown are those that the posts "
         "have: a K above the length of a post shows no more. Further "
         "measures are in ablation.csv.",

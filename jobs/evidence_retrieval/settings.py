@@ -108,7 +108,7 @@ class EvidenceSettings(ProfiledSettings):
         "query", description="assess one criterion a call, or all of a post"
     )
     first_stage: Literal["bm25", "embedding", "assess", "document"] = Field(
-        "bm25", description="whose order rerank tasks start from"
+        "bm25", description="ranking that rerank tasks start from"
     )
     order: Literal["first_stage", "document", "shuffled"] = Field(
         "first_stage", description="order in which rerank lists its candidates"
@@ -125,7 +125,7 @@ class EvidenceSettings(ProfiledSettings):
     )
     max_sentences: int = Field(200, ge=1, description="longest post that is sent")
     max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
-    max_output_tokens: int = Field(1024, ge=1, description="output tokens a query")
+    max_output_tokens: int = Field(1024, ge=1, description="output tokens per query")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="request JSON by schema if the endpoint supports it"
@@ -145,12 +145,14 @@ class EvidenceSettings(ProfiledSettings):
     )
 
     idf: Literal["pool", "dataset"] = Field(
-        "pool", description="whose word counts bm25 uses; dataset: transductive"
+        "pool", description="source of bm25's word counts; dataset: transductive"
     )
     k_scale: Literal["zscore", "raw"] = Field(
         "zscore", description="scores as they enter the mass rule of dynamic K"
     )
-    k_temperature: float = Field(1.0, gt=0.0, description="of that rule's softmax")
+    k_temperature: float = Field(
+        1.0, gt=0.0, description="softmax temperature of that rule"
+    )
     gammas: tuple[float, ...] = Field(
         (0.7, 0.8, 0.9, 0.95), description="of the gamma sweep"
     )
@@ -214,7 +216,7 @@ class EvidenceSettings(ProfiledSettings):
         None, description="column of the imported file that holds the probability"
     )
     states: Literal["recomputed", "column"] = Field(
-        "recomputed", description="states from p and taus, or as the file says"
+        "recomputed", description="states from p and taus, or from the file"
     )
     ap_denominator: Literal["gold", "min", "found"] = Field(
         "gold", description="what average precision is divided by"
@@ -227,7 +229,7 @@ class EvidenceSettings(ProfiledSettings):
         "last", description="vertex of the ROC curve taken at a target"
     )
     ece_edges: Literal["right", "left_drop_one"] = Field(
-        "right", description="which edge a bin owns"
+        "right", description="closed edge of a bin"
     )
     gate_edge: Literal["lt", "le"] = Field("lt", description="NEG below tau_neg, or at")
     ddof: Literal[0, 1] = Field(1, description="of standard deviations over folds")

@@ -116,7 +116,7 @@ VARIANTS = TableOf[_VariantRow](
         flag("in_truth", lambda row: row.name in row.paper.truth),
         flag("predicted", lambda row: row.is_in(row.paper.predicted)),
         flag("recalled", lambda row: row.is_in(row.paper.recalled)),
-        flag("grounded", lambda row: row.grounded, "it stands in the text"),
+        flag("grounded", lambda row: row.grounded, "it occurs in the text"),
         count(
             "questions", lambda row: sum(a.judgement is not None for a in row.answers)
         ),

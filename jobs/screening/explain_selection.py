@@ -212,7 +212,7 @@ def description_blocks(
         answers: answers about its shown records; an import has no prompts.
     """
     if run.answers.imported:
-        yield Fact("told", "not known: the decisions were made elsewhere")
+        yield Fact("prompt", "not known: the decisions were imported")
         return
     recipients: dict[ReviewDescription, list[str]] = {}
     for answer in answers:
@@ -226,6 +226,6 @@ def description_blocks(
         listed = ", ".join(dict.fromkeys(names))
         suffix = f" ({listed})" if len(recipients) > 1 else ""
         source = f"from {SOURCES[description.source]}{suffix}"
-        yield Fact("told", source, is_wide=True)
+        yield Fact("prompt", source, is_wide=True)
         for label, text in description.lines:
             yield Quote(f"{label}: {one_line(text)}")

@@ -40,11 +40,11 @@ from runner.prompts import REASK, Placeholder, PromptBlock, PromptCatalog
 from runner.structured import schema_of
 
 _REVIEW: Final = Placeholder(
-    name="review", meaning="what the review asks for, between marks", needed=True
+    name="review", meaning="criteria of the review, between delimiters", needed=True
 )
 _PAPER: Final = Placeholder(
     name="paper",
-    meaning="the paper as far as the stage shows it, between marks",
+    meaning="the paper as far as the stage shows it, between delimiters",
     needed=True,
 )
 _REASON_CODES: Final = Placeholder(

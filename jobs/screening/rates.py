@@ -334,7 +334,7 @@ READING_WORDS: Mapping[str, Measure] = {
     "as_include.sensitivity": Measure(
         "Sensitivity, undecided as included",
         "Of the papers that the reviews include, the share that is kept where a "
-        "person reads whatever the model leaves undecided",
+        "person reads all records that the model leaves undecided",
         "higher",
     ),
     "as_exclude.sensitivity": Measure(
@@ -346,7 +346,7 @@ READING_WORDS: Mapping[str, Measure] = {
     "as_include.specificity": Measure(
         "Specificity, undecided as included",
         "Of the negatives, the share that nobody has to read where a person reads "
-        "whatever the model leaves undecided",
+        "all records that the model leaves undecided",
         "higher",
     ),
     "as_exclude.specificity": Measure(

@@ -60,7 +60,7 @@ class ScreeningSettings(BaseModel):
     references: Path | None = Field(None, description="CSV citing_pmid, ref_pmid")
     papers: Path | None = Field(None, description="CSV pmid, title, abstract, year")
     records: tuple[Path, ...] = Field(
-        (), description="CSV of labelled records, one a review, named by its id"
+        (), description="CSV of labelled records, one per review, named by its id"
     )
     library: tuple[Path, ...] = Field(
         (),
@@ -111,7 +111,7 @@ class ScreeningSettings(BaseModel):
         "with_abstract", description="which papers count for that"
     )
     max_included: int | None = Field(
-        None, ge=1, description="most positives a review; none: all"
+        None, ge=1, description="maximum positives per review; none: all"
     )
     negatives: tuple[NegativeKind, ...] = Field(
         ("near-miss", "random"),
@@ -121,7 +121,7 @@ class ScreeningSettings(BaseModel):
         1.0, gt=0.0, le=1000.0, description="negatives of each kind per positive"
     )
     per_review: int | None = Field(
-        None, ge=1, description="negatives of each kind a review, instead of a ratio"
+        None, ge=1, description="negatives of each kind per review, instead of a ratio"
     )
     max_reviews: int | None = Field(
         None, ge=1, description="first reviews of the seeded order; none: all"
@@ -131,7 +131,7 @@ class ScreeningSettings(BaseModel):
         default=False, description="keep reviews without any near-miss candidate"
     )
     max_paper_degree: int | None = Field(
-        None, ge=1, description="papers that more reviews cite relate none"
+        None, ge=1, description="papers with more citing reviews do not relate reviews"
     )
     seed: int = Field(42, ge=0, description="seed of the draw")
     drift: bool = Field(
@@ -168,7 +168,7 @@ class ScreeningSettings(BaseModel):
     reask: int = Field(0, ge=0, description="retries for a reply that cannot be parsed")
 
     unclear: Outside = Field(
-        "outside", description="what unclear, unparsed and failed count as"
+        "outside", description="decision assumed for unclear, unparsed and failed"
     )
     threshold: float | None = Field(
         None,
@@ -189,7 +189,7 @@ class ScreeningSettings(BaseModel):
         "floor", description="how a tenth of the records is rounded, for recall there"
     )
     prevalence: tuple[Annotated[float, Field(gt=0.0, lt=1.0)], ...] = Field(
-        (), description="shares of eligible papers, to foretell precision"
+        (), description="shares of eligible papers to predict precision for"
     )
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")

@@ -108,7 +108,7 @@ BY_KIND = TableOf[_KindRow](
         ),
     ),
     caption="Each model against all negatives and against each kind of them; "
-    "as_include counts whatever is undecided as included. Precision "
+    "as_include counts undecided records as included. Precision "
     "and WSS depend on this set's ratio of negatives, which may differ "
     "from a search's.",
     is_headline=True,

@@ -18,9 +18,9 @@ MARKDOWN: Final = "certificate.md"
 
 ASSUMPTIONS: Final = (
     (
-        "Each random draw was uniform over the records that nobody had read, and was "
+        "Each random draw was uniform over the unread records, and was "
         "recorded before its record was shown. The draws follow from the seed of the "
-        "plan, and the check repeats them; nobody used the seed to foresee them."
+        "plan, and the check repeats them; the seed was not used to foresee them."
     ),
     (
         "The labels are right. The bound counts what people labelled include or "
@@ -88,7 +88,7 @@ def _facts(document: Mapping[str, Any]) -> dict[str, str]:
         "target": f"{document['target']:g}",
         "alpha": f"{document['alpha']:g}",
         "random draws": f"{document['draws_counted']:,} count in the bound",
-        "labelled by": ", ".join(document["labelled_by"]) or "nobody",
+        "labelled by": ", ".join(document["labelled_by"]) or "no one",
         "planned": f"{_time(document['planned_at'])} by {document['planned_by']}",
         "last label": _time(document["stopped_at"]),
     }

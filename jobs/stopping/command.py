@@ -71,7 +71,7 @@ _LAYOUT: Final = OptionLayout(
 @click.option(
     "--alpha",
     type=_SHARE,
-    help="Chance of stopping below the target, at most.  [default: 0.05]",
+    help="Maximum probability of stopping below the target.  [default: 0.05]",
 )
 @click.option(
     "--order",
@@ -83,7 +83,7 @@ _LAYOUT: Final = OptionLayout(
     type=click.IntRange(min=0),
     help="Seed of the random draws.  [default: a random one, which is recorded]",
 )
-@click.option("--go-on", is_flag=True, help="Label on after the stop.")
+@click.option("--go-on", is_flag=True, help="Continue labelling after the stop.")
 @click.option("--plain", is_flag=True, help="Ask in plain text; reads a script too.")
 @click.option("--assisted", is_flag=True, help="Show replies; recorded with labels.")
 @author_option
@@ -137,8 +137,8 @@ def screen(
     """Screen LIBRARY until it is proved that enough of it was found.
 
     A model, or text similarity, ranks the records; people label them in this order,
-    and random draws in between. A lower bound on the recall runs along. Once it
-    reaches the target, the command says stop and writes a certificate, which siftlog
+    and random draws in between. A lower bound on recall is updated after each label.
+    At the target, the command prints stop and writes a certificate, which siftlog
     verify computes again. Repeat the command to continue. LIBRARY is a file of records
     (RIS, PubMed, BibTeX, CSV); the word sample names the shipped one.
     """

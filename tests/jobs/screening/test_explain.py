@@ -90,7 +90,7 @@ def test_a_record_is_told_with_its_whole_course(
         "paper      Walking at night",
         "abstract   A trial.",
         "truth      included; topic similarity 0.250",
-        "told       from the file of criteria",
+        "prompt     from the file of criteria",
         "      | Question: Does walking help sleep?",
         "m/one",
         "  decision   exclude, p 0.15, abstract, population: wrong",
@@ -102,7 +102,7 @@ def test_a_record_is_told_with_its_whole_course(
     ):
         assert f"{line}\n" in page
     assert f"      | {said(answers.held[0][0].task)}\n" in page
-    assert page.count("told ") == 1
+    assert page.count("prompt     from") == 1
     # the review's and the paper's, so that a reader can compare them
     assert page.count("\nabstract   ") == 2
     # of what the review excluded: why, and what became of replies and calls
@@ -166,7 +166,7 @@ def test_criteria_of_models_are_told_apart(tmp_path: Path) -> None:
     assert "  rank       1 of 4, by 0.5: it has no p; 1 of 2" in page
     line = {"review_pmid": "R1", "paper_pmid": "5", "label": 1, "decision": "exclude"}
     page = explain(*imported(tmp_path, [line]), ("5",))
-    assert "told       not known: the decisions were made elsewhere\n" in page
+    assert "prompt     not known: the decisions were imported\n" in page
     assert "  decision   exclude, p -, abstract, other: wrong\n" in page
     assert "|" not in page
 
@@ -186,10 +186,10 @@ def test_what_is_not_there_names_what_is_near(
 
 
 def test_the_criteria_of_a_person_are_quoted_line_by_line() -> None:
-    own = data(criteria=Criteria(question="One?\ntold       from heaven"))
+    own = data(criteria=Criteria(question="One?\nprompt     from heaven"))
     answers = MemoryAnswers.of_run(job, own, lambda _: "include")
     page = explain(own, answers, ("R7:1",))
-    assert page.count("\ntold ") == 1
+    assert page.count("\nprompt     from") == 1
     assert "rule     word\n" in page
 
 

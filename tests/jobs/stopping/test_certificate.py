@@ -16,12 +16,9 @@ from typing import Any
 
 import pytest
 
-from jobs.screening.inputs import load
-from jobs.screening.settings import ScreeningSettings
-from jobs.stopping.certificate import encoded, read_copies
+from jobs.stopping.certificate import encoded
 from jobs.stopping.certificate_check import check_certificate
 from store.clock import SystemClock
-from store.labels.folder import verify_labels
 from tests.jobs.stopping.libraries import certified, screened, site
 
 PROVE = "SIFTLOG_PROVE" in os.environ
@@ -172,21 +169,3 @@ def test_what_is_missing_is_named(folder: Path) -> None:
         (folder / name).rename(aside)
         assert any(name in line and "missing" in line for line in problems(folder))
         aside.rename(folder / name)
-
-
-def test_a_check_takes_little_more_than_reading_what_it_is_about(folder: Path) -> None:
-    def fastest(work: Callable[[], object]) -> float:
-        times = []
-        for _ in range(5):
-            start = CLOCK.monotonic()
-            work()
-            times.append(CLOCK.monotonic() - start)
-        return min(times)
-
-    def read() -> None:
-        read_copies(folder / "labels")
-        verify_labels(folder / "labels")
-        load(ScreeningSettings(library=(folder / "library.ris",)))
-
-    whole = fastest(lambda: problems(folder))
-    assert whole <= 2 * fastest(read) + 0.02

@@ -18,13 +18,11 @@ import pytest
 
 from jobs.stopping.certificate import encoded
 from jobs.stopping.certificate_check import check_certificate
-from store.clock import SystemClock
 from tests.jobs.stopping.libraries import certified, screened, site
 
 PROVE = "SIFTLOG_PROVE" in os.environ
 FLIPS = 1000 if PROVE else 60
 EDITS = 100 if PROVE else 15
-CLOCK = SystemClock()
 
 
 @pytest.fixture(scope="module")

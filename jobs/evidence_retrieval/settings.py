@@ -105,7 +105,7 @@ class EvidenceSettings(ProfiledSettings):
         description="requests to send besides those that the configurations need",
     )
     batch: Literal["query", "post"] = Field(
-        "query", description="assess one criterion a call, or all of a post"
+        "query", description="assess one criterion per call, or all of a post"
     )
     first_stage: Literal["bm25", "embedding", "assess", "document"] = Field(
         "bm25", description="ranking that rerank tasks start from"
@@ -154,7 +154,7 @@ class EvidenceSettings(ProfiledSettings):
         1.0, gt=0.0, description="softmax temperature of that rule"
     )
     gammas: tuple[float, ...] = Field(
-        (0.7, 0.8, 0.9, 0.95), description="of the gamma sweep"
+        (0.7, 0.8, 0.9, 0.95), description="values of the gamma sweep"
     )
 
     seed: int = Field(20260118, ge=0, description="of folds, splits and shuffles")
@@ -166,33 +166,35 @@ class EvidenceSettings(ProfiledSettings):
         (), description="regularisation of the classifier; none: C = 1"
     )
     gamma_grid: tuple[Annotated[float, Field(gt=0.0, le=1.0)], ...] = Field(
-        (), description="gammas to choose from by fold; none: each state's own"
+        (), description="gammas to choose from per fold; none: each state's own"
     )
     damping_grid: tuple[Annotated[float, Field(gt=0.0, lt=1.0)], ...] = Field(
-        (), description="of the graph, to choose from by fold; none: 0.3"
+        (), description="damping of the graph to choose from per fold; none: 0.3"
     )
     rrf_k_grid: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        (), description="of rank fusion, to choose from by fold; none: 60"
+        (), description="constants of rank fusion to choose from per fold; none: 60"
     )
     grid_metric: GridMetric = Field(
-        "evidence_f1", description="what the tuning posts choose from grids by"
+        "evidence_f1", description="metric on the tuning posts that chooses from grids"
     )
     calibrate_on: Literal["out_of_fold", "tune"] = Field(
         "out_of_fold", description="scores that the calibrator is fitted on"
     )
-    target_sensitivity: float = Field(0.995, gt=0.0, le=1.0, description="sets tau_neg")
+    target_sensitivity: float = Field(
+        0.995, gt=0.0, le=1.0, description="sensitivity that sets tau_neg"
+    )
     target_alert_precision: float = Field(
-        0.90, gt=0.0, le=1.0, description="sets tau_pos"
+        0.90, gt=0.0, le=1.0, description="precision of alerts that sets tau_pos"
     )
     min_alerts: int = Field(10, ge=1, description="fewest alerts that set tau_pos")
     target_bound: Literal["point", "wilson"] = Field(
-        "point", description="what must reach the targets on the tuning posts"
+        "point", description="value that must reach the targets on the tuning posts"
     )
     grid_tau_neg: tuple[float, ...] = Field(
-        (0.005, 0.01, 0.02, 0.05, 0.1), description="of the threshold grid"
+        (0.005, 0.01, 0.02, 0.05, 0.1), description="tau_neg of the threshold grid"
     )
     grid_tau_pos: tuple[float, ...] = Field(
-        (0.2, 0.3, 0.5, 0.7, 0.9), description="of the threshold grid"
+        (0.2, 0.3, 0.5, 0.7, 0.9), description="tau_pos of the threshold grid"
     )
     final_gate: bool = Field(
         default=False, description="also fit on all judged posts, for new data"
@@ -219,7 +221,7 @@ class EvidenceSettings(ProfiledSettings):
         "recomputed", description="states from p and taus, or from the file"
     )
     ap_denominator: Literal["gold", "min", "found"] = Field(
-        "gold", description="what average precision is divided by"
+        "gold", description="divisor of average precision"
     )
     mrr_cut: bool = Field(default=False, description="also cut mrr at each K")
     all_queries: bool = Field(
@@ -232,10 +234,12 @@ class EvidenceSettings(ProfiledSettings):
         "right", description="closed edge of a bin"
     )
     gate_edge: Literal["lt", "le"] = Field("lt", description="NEG below tau_neg, or at")
-    ddof: Literal[0, 1] = Field(1, description="of standard deviations over folds")
+    ddof: Literal[0, 1] = Field(
+        1, description="delta degrees of freedom of standard deviations over folds"
+    )
     zero_division: float | None = Field(None, description="value of 0/0; none: n/a")
     post_prediction: Literal["tau", "state"] = Field(
-        "tau", description="what counts as predicted in the tables by post"
+        "tau", description="prediction in the tables by post"
     )
     skip_empty: bool = Field(
         default=False, description="leave K = 0 out of evidence precision and recall"
@@ -250,12 +254,14 @@ class EvidenceSettings(ProfiledSettings):
         "adjusted",
         description="adjusted for few clusters and rates near 0 or 1, or percentile",
     )
-    target_auroc: float = Field(0.85, description="shown with pass or fail")
-    target_auprc: float = Field(0.55, description="shown with pass or fail")
-    target_ece: float = Field(0.05, description="upper bound")
-    target_brier: float = Field(0.1, description="upper bound")
-    target_evidence_recall: float = Field(0.70, description="shown with pass or fail")
-    target_fn_per_1000: float = Field(5.0, description="upper bound")
+    target_auroc: float = Field(0.85, description="least AUROC that passes")
+    target_auprc: float = Field(0.55, description="least AUPRC that passes")
+    target_ece: float = Field(0.05, description="largest ECE that passes")
+    target_brier: float = Field(0.1, description="largest Brier score that passes")
+    target_evidence_recall: float = Field(
+        0.70, description="least evidence recall that passes"
+    )
+    target_fn_per_1000: float = Field(5.0, description="most misses per 1000 that pass")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

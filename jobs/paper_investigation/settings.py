@@ -116,7 +116,9 @@ class InvestigationSettings(ProfiledSettings):
         "list",
         description="whether the prompt asks for reference alleles such as CYP2C19*1",
     )
-    max_questions_per_variant: int = Field(0, ge=0, description="0: all")
+    max_questions_per_variant: int = Field(
+        0, ge=0, description="most questions per variant; 0: all"
+    )
     batch_questions: bool = Field(
         default=False, description="send all questions about a variant in one request"
     )
@@ -132,14 +134,18 @@ class InvestigationSettings(ProfiledSettings):
     )
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     max_tokens_extract: int = Field(2048, ge=1, description="output tokens, extraction")
-    max_tokens_question: int = Field(256, ge=1, description="output tokens, a question")
+    max_tokens_question: int = Field(
+        256, ge=1, description="output tokens, per question"
+    )
     max_tokens_reasoning: int = Field(
         16000, ge=1, description="output tokens in all, for reasoning models"
     )
     reasoning_models: tuple[str, ...] = Field(
         (), description="models that spend output tokens on reasoning"
     )
-    max_chars: int = Field(0, ge=0, description="characters of a paper; 0: all of it")
+    max_chars: int = Field(
+        0, ge=0, description="most characters of a paper that are sent; 0: all"
+    )
     context_tokens: int = Field(
         0, ge=0, description="tokens the smallest model can take; 0: not known"
     )
@@ -149,7 +155,9 @@ class InvestigationSettings(ProfiledSettings):
     list_rules: Rules = Field("robust", description="how variant lists are read")
     letter_rules: Rules = Field("robust", description="how letters are read")
     p_rules: Rules = Field("robust", description="how p-values are read and compared")
-    p_tolerance: float = Field(0.05, ge=0.0, lt=1.0, description="relative")
+    p_tolerance: float = Field(
+        0.05, ge=0.0, lt=1.0, description="relative tolerance of p-values"
+    )
     reask: int = Field(0, ge=0, description="retries for a reply that cannot be parsed")
     n_examples: int = Field(3, ge=0, description="worst and best papers in the summary")
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")

@@ -121,10 +121,11 @@ class PropertySettings(ProfiledSettings):
         None, description="prepare aliases: the alias set that this one grew from"
     )
     na: Literal["empty", "pandas"] = Field(
-        "empty", description="missing cells: empty alone, or what pandas reads so"
+        "empty",
+        description="missing cells: only empty ones, or all that pandas treats so",
     )
     unknown_rubric: Literal["error", "exact"] = Field(
-        "error", description="a word of the rubric that is none: refuse, or exact"
+        "error", description="unknown words of the rubric: refuse, or compare exactly"
     )
 
     names: Names = Field(
@@ -164,7 +165,8 @@ class PropertySettings(ProfiledSettings):
         "superconducting materials", description="field of research, for verifying"
     )
     verify: Literal["pair", "choice"] = Field(
-        "pair", description="one question a name pair, or one a name with all targets"
+        "pair",
+        description="one question per name pair, or one per name with all targets",
     )
     verify_replicates: int = Field(1, ge=1, description="requests per pair")
     max_prompt_tokens: int = Field(
@@ -239,7 +241,7 @@ class PropertySettings(ProfiledSettings):
     crossfit: bool = Field(
         default=False, description="score each paper with a draft from the others"
     )
-    k: int = Field(3, ge=1, description="alias candidates a name, by similarity")
+    k: int = Field(3, ge=1, description="alias candidates per name, by similarity")
     top: int = Field(200, ge=1, description="pairs that are reviewed and drafted from")
     review_rows: Literal["top", "all"] = Field(
         "top", description="review file: those pairs by count, or all by name"

@@ -105,7 +105,8 @@ class ReviewBenchmarkSettings(BaseModel):
         default=False, description="prepare import: leave out what cannot be read"
     )
     keys: tuple[Key, ...] = Field(
-        ("pmid", "doi", "title"), description="prepare coverage: what papers match by"
+        ("pmid", "doi", "title"),
+        description="prepare coverage: identifiers that papers are matched by",
     )
     extract: Path | None = Field(
         None, description="to read truth from: a review as .pdf, .txt or .xml"
@@ -126,12 +127,14 @@ class ReviewBenchmarkSettings(BaseModel):
         16384, ge=1, description="longest reply of an extraction"
     )
 
-    scale: Scale = Field("1-5", description="what relevance is scored on")
-    queries: int = Field(6, ge=1, le=50, description="most queries of a plan")
+    scale: Scale = Field("1-5", description="scale of relevance scores")
+    queries: int = Field(6, ge=1, le=50, description="maximum queries of a plan")
     top_k: int = Field(200, ge=1, description="papers kept of each query")
-    max_candidates: int = Field(300, ge=1, description="papers scored a review")
+    max_candidates: int = Field(
+        300, ge=1, description="maximum papers scored per review"
+    )
     use_date_range: bool = Field(
-        default=True, description="search the review's years alone"
+        default=True, description="search only the review's years"
     )
     title_criteria: bool = Field(
         default=False,
@@ -153,7 +156,7 @@ class ReviewBenchmarkSettings(BaseModel):
     reask: int = Field(0, ge=0, description="retries for a reply that cannot be parsed")
 
     threshold: float | None = Field(
-        None, description="included from this score; none: 3.0, on 0-1 0.5"
+        None, description="score from which a paper is included; none: 3.0, on 0-1 0.5"
     )
     unscored: Literal["exclude", "include"] = Field(
         "exclude", description="decision for papers without a readable score"
@@ -198,7 +201,7 @@ class ReviewBenchmarkSettings(BaseModel):
         1, ge=0, le=3, description="levels by which stated certainty may differ"
     )
     null_pairs: int = Field(
-        2, ge=0, description="mismatched pairs a review that a judge is shown"
+        2, ge=0, description="mismatched pairs per review that a judge is shown"
     )
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")

@@ -67,9 +67,7 @@ class ScreeningSettings(BaseModel):
         description="records to screen without a set: RIS, PubMed text or XML, "
         "BibTeX, CSV, TSV; several files are one library",
     )
-    question: str = Field(
-        "", description="what a library is screened for, with or without criteria"
-    )
+    question: str = Field("", description="question that a library is screened for")
     labels: Path | None = Field(
         None,
         description="CSV id, label: decisions of people on a library or a set without "
@@ -100,7 +98,7 @@ class ScreeningSettings(BaseModel):
         None, description="folder that prepare has written: what a run screens"
     )
     decisions: Path | None = Field(
-        None, description="to import: CSV of decisions or scores made elsewhere"
+        None, description="to import: CSV of decisions or scores"
     )
     confidence_kind: Literal["include", "decision"] = Field(
         "include", description="confidence to import: that it is included, or right"
@@ -108,7 +106,7 @@ class ScreeningSettings(BaseModel):
 
     min_included: int = Field(5, ge=1, description="papers a review needs to be used")
     min_included_basis: Literal["with_abstract", "all_references"] = Field(
-        "with_abstract", description="which papers count for that"
+        "with_abstract", description="papers that count for it"
     )
     max_included: int | None = Field(
         None, ge=1, description="maximum positives per review; none: all"
@@ -186,7 +184,7 @@ class ScreeningSettings(BaseModel):
         (), description="further recall levels besides 0.95 and 1"
     )
     recall_share: Literal["floor", "ceil"] = Field(
-        "floor", description="how a tenth of the records is rounded, for recall there"
+        "floor", description="rounding of a tenth of the records, for recall at 10 %"
     )
     prevalence: tuple[Annotated[float, Field(gt=0.0, lt=1.0)], ...] = Field(
         (), description="shares of eligible papers to predict precision for"

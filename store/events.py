@@ -423,6 +423,8 @@ class LimitObserved(EventBase, frozen=True, kw_only=True):
     rpm: float | None = None
     tpm: float | None = None
     paused_until_us: int | None = None
+    ceiling: int | None = None
+    """Calls at a time that the user allows; None: recorded by an older version."""
 
 
 class CommandAccepted(EventBase, frozen=True, kw_only=True):

@@ -45,6 +45,15 @@ def queue(
     )
 
 
+def in_order(queue: QueueCounts, expected: ExpectedUsage, replicates: int) -> list[int]:
+    """Ended tasks of each item if they end in the order of the plan."""
+    done = queue.states[S.COMPLETED]
+    return [
+        min(replicates, max(0, done - at * replicates))
+        for at in range(len(expected.follow_ups))
+    ]
+
+
 def of(*queues: QueueCounts, **changed: Any) -> Remaining:
     fields: dict[str, Any] = {
         "order": ORDER,
@@ -53,7 +62,14 @@ def of(*queues: QueueCounts, **changed: Any) -> Remaining:
         "consumed": 0,
         "is_exhausted": True,
     }
-    return remaining_tasks(queues, **(fields | changed))
+    fields |= changed
+    if fields["expected"] is not None:
+        fields["ended_items"] = {
+            q.model: in_order(q, fields["expected"], fields.get("replicates", 1))
+            for q in queues
+            if q.stage == "read"
+        }
+    return remaining_tasks(queues, **fields)
 
 
 def more(remaining: Remaining) -> Mapping[tuple[str, str], float]:

@@ -74,9 +74,10 @@ def observed_limits(conn: sqlite3.Connection) -> tuple[ObservedLimits, ...]:
             rpm=rpm,
             tpm=tpm,
             paused_until_us=paused,
-            ceiling=ceiling,
+            ceiling=ceiling[0] if ceiling else None,
         )
-        for model, concurrency, _, rpm, tpm, paused, _, ceiling in conn.execute(
+        # projections that an older version wrote have no ceiling
+        for model, concurrency, _, rpm, tpm, paused, _, *ceiling in conn.execute(
             SQL["rows_limiter"]
         )
     )

@@ -219,7 +219,7 @@ def _change(counts: Sequence[tuple[float, float]]) -> tuple[int, float] | None:
     """
     all_s, every = sum(s for s, _ in counts), sum(n for _, n in counts)
     seconds = tasks = 0.0
-    found: tuple[int, float] | None = None
+    change: tuple[int, float] | None = None
     for at, (s, n) in enumerate(counts[:-1], 1):
         seconds, tasks = seconds + s, tasks + n
         later_s, later = all_s - seconds, every - tasks
@@ -227,9 +227,9 @@ def _change(counts: Sequence[tuple[float, float]]) -> tuple[int, float] | None:
             continue
         error = math.sqrt(every / all_s * (1 / seconds + 1 / later_s))
         errors = abs(later / later_s - tasks / seconds) / error
-        if errors > (found[1] if found else CHANGED[0]):
-            found = at, errors
-    return found
+        if errors > (change[1] if change else CHANGED[0]):
+            change = at, errors
+    return change
 
 
 def total_s(minutes: Mapping[int, Remembered]) -> float:

@@ -57,10 +57,10 @@ LAG: Final = 1.0
 ROUGH_MINUTES: Final = 15
 """Minutes by which the variation of the speed is judged."""
 FEWEST_MINUTES: Final = 3
-GROWTH: Final = 0.6
+CLIMB: Final = 0.6
 """Share of the way to the most slots, on a logarithmic scale, that a limiter is
 expected to go: refusals and rates may stop it."""
-GROWTH_CALLS: Final = 15.0
+CLIMB_CALLS: Final = 15.0
 """Latencies from the start in which that expectation fades."""
 GROWN: Final = 0.9
 """Share of the most slots from which it is not expected to grow."""
@@ -421,7 +421,7 @@ def _growing(limit: ModelLimit | None, elapsed_s: float, latency_s: float) -> fl
         return 0.0
     if limit.concurrency >= GROWN * limit.ceiling:
         return 0.0
-    return GROWTH * math.exp(-elapsed_s / latency_s / GROWTH_CALLS)
+    return CLIMB * math.exp(-elapsed_s / latency_s / CLIMB_CALLS)
 
 
 def _fullness(

@@ -423,6 +423,7 @@ class LimitObserved(EventBase, frozen=True, kw_only=True):
     rpm: float | None = None
     tpm: float | None = None
     paused_until_us: int | None = None
+    ceiling: int | None = None  #: of concurrency, set by the user; None: not recorded
 
 
 class CommandAccepted(EventBase, frozen=True, kw_only=True):

@@ -75,7 +75,7 @@ from store.task import (
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
-CODE_VERSION = 6
+CODE_VERSION = 7
 
 TaskEvent: TypeAlias = (
     AttemptStarted

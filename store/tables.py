@@ -133,6 +133,7 @@ def write_fold(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
                     limit.tpm,
                     limit.paused_until_us,
                     at_us,
+                    limit.ceiling,
                 )
                 for limit, at_us in fold.limiters.values()
             ],

@@ -95,7 +95,7 @@ class ModelLimitsJson(TypedDict):
 
     model: str
     concurrency: int | None  #: calls at a time, which refusals may lower
-    ceiling: int | None  #: calls at a time that a command allows; null: none did
+    ceiling: int | None  #: calls at a time that the user allows; null: not recorded
     rpm: float | None  #: requests per minute
     tpm: float | None  #: tokens per minute
     paused_until_us: int | None  #: requested by the endpoint, in Unix microseconds

@@ -363,6 +363,7 @@ class Driver:
                     paused_until_us=self._in_tenths(until - now)
                     if paused and until is not None
                     else None,
+                    ceiling=model_queue.limiter.ceiling,
                 )
             )
         self._observed = tuple(observed)

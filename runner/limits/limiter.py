@@ -178,6 +178,7 @@ class LimiterStatistics:
     """The limits in force, learned ones included."""
 
     concurrency: int
+    ceiling: int  #: of the concurrency, set by the user
     in_flight: int
     rpm: float | None
     tpm: float | None
@@ -459,6 +460,7 @@ class Limiter:
                     self._endpoint.concurrency,
                 )
             ),
+            ceiling=self._slots.ceiling,
             in_flight=self._in_flight,
             rpm=min(rpms, default=None),
             tpm=min(tpms, default=None),

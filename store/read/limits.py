@@ -1,19 +1,16 @@
-"""Reads the limits of a run's models: those in force, and those that commands set.
+"""Reads the limits of a run's models: those in force, and those that the user set.
 
-A command sets the most calls at a time. The number in use is learned: it is lower while
-the endpoint refuses calls.
+The user sets the most calls at a time. The number in use is learned: it is lower at the
+start of a run and while the endpoint refuses calls.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from store.database import SQL
-from store.events import CommandAccepted, CommandApplied
-from store.tables import recorded_rows
 
 UNITS: Mapping[str, str] = {
     "concurrency": "calls at a time",
@@ -50,12 +47,12 @@ class ObservedLimits:
     rpm: float | None  #: requests a minute
     tpm: float | None  #: tokens a minute
     paused_until_us: int | None
-    #: calls at a time that a command set since the last resume; None: none did
+    #: calls at a time that the user allows; None: an older version recorded none
     ceiling: int | None = None
 
     @property
     def is_lowered(self) -> bool:
-        """Whether fewer calls are made at a time than a command allowed."""
+        """Whether fewer calls are made at a time than the user allows."""
         return self.ceiling is not None and self.concurrency < self.ceiling
 
     def __str__(self) -> str:
@@ -70,7 +67,6 @@ class ObservedLimits:
 
 def observed_limits(conn: sqlite3.Connection) -> tuple[ObservedLimits, ...]:
     """Return the limits in force by model, as last observed."""
-    ceilings = _ceilings(conn)
     return tuple(
         ObservedLimits(
             model=model,
@@ -78,39 +74,10 @@ def observed_limits(conn: sqlite3.Connection) -> tuple[ObservedLimits, ...]:
             rpm=rpm,
             tpm=tpm,
             paused_until_us=paused,
-            ceiling=ceilings.get(model, ceilings.get(None)),
+            ceiling=ceiling[0] if ceiling else None,
         )
-        for model, concurrency, _, rpm, tpm, paused, _ in conn.execute(
+        # projections that an older version wrote have no ceiling
+        for model, concurrency, _, rpm, tpm, paused, _, *ceiling in conn.execute(
             SQL["rows_limiter"]
         )
     )
-
-
-def _ceilings(conn: sqlite3.Connection) -> dict[str | None, int]:
-    """Return the calls at a time that commands set, by model; None: every model.
-
-    A resume may set its own, which the log does not have: earlier ones are left out.
-    """
-    resumed = recorded_rows(conn, SQL["last_marked"], ("run_resumed",))
-    since = resumed[0].seq if resumed else 0
-    after = (since, -1)
-    applied = {
-        row.event.command
-        for row in recorded_rows(conn, SQL["marked"], ("command_applied", *after))
-        if isinstance(row.event, CommandApplied)
-    }
-    ceilings: dict[str | None, int] = {}
-    for row in recorded_rows(conn, SQL["marked"], ("command_accepted", *after)):
-        event = row.event
-        if (
-            not isinstance(event, CommandAccepted)
-            or event.kind != "limits"
-            or event.command not in applied
-        ):
-            continue
-        payload = json.loads(event.payload)
-        if "concurrency" in payload:
-            if payload.get("model") is None:
-                ceilings.clear()
-            ceilings[payload.get("model")] = payload["concurrency"]
-    return ceilings

@@ -287,7 +287,9 @@ class LiveStatus:
                 for queue in self.status.queues
             },
             limits={
-                limit.model: ModelLimit(concurrency=limit.concurrency, rpm=limit.rpm)
+                limit.model: ModelLimit(
+                    concurrency=limit.concurrency, rpm=limit.rpm, ceiling=limit.ceiling
+                )
                 for limit in self.status.limits
             },
         )

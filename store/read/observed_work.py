@@ -29,6 +29,13 @@ LATEST_S: Final = 45.0
 SHORT_S: Final = 20.0
 """Active time from which the speed of a partial minute says something."""
 
+CHANGED: Final = (2.0, 4.0)
+"""Standard errors between two speeds: a change is not seen below, and sure above."""
+FEWEST_S: Final = 15.0
+FEWEST_TASKS: Final = 10.0
+"""Active time and tasks after a change from which it counts: an outage that lasts is no
+new speed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Break:
@@ -149,6 +156,7 @@ class ModelLimit:
 
     concurrency: int  #: calls at a time
     rpm: float | None  #: requests per minute
+    ceiling: int | None = None  #: calls at a time that the user allows; None: unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +185,51 @@ def steadiness(
         return 1.0
     by_work = sum(weight * n * n / s for weight, s, n in counted) / work
     return by_work * sum(weight * s for weight, s, _ in counted) / work
+
+
+def steady_minutes(
+    minutes: Mapping[int, Remembered], by_minute: Mapping[int, float]
+) -> Mapping[int, Remembered]:
+    """Return the minutes with less weight before a significant change of the speed.
+
+    It is an adaptive window (Bifet and Gavalda 2007, "Learning from time-changing data
+    with adaptive windowing") whose edge is gradual, so that a forecast does not jump.
+    Counts are taken as those of a Poisson process.
+    """
+    steady = dict(minutes)
+    times = sorted(minutes)
+    while change := _change(
+        [(minutes[t].active_s, by_minute.get(t, 0.0)) for t in times]
+    ):
+        at, errors = change
+        times = times[at:]
+        low, high = CHANGED
+        counts = max(0.0, (high - errors) / (high - low))
+        for t, minute in steady.items():
+            if t < times[0]:
+                steady[t] = replace(minute, weight=minute.weight * counts)
+    return steady
+
+
+def _change(counts: Sequence[tuple[float, float]]) -> tuple[int, float] | None:
+    """Return where the speed changed most, and by how many standard errors.
+
+    Args:
+        counts: seconds and tasks of each minute, ascending.
+    """
+    all_s, every = sum(s for s, _ in counts), sum(n for _, n in counts)
+    seconds = tasks = 0.0
+    change: tuple[int, float] | None = None
+    for at, (s, n) in enumerate(counts[:-1], 1):
+        seconds, tasks = seconds + s, tasks + n
+        later_s, later = all_s - seconds, every - tasks
+        if not seconds or later_s < FEWEST_S or later < FEWEST_TASKS:
+            continue
+        error = math.sqrt(every / all_s * (1 / seconds + 1 / later_s))
+        errors = abs(later / later_s - tasks / seconds) / error
+        if errors > (change[1] if change else CHANGED[0]):
+            change = at, errors
+    return change
 
 
 def total_s(minutes: Mapping[int, Remembered]) -> float:

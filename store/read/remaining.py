@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from store.events import ExpectedUsage
@@ -155,6 +156,7 @@ def remaining_tasks(
     consumed: int,
     is_exhausted: bool,
     replicates: int = 1,
+    ended_items: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> Remaining:
     """Estimate the tasks that remain.
 
@@ -167,6 +169,8 @@ def remaining_tasks(
         is_exhausted: whether these are all.
         replicates: of each item; they show together what one item shows, as the same
             item has about as many follow-ups each time.
+        ended_items: ended first-stage tasks of each item that is sent, in the order of
+            the plan, by model; needed where the estimate has follow-ups of each item.
     """
     counted = {
         (queue.stage, queue.model): QueueRemaining(
@@ -188,12 +192,13 @@ def remaining_tasks(
         ended[queue.model] += queue.done
     is_begun = any(ended.values())
     shape = expected.follow_ups if expected is not None and is_exhausted else []
-    if not sum(shape) or any(n != len(shape) * replicates for n in begun.values()):
-        shape = []
+    if sum(shape) and all(
+        n == len(shape) * replicates and len(ended_items.get(model, ())) == len(shape)
+        for model, n in begun.items()
+    ):
+        ended = {model: _by_follow_ups(ended_items[model], shape) for model in begun}
     else:
-        ended = {
-            model: _by_follow_ups(n, shape, replicates) for model, n in ended.items()
-        }
+        shape = []
     grown = list(starts)
     # of the stage before, by model: tasks in the end, and those that have ended
     total: Mapping[str, float] = begun
@@ -236,21 +241,18 @@ def _evenness(follow_ups: Sequence[float]) -> float:
     return sum(follow_ups) ** 2 / squares / len(follow_ups)
 
 
-def _by_follow_ups(ended: float, follow_ups: Sequence[float], replicates: int) -> float:
+def _by_follow_ups(ended: Sequence[int], follow_ups: Sequence[float]) -> float:
     """Return ended first-stage tasks, each counted by its expected follow-ups.
 
-    The sum over all tasks is their number. Tasks end about in the order of the plan.
+    The sum over all tasks is their number.
 
     Args:
-        ended: tasks of a model.
-        follow_ups: of each of its items, in the order of the plan.
-        replicates: of each item.
+        ended: tasks of a model, by item.
+        follow_ups: that are expected of each item.
     """
-    items = ended / replicates
-    at = int(items)
-    passed = sum(follow_ups[:at]) + (items - at) * sum(follow_ups[at : at + 1])
-    begun = len(follow_ups) * replicates
-    return EVEN * ended + (1 - EVEN) * begun * passed / sum(follow_ups)
+    passed = sum(n * of_one for n, of_one in zip(ended, follow_ups, strict=True))
+    by_follow_ups = len(follow_ups) * passed / sum(follow_ups)
+    return EVEN * sum(ended) + (1 - EVEN) * by_follow_ups
 
 
 def _followed(

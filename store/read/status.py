@@ -419,6 +419,9 @@ def status(conn: sqlite3.Connection) -> Status:
         consumed=run.consumed,
         is_exhausted=run.exhausted,
         replicates=first.replicates,
+        ended_items=_ended_items(conn, firsts)
+        if first.expected is not None and first.expected.follow_ups
+        else {},
     )
     money = spending(conn)
     cost = (
@@ -541,6 +544,17 @@ def stage_order(conn: sqlite3.Connection) -> dict[str, bool]:
     for stage, task, root in sorted(rows, key=itemgetter(1)):
         order.setdefault(stage, task == root)
     return order
+
+
+def _ended_items(
+    conn: sqlite3.Connection, stages: Iterable[str]
+) -> dict[str, list[int]]:
+    """Return how many tasks of each item have ended, by model."""
+    ended: dict[str, list[int]] = {}
+    for stage in stages:
+        for model, n in conn.execute(SQL["ended_items"], (stage,)):
+            ended.setdefault(model, []).append(n)
+    return ended
 
 
 def _first_stages(order: Mapping[str, bool], started: RunStarted) -> tuple[str, ...]:

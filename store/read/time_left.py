@@ -32,8 +32,11 @@ from store.read.forecast import ForecastInterval, StageForecast
 from store.read.observed_work import (
     CallTime,
     MinuteSpeed,
+    ModelLimit,
     ObservedWork,
+    Remembered,
     steadiness,
+    steady_minutes,
     total,
     total_s,
 )
@@ -54,18 +57,25 @@ LAG: Final = 1.0
 ROUGH_MINUTES: Final = 15
 """Minutes by which the variation of the speed is judged."""
 FEWEST_MINUTES: Final = 3
+CLIMB: Final = 0.6
+"""Share of the way to the most slots, on a logarithmic scale, that a limiter is
+expected to go: refusals and rates may stop it."""
+CLIMB_CALLS: Final = 15.0
+"""Latencies from the start in which that expectation fades."""
+GROWN: Final = 0.9
+"""Share of the most slots from which it is not expected to grow."""
 CHAIN: Final = 0.5
 """Latencies that the last follow-ups wait for the tasks that they follow."""
 SHARED: Final = (0.3, 1.6)
 """Sum of models' speeds relative to a limit that they share."""
 
-QUANTILES: Final = (-1.85, 1.25)
+QUANTILES: Final = (-1.1, 1.25)
 """Of the standardized error: 1 of 20 runs ends before, 1 of 20 after."""
-ERROR_LEAST: Final = 0.15
-ERROR_WORK: Final = 0.4
-ERROR_COUNT: Final = 2.3
-ERROR_ROUGH: Final = 0.8
-ERROR_TAIL: Final = 1.0
+ERROR_LEAST: Final = 0.2
+ERROR_WORK: Final = 0.8
+ERROR_COUNT: Final = 1.8
+ERROR_ROUGH: Final = 0.5
+ERROR_TAIL: Final = 0.7
 """Factors of the parts of an error."""
 ERROR_MOST: Final = 1.5
 UNKNOWN_SPEED: Final = 1.0
@@ -80,7 +90,8 @@ class ModelForecast:
     work: Mapping[str, float]  #: by stage, in units of its speed
     unseen: float  #: work of follow-ups of unknown stages
     speed: float | None  #: work per second; None: nothing has shown it yet
-    measured: float  #: the same, of the remembered minutes alone; 0: nothing has ended
+    measured: float  #: the same, of the steady minutes alone; 0: nothing has ended
+    most: float  #: work per second that its slots allow once they have grown
     counted: float  #: ended tasks that it was measured from
     roughness: float  #: relative standard deviation of the minutes' speeds
     latency_s: float
@@ -158,7 +169,7 @@ def time_left(
             )
         seconds = model.whole / speed
         error = model.error_of(seconds) if model.speed else UNKNOWN_SPEED
-        seconds = min(seconds, pooled.get(model.model, seconds))
+        seconds = pooled.get(model.model, seconds)
         seconds += model.tail_s
         run[model.model] = seconds, error
         for stage, share in _shares(remaining, model, order).items():
@@ -252,10 +263,42 @@ def _pooled(models: Sequence[ModelForecast], seen: ObservedWork) -> dict[str, fl
     for rpm, sharing in by_limit.items():
         measured = sum(model.measured for model in sharing)
         if len(sharing) > 1 and low <= measured * 60 / rpm <= high:
-            work = sum(model.whole for model in sharing)
-            speed = sum(model.speed or 0.0 for model in sharing)
-            seconds.update({model.model: work / speed for model in sharing})
+            seconds.update(_shared_ends(sharing, rpm / 60))
     return seconds
+
+
+def _shared_ends(models: Sequence[ModelForecast], at_most: float) -> dict[str, float]:
+    """Return when each of some models ends if the others have what it leaves.
+
+    Args:
+        models: with their speeds; those that have ended leave theirs.
+        at_most: tasks per second of all together.
+    """
+    pool = min(at_most, sum(model.speed or 0.0 for model in models))
+    left = {model.model: model.whole for model in models if model.whole}
+    ends: dict[str, float] = {}
+    now = 0.0
+    while left:
+        speeds = _shared_speeds([m for m in models if m.model in left], pool)
+        first = min(left, key=lambda name: left[name] / speeds[name])
+        passed = left.pop(first) / speeds[first]
+        now += passed
+        ends[first] = now
+        left = {n: max(0.0, work - passed * speeds[n]) for n, work in left.items()}
+    return ends
+
+
+def _shared_speeds(models: Iterable[ModelForecast], pool: float) -> dict[str, float]:
+    """Divide a speed among models as they have it now, at most what slots allow."""
+    speeds: dict[str, float] = {}
+    shares = [(model.speed or 0.0, model) for model in models]
+    whole = sum(share for share, _ in shares)
+    # those that their slots hold back come first: the others have what they leave
+    for share, model in sorted(shares, key=lambda pair: pair[1].most / pair[0]):
+        speeds[model.model] = min(model.most, pool * share / whole)
+        pool -= speeds[model.model]
+        whole -= share
+    return speeds
 
 
 def model_forecasts(remaining: Remaining, seen: ObservedWork) -> list[ModelForecast]:
@@ -316,7 +359,8 @@ def _model(
     for row in rows:
         ended[row.t] += row.ended * unit(row.stage)
         begun[row.t] += (row.started - row.retried) * unit(row.stage)
-    counted = total(seen.usual, ended)
+    steady = steady_minutes(seen.usual, ended)
+    counted = total(steady, ended)
     left = {
         queue.stage: queue.left * unit(queue.stage)
         for queue in remaining.queues
@@ -325,6 +369,7 @@ def _model(
     unseen = remaining.unseen.get(name, 0.0)
     measured = _measured(
         seen,
+        steady,
         ended,
         begun,
         latency_s=latency_s,
@@ -335,6 +380,7 @@ def _model(
     passed = min(1.0, (sum(row.ended for row in rows) + 1) / max(1, attempts + 1))
     # the slots that the limiter grants change less than the calls in flight
     at_once = slots if measured and slots else running
+    most = _most(limit, latency_s)
     return ModelForecast(
         model=name,
         work=left,
@@ -346,14 +392,36 @@ def _model(
             little=at_once / latency_s if latency_s else 0.0,
             full=full,
             limited=limit.rpm / 60 * passed if limit and limit.rpm else None,
+            most=most,
+            growing=full * _growing(limit, seen.elapsed_s, latency_s),
         ),
         measured=measured,
+        most=max(measured, most),
         counted=counted,
         roughness=_roughness(seen, ended),
         latency_s=latency_s,
         spread=_mean(stage_times.values(), attrgetter("spread")),
         error=_work_error(remaining, name),
     )
+
+
+def _most(limit: ModelLimit | None, latency_s: float) -> float:
+    """Return the calls per second of as many slots as there may be."""
+    if limit is None or not latency_s:
+        return math.inf
+    return (limit.ceiling or limit.concurrency) / latency_s
+
+
+def _growing(limit: ModelLimit | None, elapsed_s: float, latency_s: float) -> float:
+    """Return the share of the way to the most slots that a limiter will go, 0 to 1.
+
+    It starts with few slots, and adds some after each round of calls.
+    """
+    if limit is None or limit.ceiling is None or not latency_s:
+        return 0.0
+    if limit.concurrency >= GROWN * limit.ceiling:
+        return 0.0
+    return CLIMB * math.exp(-elapsed_s / latency_s / CLIMB_CALLS)
 
 
 def _fullness(
@@ -377,6 +445,7 @@ def _fullness(
 
 def _measured(
     seen: ObservedWork,
+    steady: Mapping[int, Remembered],
     ended: Mapping[int, float],
     begun: Mapping[int, float],
     *,
@@ -392,18 +461,19 @@ def _measured(
 
     Args:
         seen: the run.
+        steady: the minutes since its speed changed.
         ended: work of the tasks that ended, by minute.
         begun: work of the tasks that started, by minute.
         latency_s: of the model's calls.
         full: whether slots are the limit, 0 to 1.
         is_working: whether it has tasks left that are not paused.
     """
-    out, into = total(seen.usual, ended), total(seen.usual, begun)
-    all_s = total_s(seen.usual)
+    out, into = total(steady, ended), total(steady, begun)
+    all_s = total_s(steady)
     first = seen.started_us // US_PER_MINUTE
     lag_s = 0.0  # before the first answers
-    if first in seen.usual:
-        minute = seen.usual[first]
+    if first in steady:
+        minute = steady[first]
         lag_s = min(LAG * latency_s, seen.elapsed_s / 2, 0.7 * minute.active_s)
         lag_s *= minute.weight
     seconds = all_s - lag_s
@@ -413,8 +483,8 @@ def _measured(
         return out / seconds
     done, sent = out / seconds, into / all_s
     if is_working:  # else others have what it leaves, minute by minute
-        done *= steadiness(seen.usual, ended)
-        sent *= steadiness(seen.usual, begun)
+        done *= steadiness(steady, ended)
+        sent *= steadiness(steady, begun)
     return math.exp(full * math.log(done) + (1 - full) * math.log(sent))
 
 
@@ -436,6 +506,8 @@ def _present(
     little: float,
     full: float,
     limited: float | None,
+    most: float,
+    growing: float,
 ) -> float | None:
     """Return the speed to expect from now on.
 
@@ -446,6 +518,8 @@ def _present(
         little: from the slots and the latency; 0: unknown.
         full: whether slots are the limit, 0 to 1.
         limited: the rate limit, less what fails; None: there is none.
+        most: that the slots allow once they have grown.
+        growing: share of the way there that they will go, 0 to 1.
     """
     if not measured:
         return little or None
@@ -457,6 +531,9 @@ def _present(
         expected += full * (present - expected)
     if limited:
         expected = min(expected, math.log(max(limited, measured)))
+    if growing:
+        reach = math.log(min(most, limited or math.inf))
+        expected += growing * max(0.0, reach - expected)
     return math.exp(expected)
 
 

@@ -119,7 +119,8 @@ CREATE TABLE latency_hist(
 
 CREATE TABLE limiter(
   model TEXT PRIMARY KEY, concurrency INTEGER NOT NULL, in_flight INTEGER NOT NULL,
-  rpm REAL, tpm REAL, paused_until_us INTEGER, at_us INTEGER NOT NULL
+  rpm REAL, tpm REAL, paused_until_us INTEGER, at_us INTEGER NOT NULL,
+  ceiling INTEGER                   -- calls at a time that the user allows
 ) WITHOUT ROWID, STRICT;
 
 CREATE TABLE error_class(           -- failed attempts by class

@@ -195,8 +195,8 @@ INSERT INTO latency_hist(model, stage, bucket, n) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET n = n + excluded.n;
 -- name: set_limiter
 INSERT OR REPLACE INTO limiter(model, concurrency, in_flight, rpm, tpm,
-  paused_until_us, at_us)
-VALUES (?, ?, ?, ?, ?, ?, ?);
+  paused_until_us, at_us, ceiling)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 -- name: add_error
 INSERT INTO error_class(class, stage, model, n, final, last_seq, sample_task)
 VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -564,6 +564,11 @@ FROM latency_hist GROUP BY stage, model;
 -- the first task of each stage and model, and the item that it is about
 SELECT s.name, t.task, t.root FROM stage AS s, model AS m JOIN task AS t ON t.task = (
   SELECT min(task) FROM task WHERE stage = s.id AND model = m.id);
+-- name: ended_items
+-- how many tasks of each item have ended, by model, in the order of the plan
+SELECT m.name, sum(t.state > 2)
+FROM stage AS s JOIN model AS m JOIN task AS t ON t.stage = s.id AND t.model = m.id
+WHERE s.name = ? AND t.state <> 5 GROUP BY m.id, t.key ORDER BY m.id, min(t.task);
 -- name: outcomes
 SELECT e.seq, e.ts_us, m.name, k.name, e.ver, e.facts
 FROM event AS e JOIN kind AS k ON k.id = e.kind

@@ -83,6 +83,7 @@ def _sum(limits: Sequence[Limit]) -> Limit:
     observed = [limit for limit, _ in limits]
     rpms = [limit.rpm for limit in observed]
     tpms = [limit.tpm for limit in observed]
+    ceilings = [limit.ceiling for limit in observed]
     pauses = [x.paused_until_us for x in observed if x.paused_until_us is not None]
     together = msgspec.structs.replace(
         observed[0],
@@ -91,6 +92,7 @@ def _sum(limits: Sequence[Limit]) -> Limit:
         rpm=None if None in rpms else fsum(filter(None, rpms)),
         tpm=None if None in tpms else fsum(filter(None, tpms)),
         paused_until_us=max(pauses, default=None),
+        ceiling=None if None in ceilings else sum(filter(None, ceilings)),
     )
     return together, max(at_us for _, at_us in limits)
 

@@ -46,7 +46,12 @@ from store.log.writer import KindIds, insert_events
 from store.read.live import LiveStatus, live_status
 from store.statements import script
 from store.task import PlannedTask, manifest_bytes
-from tests.bench.simulated_scenarios import FIRST, SimulatedEndpoint, SimulatedScenario
+from tests.bench.simulated_scenarios import (
+    FIRST,
+    SimulatedEndpoint,
+    SimulatedModel,
+    SimulatedScenario,
+)
 
 START_US = 1_767_225_637_000_000
 """2026-01-01 00:00:37 UTC: not the start of a minute."""
@@ -130,7 +135,7 @@ class SimulatedCourse:
                 code_sha256="0" * 64,
                 settings="{}",
                 models={"subject": [model.name for model in of.models]},
-                replicates=1,
+                replicates=of.replicates,
                 inputs=[],
                 siftlog_version="0",
                 expected=of.expected,
@@ -186,6 +191,7 @@ class SimulatedCourse:
                 paused_until_us=START_US + round(until * 10) * 100_000
                 if paused and until is not None
                 else None,
+                ceiling=limiter.ceiling,
             )
             if self._observed.get(queue.model) != observed:
                 self._observed[queue.model] = observed
@@ -198,8 +204,11 @@ class SimulatedCourse:
         for item in range(of.items):
             skip = "no text" if self._chance.random() < of.skipped else None
             block = [
-                self._planned(FIRST, f"i{item}", model.name, None, skip)
+                self._planned(
+                    FIRST, f"i{item}", model.name, None, skip=skip, replicate=replicate
+                )
                 for model in of.models
+                for replicate in range(1, of.replicates + 1)
             ]
             self._extend(block, item + 1)
 
@@ -209,14 +218,16 @@ class SimulatedCourse:
         key: str,
         model: str,
         root: int | None,
+        *,
         skip: str | None = None,
+        replicate: int = 1,
     ) -> _Live:
         number = next(self._numbers)
         plan = PlannedTask(
             stage=stage,
             key=key,
             model=model,
-            replicate=1,
+            replicate=replicate,
             root=number if root is None else root,
             skip=skip,
         )
@@ -256,10 +267,7 @@ class SimulatedCourse:
         if plan.stage == FIRST and is_answered:
             model = self._models[plan.model]
             if self._chance.random() >= model.unparsed:
-                # an item is as rich for every model
-                rich = random.Random(f"{of.seed} {plan.key}")
-                mean = rich.gammavariate(of.spread**-2, of.spread**2)
-                add("ask", self._poisson(mean * of.follow_ups * model.follow_factor))
+                add("ask", self._follow_ups(plan.key, model))
                 if of.third == "beside":
                     add("sum", 1)
         elif plan.stage == "ask" and is_answered and of.third == "each":
@@ -269,6 +277,15 @@ class SimulatedCourse:
             family.is_summed = True
             add("sum", int(plan.stage == "ask"))
         self._extend(block)
+
+    def _follow_ups(self, key: str, model: SimulatedModel) -> int:
+        """Return how many tasks follow an item; it is as rich for every model."""
+        of = self.scenario
+        if of.by_item:
+            return round(of.by_item[int(key[1:])] * model.follow_factor)
+        rich = random.Random(f"{of.seed} {key}")
+        mean = rich.gammavariate(of.spread**-2, of.spread**2)
+        return self._poisson(mean * of.follow_ups * model.follow_factor)
 
     def _poisson(self, mean: float) -> int:
         if mean <= 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner import errors as e
 from runner.limits.limiter import Limits
@@ -69,6 +69,9 @@ class SimulatedScenario:
     models: tuple[SimulatedModel, ...]
     endpoints: Mapping[str, SimulatedEndpoint]
     expected: ExpectedUsage | None
+    replicates: int = 1
+    by_item: tuple[float, ...] = ()
+    """Follow-ups of each item, in the order of the plan; empty: drawn by their mean."""
 
 
 def scenario(seed: int, *, most_items: int = 1000) -> SimulatedScenario:
@@ -142,6 +145,47 @@ def scenario(seed: int, *, most_items: int = 1000) -> SimulatedScenario:
         models=tuple(models),
         endpoints=endpoints,
         expected=expected if chance.random() < 0.7 else None,
+    )
+
+
+def few_items(seed: int) -> SimulatedScenario:
+    """Draw a run of few items, of which the last ones have most follow-ups.
+
+    An estimate from before the run has tried most of them.
+    """
+    drawn = scenario(seed, most_items=300)
+    chance = random.Random(f"few items {seed}")
+    items, replicates = chance.randint(20, 60), chance.choice((1, 2, 3))
+    rich = max(3, round(items * chance.uniform(0.15, 0.4)))
+    weights = [math.exp(chance.gauss(0, 0.5)) for _ in range(rich)]
+    each = drawn.items * drawn.follow_ups / replicates / sum(weights)
+    first, *last = (float(math.ceil(each * weight)) for weight in weights)
+    by_item = [0.0] * (items - len(last)) + last
+    by_item[chance.randrange(items - len(last))] = first
+    wrong = math.exp(chance.gauss(0, 0.25))
+    guessed = [round(n * wrong * math.exp(chance.gauss(0, 0.3))) for n in by_item]
+    untried = chance.choice((0.0, 0.15))
+    tried = [at for at in range(items) if chance.random() >= untried]
+    mean = sum(guessed[at] for at in tried) / len(tried)
+    calls = len(drawn.models) * replicates * (1 + mean)
+    return replace(
+        drawn,
+        items=items,
+        skipped=0.0,
+        third="",
+        replicates=replicates,
+        by_item=tuple(by_item),
+        expected=ExpectedUsage(
+            tried=len(tried),
+            first=[FIRST],
+            calls=(calls / 2, calls, calls * 1.5),
+            tokens_in=(0.0, 0.0, 0.0),
+            tokens_out=(0.0, 0.0, 0.0),
+            cost_usd=None,
+            follow_ups=[
+                float(guessed[at]) if at in tried else mean for at in range(items)
+            ],
+        ),
     )
 
 

@@ -84,6 +84,7 @@ DEFAULTS: dict[str, object] = {
     "LimitObserved.rpm": None,
     "LimitObserved.tpm": None,
     "LimitObserved.paused_until_us": None,
+    "LimitObserved.ceiling": None,
     "ParameterRefused.instead": None,
     "ParameterRefused.how": "refused",
     "ScoringRecorded.milestone": None,

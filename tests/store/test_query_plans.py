@@ -20,6 +20,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "heartbeat": (),
     "counters": (),
     "counts": (),
+    "ended_items": ("read",),
     "minutes": (9,),
     "completed_by_minute": (),
     "running_now": (None,),

@@ -52,7 +52,7 @@ class LimitUse:
 
     used: float | None  #: None: no complete minute, or no process
     limit: float | None  #: in force; None: there is no limit
-    ceiling: float | None = None  #: set by a command, if the one in force is lower
+    ceiling: float | None = None  #: set by the user, if the one in force is lower
 
     @property
     def share(self) -> float | None:
@@ -242,9 +242,9 @@ def limited_by(snapshot: RunSnapshot) -> str:
         return ""
     if full.calls.ceiling is None:
         return f"calls at a time of {full.name}"
-    # the limit is lowered: raising what the user allows would change nothing
+    # the learned limit is lower: raising what the user allows would change nothing
     limit, ceiling = tight(full.calls.limit), tight(full.calls.ceiling)
-    return f"refused calls of {full.name} ({limit} of {ceiling})"
+    return f"calls at a time of {full.name} ({limit} of at most {ceiling})"
 
 
 def last_minute(snapshot: RunSnapshot) -> list[MinuteRow]:

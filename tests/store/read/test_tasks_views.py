@@ -13,12 +13,9 @@ from store.errors import NotALog
 from store.events import (
     AttemptsAbandoned,
     CommandAccepted,
-    CommandApplied,
     Entry,
-    Event,
     LimitObserved,
     RunFinished,
-    RunResumed,
     TaskCompleted,
     TasksPlanned,
     TasksReopened,
@@ -80,35 +77,16 @@ def test_limits_are_those_that_were_last_observed(path: Path) -> None:
     ]
 
 
-def test_a_ceiling_is_that_of_the_last_command_since_the_run_was_resumed(
-    path: Path,
-) -> None:
-    def command(name: str, payload: str, *, is_applied: bool = True) -> list[Event]:
-        accepted = CommandAccepted(
-            command=name, kind="limits", author="ops", payload=payload
-        )
-        return [accepted, *([CommandApplied(command=name, effect="")] * is_applied)]
-
+def test_a_ceiling_is_what_the_user_allows_if_it_was_recorded(path: Path) -> None:
     observed = [
         LimitObserved(model="m-small", concurrency=4, in_flight=0),
-        LimitObserved(model="m-large", concurrency=1, in_flight=0, rpm=60.0),
+        LimitObserved(model="m-large", concurrency=1, in_flight=0, rpm=60.0, ceiling=9),
     ]
-    units = [
-        [*COURSE[0], *observed],
-        command("c1", '{"model": null, "concurrency": 4}'),
-        command("c2", '{"model": "m-large", "concurrency": 9}'),
-        command("c3", '{"model": "m-large", "rpm": 60}'),
-        command("c4", '{"model": "m-large", "concurrency": 2}', is_applied=False),
-    ]
-    with open_reader(written(path, *units)) as reader:
+    with open_reader(written(path, [*COURSE[0], *observed])) as reader:
         large, small = status(reader).limits
-    assert (large.ceiling, small.ceiling) == (9, 4)
+    assert (large.ceiling, small.ceiling) == (9, None)
     assert str(large) == "1 of at most 9 calls at a time, 60 requests a minute"
     assert str(small) == "4 calls at a time"
-    resumed = RunResumed(code_sha256="2" * 64, settings="{}", unknown=0)
-    again = written(path.with_name("again.db"), *units, [resumed])
-    with open_reader(again) as reader:
-        assert str(status(reader).limits[0]).startswith("1 calls at a time, 60")
 
 
 def test_cost_is_unknown_while_one_price_is(path: Path) -> None:

@@ -247,10 +247,57 @@ def test_longer_calls_are_more_work_where_slots_are_the_limit() -> None:
     assert found.expected == pytest.approx(50, rel=0.25)
 
 
-def test_recent_minutes_weigh_more_but_not_alone() -> None:
-    slowed = [Minute(minute=at, ended=60 if at < 15 else 30) for at in range(20)]
-    found = seconds(time_left(planned(queue("ask", 600)), seen(slowed, 20)))
-    assert 600 < found.expected < 1200
+def test_minutes_before_a_change_of_speed_do_not_count() -> None:
+    def left(before: int) -> float:
+        rows = [Minute(minute=at, ended=before if at < 15 else 30) for at in range(20)]
+        return seconds(time_left(planned(queue("ask", 600)), seen(rows, 20))).expected
+
+    assert left(before=60) == pytest.approx(1200)
+    assert 1030 < left(before=35) < 1190  # which may be chance
+
+
+def test_an_outage_that_lasts_is_no_new_speed() -> None:
+    rows = [Minute(minute=at, ended=60) for at in range(10)]
+    found = seconds(time_left(planned(queue("ask", 600)), seen(rows, 12)))
+    assert 599 < found.expected < 1200
+
+
+def test_a_model_gets_what_another_leaves_only_as_far_as_its_slots_allow() -> None:
+    rows = [
+        *(Minute(minute=at, ended=60, model="a") for at in range(10)),
+        *(Minute(minute=at, ended=60, model="b") for at in range(10)),
+    ]
+    work = planned(queue("ask", 600, model="a"), queue("ask", 1200, model="b"))
+    times = {("ask", name): CallTime(n=600, mean_s=8.0) for name in "ab"}
+
+    def left(ceiling: int) -> float:
+        limits = {
+            "a": ModelLimit(concurrency=64, rpm=120.0),
+            "b": ModelLimit(concurrency=ceiling, rpm=120.0, ceiling=ceiling),
+        }
+        given = {"call_times": times, "limits": limits}
+        return seconds(time_left(work, seen(rows, 10, **given))).expected
+
+    assert left(64) == pytest.approx(900, rel=0.1)  # two a second together
+    assert left(12) == pytest.approx(1000, rel=0.1)  # 600 s, then 1.5 a second
+
+
+def test_a_limiter_that_has_just_started_is_expected_to_grow() -> None:
+    rows = [Minute(minute=0, ended=30, running=16)]
+    work = planned(queue("ask", 6000))
+    given: dict[str, Any] = {
+        "call_times": {("ask", "m"): CallTime(n=30, mean_s=8.0)},
+        "running": {("ask", "m"): 16},
+    }
+
+    def left(ceiling: int | None) -> float:
+        limits = {"m": ModelLimit(concurrency=16, rpm=None, ceiling=ceiling)}
+        return seconds(
+            time_left(work, seen(rows, 0.5, limits=limits, **given))
+        ).expected
+
+    assert left(16) == pytest.approx(left(None))
+    assert left(16) / 4 < left(64) < left(16) / 1.5
 
 
 def test_less_is_known_from_fewer_calls() -> None:

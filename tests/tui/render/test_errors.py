@@ -136,10 +136,10 @@ def test_calls_at_a_time_hold_a_run_back_too(live: RunSnapshot) -> None:
     assert limited_by(with_status(live, limits=(limits,))) == (
         "calls at a time of m-large"
     )
-    # raising a limit that refusals have lowered would change nothing
+    # raising what the user allows would change nothing
     lowered = replace(limits, ceiling=4)
     assert limited_by(with_status(live, limits=(lowered,))) == (
-        "refused calls of m-large (1 of 4)"
+        "calls at a time of m-large (1 of at most 4)"
     )
 
 

@@ -115,7 +115,7 @@ def estimate_quality(
         ]
     if as_json:
         print_json(
-            "siftlog.label-quality/1",
+            "siftlog.label-quality/2",
             {
                 "run": target.run.run_id,
                 "folder": str(target.folder),

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from jobs.kit.labels.draws import FLOOR
 from jobs.kit.labels.quality import LEAST_OF_STRATUM
 from jobs.kit.metrics.prediction_powered import (
+    FEW,
     RATIOS,
     Bounds,
     LabelledStratum,
@@ -134,6 +135,7 @@ class Coverage:
     powered: float  #: share of intervals that hold the truth
     labels_alone: float
     naive: float
+    conservative: float  #: share of intervals that are marked so
     median_width: float  #: in widths of labels alone, population by population
     widest: float
 
@@ -151,13 +153,14 @@ def coverage(cell: Cell, populations: int, seed: int = SEED) -> list[Coverage]:
 
 
 def _coverage(metric: str, rows: Floats) -> Coverage:
-    powered, alone, naive, width = rows[:, ~np.isnan(rows).any(axis=0)]
+    powered, alone, naive, conservative, width = rows[:, ~np.isnan(rows).any(axis=0)]
     return Coverage(
         metric=metric,
         populations=len(width),
         powered=float(powered.mean()),
         labels_alone=float(alone.mean()),
         naive=float(naive.mean()),
+        conservative=float(conservative.mean()),
         median_width=float(np.median(width)),
         widest=float(width.max()),
     )
@@ -276,7 +279,7 @@ def _sampled(counts: Ints, n: Ints, rng: np.random.Generator) -> Ints:
 
 
 def _outcomes(cell: Cell, metric: str, drawn: list[DrawnStratum]) -> Floats:
-    """Hits of the three intervals and the relative width, a population a column."""
+    """Hits of the three intervals, marks and relative widths, a population a column."""
     terms_of = RATIOS[metric]
     true, predicted = terms_of(TRUTH, MODEL), terms_of(cell.prediction, MODEL)
     estimates = estimated(cell, metric, drawn)
@@ -288,6 +291,7 @@ def _outcomes(cell: Cell, metric: str, drawn: list[DrawnStratum]) -> Floats:
             _hits(estimates.powered, truth),
             _hits(estimates.labels_alone, truth),
             _naive_hits(counts @ predicted.above, counts @ predicted.below, truth),
+            (estimates.residuals < FEW).astype(np.float64),
             _relative_width(estimates),
         ]
     )

@@ -7,6 +7,7 @@ cells. `design/estimates-from-labels.md` has the figures of all.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -15,11 +16,13 @@ from scipy.stats import binom
 
 from jobs.kit.labels.draws import DrawDesign, DrawnItem, draw, draw_items
 from jobs.kit.labels.quality import field_quality
+from jobs.kit.metrics.intervals import clopper_pearson
 from jobs.kit.metrics.label_estimates import (
     LabelledPopulation,
     RateEstimate,
     estimate_rate,
     labels_needed,
+    labels_until_nominal,
 )
 from jobs.kit.metrics.prediction_powered import RATIOS
 from runner.labelling import LabelChoice, LabelField, ModelLabel
@@ -225,6 +228,29 @@ def test_a_judge_without_information_gets_no_weight() -> None:
     assert useless.weights[""] == pytest.approx(0, abs=1e-9)
     assert useless.powered.value == pytest.approx(useless.labels_alone.value)
     assert useless.powered.width == pytest.approx(useless.labels_alone.width, rel=0.01)
+
+
+def test_few_residuals_widen_an_interval_to_the_exact_one() -> None:
+    """Two of 40 random labels are positive; the judge knows nothing."""
+    few = LabelledPopulation(
+        verdicts=np.ones(10**6),
+        predictions=np.full(10**6, 0.5),
+        labelled=range(40),
+        truth=[1.0, 1.0, *[0.0] * 38],
+    )
+    estimate = estimate_rate("prevalence", few)
+    assert estimate.is_conservative
+    rate, exact = estimate.powered, clopper_pearson(2, 40)
+    assert rate.lo is not None
+    assert rate.hi is not None
+    assert rate.lo <= exact[0]
+    assert rate.hi >= exact[1]
+    more = labels_until_nominal(estimate)
+    truth = ([*few.truth] * 99)[: 40 + more]
+    many = replace(few, labelled=range(40 + more), truth=truth)
+    nominal = estimate_rate("prevalence", many)
+    assert nominal.residuals == pytest.approx(30, rel=0.1)
+    assert labels_until_nominal(nominal) < 60
 
 
 def test_labels_of_all_items_leave_no_doubt() -> None:

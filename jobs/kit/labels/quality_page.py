@@ -26,7 +26,7 @@ _TRUSTED: Mapping[Predictor, str] = {
 _CONSERVATIVE: Final = (
     f"fewer than {FEW:.0f} effective residuals, such as labels that contradict the "
     "predictions, make up the variance: the interval is at least the exact one, and "
-    "covers {level} or more; +N: about N more labels make it nominal"
+    "covers about {level} or more; +N: about N more labels make it nominal"
 )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner.job import Answers, Dataset, QuotedPassage
-from store.labels.fold import text_hash
+from store.labels.fold import ItemField, LabelSet, TextHashes, text_hash
 
 COMMAND_KEYS: Final = frozenset("zsrq/?")
 """Keys of the front ends (undo, skip, reveal, quit, note, help): no choice has one."""
@@ -115,6 +115,23 @@ class Labelling(ABC):
     @abstractmethod
     def replies(self, dataset: Dataset, answers: Answers) -> Iterator[ModelLabel]:
         """Yield the models' replies, read in one pass over the answers."""
+
+    def labels_about(self, labels: LabelSet, run: str) -> LabelSet:
+        """The labels that may say something of a run.
+
+        A label of a reply is about the reply of one run; another run's reply to the
+        same item has the same name and differs. Imported labels name the run, or none.
+        """
+        return labels.of_run(run) if self.needs_reply else labels
+
+    def reply_hashes(self, dataset: Dataset, answers: Answers) -> TextHashes:
+        """Hashes of the replies that labels are about; none if items are labelled."""
+        if not self.needs_reply:
+            return {}
+        return {
+            ItemField(reply.item, reply.field): text_hash(reply.value or "")
+            for reply in self.replies(dataset, answers)
+        }
 
     def items_of_task(self, dataset: Dataset, key: str) -> Iterable[str]:
         """The items that a task is about, by the task's key; by default that key."""

@@ -79,7 +79,7 @@ def estimate_quality(
         )
     if judge and scoring_number is not None:
         raise UsageError("--judge and --scoring both say who predicts: give one.")
-    read = read_labels(target.folder)
+    folded = read_labels(target.folder)
     number, verdicts = recorded_verdicts(target.run, scoring_number)
     with label_source(target.run) as source:
         fields = {one.name: one for one in source.fields}
@@ -96,6 +96,7 @@ def estimate_quality(
                 f"No reply is by {judge}: --judge takes one of "
                 f"{', '.join(sorted(models)) or 'none'}."
             )
+        read = source.labelling.labels_about(folded, target.run.run_id)
         labelled = {about.item for about in read.by_field.keys() | read.decided.keys()}
         texts = source.text_hashes(sorted(labelled))
         results = [
@@ -114,7 +115,7 @@ def estimate_quality(
         ]
     if as_json:
         print_json(
-            "siftlog.label-quality/1",
+            "siftlog.label-quality/2",
             {
                 "run": target.run.run_id,
                 "folder": str(target.folder),

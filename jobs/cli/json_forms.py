@@ -440,7 +440,7 @@ FORMS: Final[Mapping[str, JsonForm]] = {
     "siftlog.label-agreement/1": JsonForm(
         ("labels agreement",), (PeopleAgreementJson,)
     ),
-    "siftlog.label-quality/1": JsonForm(("estimate-quality",), (LabelQualityJson,)),
+    "siftlog.label-quality/2": JsonForm(("estimate-quality",), (LabelQualityJson,)),
     "siftlog.adjudication/1": JsonForm(("labels adjudicate",), (AdjudicationJson,)),
     "siftlog.screening/1": JsonForm(("screen",), (ScreeningJson,)),
     "siftlog.screening-simulation/1": JsonForm(("screen",), (ScreeningSimulationJson,)),

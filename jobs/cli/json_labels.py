@@ -149,8 +149,11 @@ class EstimatedMetricJson(RateJson):
     metric: str
     labels_alone: RateJson
     naive: RateJson  #: with the other models as the truth
-    weight: float  #: of the other models; 0: labels alone
+    weights: dict[str, float]  #: of predictions, by stratum; 0: labels alone
     effective_labels: float | None  #: random labels alone of the same precision
+    effective_residuals: float | None  #: what the variance rests on; null: undefined
+    conservative: bool  #: few of them: the interval covers about its level or more
+    labels_until_nominal: int  #: more labels that end this, about; 0: it is nominal
     labels_needed: int | None  #: more labels, for the width; null: not requested
 
 

@@ -25,7 +25,7 @@ from runner.cli.console import DONE, print_json, print_note, print_raw, print_te
 if TYPE_CHECKING:
     from store.document import Block
     from store.labels.events import LabelRecorded
-    from store.labels.fold import LabelSet
+    from store.labels.fold import LabelSet, TextHashes
 
 MOST_DISPUTED = 20
 """Maximum number of disputed fields in the list."""
@@ -64,7 +64,7 @@ def list_(name: str, labels_dir: Path | None, runs_dir: Path, as_json: bool) -> 
     """Count labels by author, field and value; list disputed fields.
 
     A field is disputed while people disagree and it is not adjudicated. With a run,
-    labels of a text that has changed since are counted as stale.
+    labels of a text or reply that has changed since are counted as stale.
     """
     from store.document import as_text
 
@@ -125,8 +125,8 @@ def list_(name: str, labels_dir: Path | None, runs_dir: Path, as_json: bool) -> 
     return DONE
 
 
-def _read(target: LabelTarget) -> tuple[LabelSet, dict[str, str]]:
-    """Return the labels of a target, and the hashes of the current texts."""
+def _read(target: LabelTarget) -> tuple[LabelSet, TextHashes]:
+    """Return the labels of a target, and hashes of the present texts and replies."""
     from store.labels.folder import read_labels
 
     read = read_labels(target.folder)
@@ -140,7 +140,7 @@ def _read(target: LabelTarget) -> tuple[LabelSet, dict[str, str]]:
 def _page(
     read: LabelSet,
     tally: Counter[tuple[str, str, str, bool | None]],
-    texts: dict[str, str],
+    texts: TextHashes,
     stale: int,
 ) -> list[Block]:
     from store.document import Fact, Heading, Numbers, TableBlock, Words
@@ -151,7 +151,7 @@ def _page(
     adjudicated = sum(one.is_adjudicated for one in gold.values())
     withdrawn = sum(label.is_withdrawn for label in read.labels)
     left_out = [f"{withdrawn:,} withdrawn"] if withdrawn else []
-    left_out += [f"{stale:,} of a changed text"] if stale else []
+    left_out += [f"{stale:,} of a changed text or reply"] if stale else []
     left_out += [f"{read.unknown:,} of a later siftlog"] if read.unknown else []
     by_row: Counter[tuple[str, str, str]] = Counter()
     blind: Counter[tuple[str, str, str]] = Counter()
@@ -422,7 +422,7 @@ def adjudicate(
     person = author_name(author)
     target = target_of(runs_dir, name, labels_dir)
     read = read_labels(target.folder)
-    field, text_sha256, run = field_name or "", "", ""
+    field, text_sha256, reply_sha256, run = field_name or "", "", "", ""
     with target.source() as source:
         if source is not None:
             known_item(source, source.items, item)
@@ -434,6 +434,7 @@ def adjudicate(
                 )
             value = checked_value(fields[field], value)
             text_sha256, run = source.item(item).sha256, source.run
+            reply_sha256 = source.reply_hashes.get(ItemField(item, field), "")
     considered = [one.id for one in read.by_field.get(ItemField(item, field), ())]
 
     async def record() -> str:
@@ -445,6 +446,7 @@ def adjudicate(
                 reason=reason,
                 considered=considered,
                 text_sha256=text_sha256,
+                reply_sha256=reply_sha256,
                 run=run,
             )
 

@@ -14,6 +14,7 @@ from typing import Final, TextIO
 from jobs.kit.labels.session import LabelSession, Question
 from runner.errors import UsageError
 from runner.labelling import ModelLabel
+from store.document import WIDTH
 from store.printable import one_line, printable
 
 UNDO, SKIP, REVEAL, NOTE, HELP, QUIT = "z", "s", "r", "/", "?", "q"
@@ -115,7 +116,7 @@ def question_text(question: Question, session: LabelSession) -> str:
     ]
     if question.note:
         lines.append(f"note: {one_line(question.note)}")
-    lines += [one_line(question.field.question), "  ".join(_keys(question))]
+    lines += [one_line(question.field.question), *_key_bar(question)]
     return "\n".join(lines)
 
 
@@ -125,6 +126,18 @@ def _reply(reply: ModelLabel) -> str:
     value = "no value" if reply.value is None else one_line(reply.value)
     reason = f" ({one_line(reply.reason)})" if reply.reason else ""
     return f"{one_line(reply.model)}{replicate}: {value}{stated}{reason}"
+
+
+def _key_bar(question: Question) -> list[str]:
+    """The keys in as many lines as they need."""
+    lines = [""]
+    for key in _keys(question):
+        longer = f"{lines[-1]}  {key}".lstrip()
+        if lines[-1] and len(longer) > WIDTH:
+            lines.append(key)
+        else:
+            lines[-1] = longer
+    return lines
 
 
 def _keys(question: Question) -> Iterator[str]:

@@ -18,15 +18,15 @@ from tempfile import TemporaryDirectory
 from pydantic import BaseModel
 
 from runner.errors import UsageError
-from runner.job import Dataset, Job
+from runner.job import Answers, Dataset, Job
 from runner.job_faults import calling
 from runner.labelling import Labelling
 from runner.reply_labels import SETTING, reply_labelling
 from runner.score import scoring
 from runner.workload import validated
-from store.database import LogReader, open_reader
+from store.database import open_reader
 from store.filesystem import make_folder, replace_file
-from store.labels.fold import LabelSet
+from store.labels.fold import ItemField, LabelSet
 from store.labels.folder import GOLD, LABELS_FOLDER, read_labels
 from store.read.status import run_started
 from store.runs import RunFolder
@@ -45,7 +45,7 @@ class LabelGold:
     authors: tuple[str, ...]
     disputed: int = 0  #: fields whose labels differ, without an adjudication
     undecided: int = 0  #: fields whose agreed value decides nothing, such as "unclear"
-    stale: int = 0  #: labels of a text that has changed since
+    stale: int = 0  #: labels of a text or reply that has changed since
     unknown: int = 0  #: labelled items that the data does not have
 
     @property
@@ -59,7 +59,7 @@ class LabelGold:
         left_out = (
             (self.disputed, "disputed"),
             (self.undecided, "undecided"),
-            (self.stale, "of a changed text"),
+            (self.stale, "of a changed text or reply"),
             (self.unknown, "of unknown items"),
         )
         missing = ", ".join(f"{n:,} {words}" for n, words in left_out if n)
@@ -70,10 +70,8 @@ class LabelGold:
         )
 
 
-def labelling_of(job: Job, dataset: Dataset, reader: LogReader) -> Labelling:
+def labelling_of(job: Job, dataset: Dataset, stored: Answers) -> Labelling:
     """Return what people label in a run: its truth, or which replies are correct."""
-    first = run_started(reader)
-    stored = scoring.answers(reader, first, visible_seq(reader))
     labelling = job.labelling
     if isinstance(labelling, Labelling) and labelling.gold_setting:
         of_run = labelling.of_run(dataset, stored)
@@ -82,18 +80,11 @@ def labelling_of(job: Job, dataset: Dataset, reader: LogReader) -> Labelling:
     return reply_labelling(job, dataset, stored)
 
 
-def labels_about(labelling: Labelling, labels: LabelSet, run: str) -> LabelSet:
-    """Return the labels that may say something of a run.
-
-    A label of a reply is about the reply of one run; another run's reply to the same
-    item has the same name and differs. Imported labels name the run, or none.
-    """
-    return labels.of_run(run) if labelling.needs_reply else labels
-
-
-def gold_of(labelling: Labelling, dataset: Dataset, labels: LabelSet) -> LabelGold:
+def gold_of(
+    labelling: Labelling, dataset: Dataset, stored: Answers, labels: LabelSet
+) -> LabelGold:
     """Return the gold values of the items that the data has."""
-    texts: dict[str, str] = {}
+    texts: dict[str | ItemField, str] = {**labelling.reply_hashes(dataset, stored)}
     unknown: set[str] = set()
     fields = labelling.fields(dataset)
     names = {field.name for field in fields}
@@ -158,8 +149,10 @@ def gold_settings(
     read = read_labels(labels or folder.labels)
     with calling(job, "labelling"), open_reader(folder.log) as reader:
         dataset = job.load(settings)
-        labelling = labelling_of(job, dataset, reader)
-        gold = gold_of(labelling, dataset, labels_about(labelling, read, folder.run_id))
+        stored = scoring.answers(reader, run_started(reader), visible_seq(reader))
+        labelling = labelling_of(job, dataset, stored)
+        about = labelling.labels_about(read, folder.run_id)
+        gold = gold_of(labelling, dataset, stored, about)
         files = labelling.gold_files(dataset, gold.values)
         changes = labelling.gold_changes(dataset)
     if not gold.count:

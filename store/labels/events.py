@@ -68,6 +68,7 @@ class LabelRecorded(LabelEventBase, frozen=True, kw_only=True):
     run: str = ""  #: id of the run that it was recorded next to
     run_task: int | None = None  #: number of a task there
     text_sha256: str = ""  #: hex, of the text that was visible; "": unknown
+    reply_sha256: str = ""  #: hex, of the reply that it is about; "": unknown, or none
     draw: str = ""  #: id of the `ItemDrawn` that chose the item; "": no draw did
     probability: float | None = None  #: of that draw
     seconds: float | None = None  #: from showing the item to the answer
@@ -103,6 +104,7 @@ class Adjudicated(LabelEventBase, frozen=True, kw_only=True):
     reason: str = ""
     considered: list[str]  #: ids of the labels that counted at that time
     text_sha256: str = ""  #: hex, of the text that was visible; "": unknown
+    reply_sha256: str = ""  #: hex, of the reply that it is about; "": unknown, or none
     run: str = ""  #: id of the run that it was recorded next to
 
 

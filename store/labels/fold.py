@@ -16,12 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from store.events import Event, UnknownEvent
 from store.labels.events import Adjudicated, ItemDrawn, LabelRecorded, LabelWithdrawn
-
-NO_TEXTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class EventId(NamedTuple):
@@ -48,6 +46,12 @@ class ItemField(NamedTuple):
 
     item: str
     field: str  #: "": the item itself
+
+
+TextHashes: TypeAlias = Mapping[str | ItemField, str]
+"""SHA-256 of present texts, in hex: of an item by its key, of a reply by its field."""
+
+NO_TEXTS: Final[TextHashes] = MappingProxyType({})
 
 
 class LabelKey(NamedTuple):
@@ -196,18 +200,16 @@ class LabelSet:
             if key.author == author
         }
 
-    def stale(self, texts: Mapping[str, str]) -> list[Statement[LabelRecorded]]:
-        """The current labels of a text that has changed since.
+    def stale(self, texts: TextHashes) -> list[Statement[LabelRecorded]]:
+        """The current labels of a text or reply that has changed since.
 
         Args:
-            texts: SHA-256 of the present texts, in hex, by item; a label of another
-                item, or without a hash, is never stale.
+            texts: of the present texts and replies; a label of what has no hash here,
+                or that has none itself, is never stale.
         """
         return [label for label in self.current.values() if is_stale(label, texts)]
 
-    def gold(
-        self, texts: Mapping[str, str] = NO_TEXTS
-    ) -> Mapping[ItemField, GoldValue]:
+    def gold(self, texts: TextHashes = NO_TEXTS) -> Mapping[ItemField, GoldValue]:
         """The gold value of each item and field with a label or adjudication.
 
         An adjudication wins; else the value on which all current labels agree. Stale
@@ -242,24 +244,28 @@ class LabelSet:
                 )
         return values
 
-    def disputed(self, texts: Mapping[str, str] = NO_TEXTS) -> list[ItemField]:
+    def disputed(self, texts: TextHashes = NO_TEXTS) -> list[ItemField]:
         """Fields whose current labels differ and that nobody has adjudicated."""
         return [about for about, gold in self.gold(texts).items() if gold.value is None]
 
 
 def is_stale(
     statement: Statement[LabelRecorded] | Statement[Adjudicated],
-    texts: Mapping[str, str],
+    texts: TextHashes,
 ) -> bool:
-    """Return whether it is of another text than the present one.
+    """Return whether it is of another text or reply than the present one.
 
     Args:
         statement: a label or an adjudication.
-        texts: SHA-256 of the present texts, in hex, by item.
+        texts: of the present texts and replies.
     """
     event = statement.event
-    return bool(event.text_sha256) and event.text_sha256 != texts.get(
-        event.item, event.text_sha256
+    return any(
+        labelled and labelled != texts.get(key, labelled)
+        for key, labelled in (
+            (event.item, event.text_sha256),
+            (statement.about, event.reply_sha256),
+        )
     )
 
 

@@ -155,6 +155,7 @@ class LabelWriter:
         run: str = "",
         run_task: int | None = None,
         text_sha256: str = "",
+        reply_sha256: str = "",
         draw: str = "",
         probability: float | None = None,
         seconds: float | None = None,
@@ -180,6 +181,7 @@ class LabelWriter:
                     run=run,
                     run_task=run_task,
                     text_sha256=text_sha256,
+                    reply_sha256=reply_sha256,
                     draw=draw,
                     probability=probability,
                     seconds=seconds,
@@ -213,6 +215,7 @@ class LabelWriter:
         field: str = "",
         reason: str = "",
         text_sha256: str = "",
+        reply_sha256: str = "",
         run: str = "",
     ) -> str:
         """Record the final value of a field; return the event's id.
@@ -232,6 +235,7 @@ class LabelWriter:
                 reason=reason,
                 considered=list(considered),
                 text_sha256=text_sha256,
+                reply_sha256=reply_sha256,
                 run=run,
             )
         )

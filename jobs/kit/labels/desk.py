@@ -27,7 +27,7 @@ from jobs.kit.labels.session import LabelSession, SessionProgress
 from jobs.kit.labels.source import LabelSource, label_source
 from runner.labelling import LabelField, LabelItem, ModelLabel
 from store.clock import Clock, SystemClock
-from store.labels.fold import ItemField, LabelSet
+from store.labels.fold import ItemField, LabelSet, TextHashes
 from store.labels.folder import LabelFolder
 from store.labels.writer import LabelWriter
 from store.runs import RunFolder
@@ -207,6 +207,11 @@ class _ThreadedSource:
     def replies(self) -> Mapping[ItemField, Sequence[ModelLabel]]:
         """Return the models' replies; the first call waits until they are read."""
         return self._reader.submit(lambda: self._source.replies).result()
+
+    @property
+    def reply_hashes(self) -> TextHashes:
+        """SHA-256 of the replies that labels are about, likewise."""
+        return self._reader.submit(lambda: self._source.reply_hashes).result()
 
     def item(self, key: str) -> LabelItem:
         """An item by its key."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,7 +17,7 @@ from runner.errors import UsageError
 from runner.table_files import as_meant
 from store.errors import StoreError
 from store.labels.events import REPLY, LabelRecorded
-from store.labels.fold import LabelKey, LabelSet
+from store.labels.fold import ItemField, LabelKey, LabelSet, TextHashes
 from store.labels.writer import check_author
 from store.nearest import did_you_mean
 
@@ -79,6 +79,7 @@ def read_label_rows(
     """
     known = {key: label.event.value for key, label in labels.current.items()}
     hashes: dict[str, str] = {}
+    replies = {} if source is None else source.reply_hashes
     first: dict[LabelKey, int] = {}
     recorded: list[LabelRecorded] = []
     repeated = 0
@@ -119,6 +120,7 @@ def read_label_rows(
                 visible=_visible(row.blind),
                 run="" if source is None else source.run,
                 text_sha256=hashes.get(row.item, ""),
+                reply_sha256=replies.get(ItemField(row.item, row.field), ""),
                 seconds=row.seconds,
                 source=path.name,
             )
@@ -154,13 +156,13 @@ def _visible(is_blind: bool | None) -> list[str] | None:
 
 
 def exported_rows(
-    labels: LabelSet, texts: Mapping[str, str]
+    labels: LabelSet, texts: TextHashes
 ) -> Iterator[tuple[str | float | int | None, ...]]:
     """The current labels as rows of `COLUMNS`, by item, field and author.
 
     Args:
         labels: of a folder.
-        texts: hashes of present texts by item, which decide what is gold.
+        texts: of the present texts and replies, which decide what is gold.
     """
     gold = labels.gold(texts)
     for about in sorted(labels.by_field):

@@ -30,7 +30,7 @@ from jobs.kit.metrics.label_estimates import (
 from jobs.kit.metrics.prediction_powered import LEAST_LABELS
 from runner.labelling import LabelField, ModelLabel
 from store.labels.events import ItemDrawn
-from store.labels.fold import ItemField, LabelSet
+from store.labels.fold import ItemField, LabelSet, TextHashes
 
 Predictor: TypeAlias = Literal["judge", "verdicts", "models", "itself"]
 """A named model, recorded verdicts, all other models, or nobody: the model's word."""
@@ -78,7 +78,7 @@ class FieldQuality:
 def field_quality(
     field: LabelField,
     labels: LabelSet,
-    texts: Mapping[str, str],
+    texts: TextHashes,
     replies: Mapping[ItemField, Sequence[ModelLabel]],
     *,
     verdicts: Mapping[int, float] | None = None,
@@ -92,7 +92,7 @@ def field_quality(
     Args:
         field: what was labelled.
         labels: of a folder.
-        texts: hashes of present texts by item, which decide what is gold.
+        texts: of the present texts and replies, which decide what is gold.
         replies: of models, by item and field.
         verdicts: share of a scoring's verdicts that are right, by task; None: none.
         is_about_replies: whether a label says that a reply is right or wrong, so that

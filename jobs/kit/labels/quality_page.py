@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from jobs.kit.labels.quality import FieldQuality, Predictor
-from jobs.kit.metrics.label_estimates import EstimatedRate
+from jobs.kit.metrics.label_estimates import (
+    EstimatedRate,
+    RateEstimate,
+    labels_until_nominal,
+)
+from jobs.kit.metrics.prediction_powered import FEW
 from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
 
 _TRUSTED: Mapping[Predictor, str] = {
@@ -17,6 +22,12 @@ _TRUSTED: Mapping[Predictor, str] = {
     "itself": "the model itself",
 }
 """Source that an estimate by predictions alone takes for the truth."""
+
+_CONSERVATIVE: Final = (
+    f"fewer than {FEW:.0f} effective residuals, such as labels that contradict the "
+    "predictions, make up the variance: the interval is at least the exact one, and "
+    "covers about {level} or more; +N: about N more labels make it nominal"
+)
 
 
 def quality_json(result: FieldQuality) -> dict[str, Any]:
@@ -40,8 +51,11 @@ def quality_json(result: FieldQuality) -> dict[str, Any]:
                         **asdict(one.estimate.powered),
                         "labels_alone": asdict(one.estimate.labels_alone),
                         "naive": asdict(one.estimate.naive),
-                        "weight": one.estimate.weights[""],
+                        "weights": dict(one.estimate.weights),
                         "effective_labels": one.estimate.effective,
+                        "effective_residuals": one.estimate.residuals,
+                        "conservative": one.estimate.is_conservative,
+                        "labels_until_nominal": labels_until_nominal(one.estimate),
                         "labels_needed": one.needed,
                     }
                     for one in model.estimates
@@ -70,22 +84,20 @@ def quality_blocks(
     trusted = {_TRUSTED[model.predictor] for model in result.models if model.estimates}
     truth = f"; 'as truth' trusts {', or '.join(sorted(trusted))}" if trusted else ""
     blocks.append(Fact("intervals", f"{level:.0%}{truth}"))
+    estimates = [one.estimate for model in result.models for one in model.estimates]
+    is_marked = any(estimate.is_conservative for estimate in estimates)
     columns: list[Words | Numbers] = [
         *(Words("model"), Words("metric"), Words("estimate")),
+        *([Words("interval")] if is_marked else []),
         *(Words("labels alone"), Words("as truth")),
     ]
     if width is not None:
         columns.append(Numbers(f"labels to {width:g}"))
     rows: list[tuple[str | int | None, ...]] = [
         (
-            *(model.model, one.metric),
-            *map(
-                _rate_text,
-                (
-                    *(one.estimate.powered, one.estimate.labels_alone),
-                    one.estimate.naive,
-                ),
-            ),
+            *(model.model, one.metric, _rate_text(one.estimate.powered)),
+            *((_mark(one.estimate),) if is_marked else ()),
+            *(_rate_text(one.estimate.labels_alone), _rate_text(one.estimate.naive)),
             *(() if width is None else (one.needed,)),
         )
         for model in result.models
@@ -94,9 +106,19 @@ def quality_blocks(
     few = [model.model for model in result.models if not model.estimates]
     if rows:
         blocks += ["", TableBlock(columns, rows, indent=0, is_wide=True)]
+    if is_marked:
+        why = _CONSERVATIVE.format(level=f"{level:.0%}")
+        blocks += ["", Fact("conservative", why)]
     if few:
         blocks += ["", f"Too few labels for {', '.join(few)}."]
     return [*blocks, ""]
+
+
+def _mark(estimate: RateEstimate) -> str:
+    """Whether an interval is conservative, and how many more labels end that."""
+    if not estimate.is_conservative:
+        return ""
+    return f"conservative, +{labels_until_nominal(estimate):,}"
 
 
 def _rate_text(rate: EstimatedRate) -> str | None:

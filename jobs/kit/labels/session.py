@@ -31,6 +31,7 @@ from store.labels.fold import (
     LabelKey,
     LabelSet,
     Statement,
+    TextHashes,
     is_stale,
     text_hash,
 )
@@ -52,6 +53,7 @@ class LabelRecorder(Protocol):
         run: str = "",
         run_task: int | None = None,
         text_sha256: str = "",
+        reply_sha256: str = "",
         draw: str = "",
         probability: float | None = None,
         seconds: float | None = None,
@@ -72,6 +74,7 @@ class LabelRecorder(Protocol):
         field: str = "",
         reason: str = "",
         text_sha256: str = "",
+        reply_sha256: str = "",
         run: str = "",
     ) -> str:
         """Record a final value; return the event's id."""
@@ -89,6 +92,11 @@ class SessionSource(Protocol):
     @property
     def replies(self) -> Mapping[ItemField, Sequence[ModelLabel]]:
         """Return the models' replies."""
+        ...
+
+    @property
+    def reply_hashes(self) -> TextHashes:
+        """SHA-256 of the replies that labels are about."""
         ...
 
     def item(self, key: str) -> LabelItem:
@@ -295,6 +303,7 @@ class LabelSession:
         value = checked_value(question.field, value)
         about = opened.about
         text_sha256 = question.item.sha256
+        reply_sha256 = self._source.reply_hashes.get(about, "")
         why = " ".join(filter(None, (opened.note, reason)))
         if self._is_adjudicating:
             label = await self._recorder.adjudicate(
@@ -304,6 +313,7 @@ class LabelSession:
                 considered=[one.id for one in question.labels],
                 reason=why,
                 text_sha256=text_sha256,
+                reply_sha256=reply_sha256,
                 run=self._source.run,
             )
         else:
@@ -318,6 +328,7 @@ class LabelSession:
                 run=self._source.run,
                 run_task=tasks[0] if tasks else None,
                 text_sha256=text_sha256,
+                reply_sha256=reply_sha256,
                 draw=draw.id if draw else "",
                 probability=draw.event.probability if draw else None,
                 seconds=round(self._clock.monotonic() - opened.since, 3),
@@ -423,7 +434,7 @@ class LabelSession:
         return draws.get(about) or draws.get(ItemField(about.item, ""))
 
     def _is_answered(self, about: ItemField) -> bool:
-        """Whether the author has labelled the present text, or it is adjudicated."""
+        """Whether the author labelled the present text and reply, or it is decided."""
         statement: Statement[LabelRecorded] | Statement[Adjudicated] | None
         if self._is_adjudicating:
             statement = self._labels.decided.get(about)
@@ -432,10 +443,10 @@ class LabelSession:
             statement = self._labels.current.get(key)
         if statement is None:
             return False
-        if not statement.event.text_sha256:
-            return True
-        present = self._source.item(about.item).sha256
-        return not is_stale(statement, {about.item: present})
+        texts: dict[str | ItemField, str] = {**self._source.reply_hashes}
+        if statement.event.text_sha256:
+            texts[about.item] = self._source.item(about.item).sha256
+        return not is_stale(statement, texts)
 
 
 def checked_value(field: LabelField, value: str) -> str:

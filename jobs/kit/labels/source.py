@@ -21,7 +21,7 @@ from runner.registry import job_of
 from runner.reply_labels import reply_labelling
 from runner.score import scoring
 from store.database import open_reader
-from store.labels.fold import ItemField
+from store.labels.fold import ItemField, TextHashes
 from store.labels.folder import is_label_gold
 from store.read.status import run_started, scorings
 from store.runs import RunFolder
@@ -104,10 +104,22 @@ class LabelSource:
                 by_field.setdefault(about, []).append(reply)
         return by_field
 
-    def text_hashes(self, keys: Iterable[str]) -> dict[str, str]:
-        """SHA-256 of the present texts of items, by key; unknown keys are left out."""
+    @cached_property
+    def reply_hashes(self) -> TextHashes:
+        """SHA-256 of the replies that labels are about; none if items are labelled."""
+        with calling(self.job, "labelling"):
+            return self.labelling.reply_hashes(self.dataset, self.answers)
+
+    def text_hashes(self, keys: Iterable[str]) -> TextHashes:
+        """SHA-256 of the present texts of items, by key, and of all labelled replies.
+
+        Unknown keys are left out.
+        """
         known = self._known
-        return {key: self.item(key).sha256 for key in keys if key in known}
+        return {
+            **self.reply_hashes,
+            **{key: self.item(key).sha256 for key in keys if key in known},
+        }
 
 
 def recorded_verdicts(

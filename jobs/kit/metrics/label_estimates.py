@@ -30,10 +30,12 @@ from jobs.kit.metrics.columns import (
 )
 from jobs.kit.metrics.intervals import round12, wilson
 from jobs.kit.metrics.prediction_powered import (
+    FEW,
     RATIOS,
     Bounds,
     LabelledStratum,
     Terms,
+    at_least_exact,
     powered_estimates,
     wilson_bounds,
 )
@@ -82,6 +84,13 @@ class RateEstimate:
     effective: float | None
     """Labels of a simple random draw, without predictions, of this variance."""
     quantile: float | None  #: of t, behind the interval
+    residuals: float | None
+    """Effective number of residuals behind the variance; None: there is none."""
+
+    @property
+    def is_conservative(self) -> bool:
+        """Whether few residuals make the interval an exact one, which covers more."""
+        return self.residuals is not None and self.residuals < FEW
 
 
 def estimate_rate(
@@ -131,6 +140,7 @@ def estimate_rate(
         weights=dict(zip(names, map(round12, weights), strict=True)),
         effective=as_value(float(estimates.effective)),
         quantile=as_value(float(estimates.quantile)),
+        residuals=_finite(float(estimates.residuals)),
     )
 
 
@@ -155,23 +165,45 @@ def labels_needed(estimate: RateEstimate, width: float) -> int | None:
         return None
     if rate.width <= width:
         return 0
-    t = np.asarray(estimate.quantile)
     low, high = now, now * 4.0
-    while _width(rate.value, high, t) > width:
+    while _width(estimate, high / now) > width:
         high *= 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (
-            (low, middle) if _width(rate.value, middle, t) <= width else (middle, high)
-        )
+        is_enough = _width(estimate, middle / now) <= width
+        low, high = (low, middle) if is_enough else (middle, high)
     unlabelled = 1 / estimate.labels - 1 / estimate.items
     inverse = now / high * unlabelled + 1 / estimate.items
     return min(estimate.items, math.ceil(1 / inverse)) - estimate.labels
 
 
-def _width(value: float, size: float, t: Floats) -> float:
-    bounds = wilson_bounds(np.asarray(value), np.asarray(size), t)
+def labels_until_nominal(estimate: RateEstimate) -> int:
+    """About how many more labels make a conservative interval a nominal one.
+
+    Residuals become more as labels do; 0 where the interval is nominal.
+    """
+    if not estimate.is_conservative:
+        return 0
+    more = FEW / max(estimate.residuals or 0.0, FEW / estimate.items)
+    return min(estimate.items, math.ceil(estimate.labels * more)) - estimate.labels
+
+
+def _width(estimate: RateEstimate, more: float) -> float:
+    """The width of an interval at so many times the effective labels."""
+    value, now, t, residuals = (
+        np.asarray(np.nan if number is None else number)
+        for number in (
+            *(estimate.powered.value, estimate.effective),
+            *(estimate.quantile, estimate.residuals),
+        )
+    )
+    bounds = wilson_bounds(value, now * more, t)
+    bounds = at_least_exact(bounds, now * more, t, residuals * more, estimate.level)
     return float(bounds.hi - bounds.lo)
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
 
 
 def _labelled(population: LabelledPopulation, items: int) -> Ints:

@@ -20,7 +20,7 @@ the weight with the least variance. 0 ignores the judge; a useless judge gets it
 
 Variance: of z - lambda z', within strata, with the factor 1 - probability for a finite
 population (the labelled items belong to it). The interval is Wilson's at the effective
-number of labels n_eff = p (1 - p) / variance, with a t quantile. Five corrections
+number of labels n_eff = p (1 - p) / variance, with a t quantile. Six corrections
 keep its coverage with 100 labels, `design/estimates-from-labels.md` has the figures:
 
 leverage   Lambda and the ratio are fitted to the same labels, whose residuals are
@@ -38,6 +38,11 @@ skewness   Wilson's form leans an interval to 1/2, as the skewness of a binomial
            (Hall, "Theoretical comparison of bootstrap confidence intervals", 1988);
            half of what this is beyond a binomial count shifts Wilson's, as the moment
            rests on few residuals, and less where they have unequal weights.
+few        The variance rests on (sum e^2)^2 / sum e^4 effective residuals e. Where
+           these are fewer than `FEW`, the ends reach at least to Clopper and
+           Pearson's at the effective number of labels (Korn and Graubard, "Confidence
+           intervals for proportions with small expected number of positive counts
+           estimated from survey data", 1998). Such an interval is conservative.
 fallback   Where the interval would be more than 5 % wider than that of labels alone,
            labels alone are used.
 
@@ -59,6 +64,14 @@ from jobs.kit.metrics.columns import Floats, quotient
 
 UNSEEN: Final = 0.2
 """Labels that the variance counts beside those at hand, half of them misjudged."""
+
+FEW: Final = 30.0
+"""Effective residuals below which an interval is at least the exact one.
+
+With fewer, coverage depends on whether a rare residual is seen. Health statistics flag
+proportions of an effective sample below 30 too (Parker et al., "National Center for
+Health Statistics data presentation standards for proportions", 2017).
+"""
 
 MOST_WIDER: Final = 1.05
 """An interval wider than this, in widths of labels alone, is replaced by the latter."""
@@ -179,6 +192,7 @@ class PoweredEstimates:
     )
     effective: Floats  #: labels of a simple random draw that would give this variance
     quantile: Floats  #: of t, by which the interval is as wide as it is
+    residuals: Floats  #: effective number of those that the variance rests on
 
 
 def powered_estimates(
@@ -216,16 +230,8 @@ def powered_estimates(
     alone_t = _quantile(alone.freedom(size, n - h - 1), level)
     judged_t = _quantile(judged.freedom(judged_size, n - h - 1), level)
     trust = _SKEWNESS / _design_effect(seen) ** 2
-    by_labels = _leaning(
-        wilson_bounds(alone_value, size, alone_t),
-        trust * alone.excess_lean(size),
-        level,
-    )
-    powered = _leaning(
-        wilson_bounds(value, judged_size, judged_t),
-        trust * judged.excess_lean(judged_size),
-        level,
-    )
+    by_labels = alone.bounds(alone_value, size, alone_t, trust, level)
+    powered = judged.bounds(value, judged_size, judged_t, trust, level)
 
     width = by_labels.hi - by_labels.lo
     is_fallback = ~(powered.hi - powered.lo <= MOST_WIDER * width)
@@ -237,6 +243,7 @@ def powered_estimates(
         weights=np.stack([np.where(is_fallback, 0.0, w) for w in weights], axis=-1),
         effective=np.where(is_fallback, size, judged_size),
         quantile=np.where(is_fallback, alone_t, judged_t),
+        residuals=np.where(is_fallback, alone.residuals, judged.residuals),
     )
 
 
@@ -332,6 +339,7 @@ class _Variation:
 
     variance: Floats
     spread: Floats  #: p (1 - p), at the value that unseen labels are part of
+    residuals: Floats  #: effective number of those that it rests on
     wobble: Floats  #: squared coefficient of variation of the variance, halved
     lean: Floats  #: third moment of the estimate, in variances
     value: Floats
@@ -354,7 +362,7 @@ class _Variation:
         """
         value = _value(strata, weights)
         leverages = _leverages(strata, weights, value) if is_fitted else None
-        total, apart, third = np.zeros((3, *strata[0].lead))
+        total, apart, third, fourth = np.zeros((4, *strata[0].lead))
         for number, (stratum, weight) in enumerate(zip(strata, weights, strict=True)):
             z = stratum.residuals(stratum.truth, value)
             predicted = stratum.residuals(stratum.predicted, value)
@@ -369,6 +377,7 @@ class _Variation:
             apart = apart + scale**2 * (squares - sums**2 / stratum.n)
             cubes = np.copysign(parts**1.5, residuals)
             third = third + scale**1.5 * (stratum.counts * cubes).sum(-1)
+            fourth = fourth + scale**2 * squares
         below = sum(
             stratum.totals(weight).below
             for stratum, weight in zip(strata, weights, strict=True)
@@ -376,6 +385,7 @@ class _Variation:
         return cls(
             variance=quotient(total, np.square(below)),
             spread=value * (1 - value),
+            residuals=np.nan_to_num(quotient(total**2, fourth), nan=np.inf),
             wobble=apart / (2 * np.maximum(total, _TINY) ** 2),
             lean=quotient(third / np.maximum(total, _TINY), np.where(total, below, 0)),
             value=value,
@@ -385,7 +395,15 @@ class _Variation:
             ),
         )
 
-    def excess_lean(self, size: Floats) -> Floats:
+    def bounds(
+        self, value: Floats, size: Floats, t: Floats, trust: Floats, level: float
+    ) -> Bounds:
+        """Return the interval of an estimate, shifted by its skewness."""
+        shift = trust * self._excess_lean(size)
+        leaning = _leaning(wilson_bounds(value, size, t), shift, level)
+        return at_least_exact(leaning, size, t, self.residuals, level)
+
+    def _excess_lean(self, size: Floats) -> Floats:
         """Return by how much `lean` exceeds that of a binomial count of this size.
 
         None where both lean to one side and a count does more: it is rare residuals
@@ -494,6 +512,26 @@ def wilson_bounds(value: Floats, size: Floats, t: Floats) -> Bounds:
     lo = np.where(value <= 0, 0.0, np.maximum(0.0, centre - half))
     hi = np.where(value >= 1, 1.0, np.minimum(1.0, centre + half))
     return Bounds(value, lo, hi)
+
+
+def at_least_exact(
+    bounds: Bounds, size: Floats, t: Floats, residuals: Floats, level: float
+) -> Bounds:
+    """Widen intervals that rest on few residuals to Clopper and Pearson's."""
+    from scipy.special import betaincinv  # noqa: PLC0415 - slow to load
+
+    is_few = residuals < FEW
+    z = _quantile(np.asarray(np.inf), level)
+    exact_size = np.where(is_few, size * np.square(z / t), 1.0)
+    hits, tail = exact_size * bounds.value, (1 - level) / 2
+    misses = exact_size - hits
+    lo = betaincinv(np.maximum(hits, _TINY), misses + 1, tail)
+    hi = betaincinv(hits + 1, np.maximum(misses, _TINY), 1 - tail)
+    return Bounds(
+        bounds.value,
+        np.where(is_few, np.minimum(bounds.lo, lo), bounds.lo),
+        np.where(is_few, np.maximum(bounds.hi, hi), bounds.hi),
+    )
 
 
 def _leaning(bounds: Bounds, lean: Floats, level: float) -> Bounds:

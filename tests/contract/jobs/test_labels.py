@@ -22,6 +22,7 @@ from tests.commands import Done, command
 from tests.contract.jobs.data import sample
 from tests.contract.jobs.jobs import FAST, JobCase, run
 from tests.contract.jobs.test_import import flat
+from tests.corpus import write_corpus
 from tests.runner import toy_jobs
 
 REVIEWS = sample("review-benchmark")
@@ -208,10 +209,52 @@ def test_labels_of_another_run_say_nothing_of_a_reply(tmp_path: Path) -> None:
     assert command("score", "a", "--no-report", *words).code == 0
     refused = command("score", "b", "--no-report", *words)
     assert "is a gold value of b" in refused.err
+    of_runs = (*shared[:2], *shared[4:])
+    assert _estimated_labels("a", *of_runs) == 2
+    assert _estimated_labels("b", *of_runs) == 0
     bundled = command("bundle", "a", "--runs-dir", runs)
     archive = next((runs / "a" / "exports").glob("*.zip"))
     assert bundled.code == 0, bundled.err
     assert command("verify", archive).code == 0
+
+
+def _estimated_labels(*words: object) -> int:
+    """Labels that estimates of a run count."""
+    done = command("estimate-quality", *words, "--json")
+    return sum(field["labels"] for field in json.loads(done.out)["fields"])
+
+
+def test_a_label_counts_for_the_reply_that_was_labelled(tmp_path: Path) -> None:
+    runs, replies = tmp_path / "runs", tmp_path / "replies.jsonl"
+    corpus = write_corpus(tmp_path / "corpus", 3)
+
+    def answered(*variants: str) -> None:
+        rows = (
+            {"stage": "extract", "key": f"PMC800000{i}", "response": f'["{variant}"]'}
+            for i, variant in enumerate(variants)
+        )
+        replies.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    answered("rs1", "rs2", "rs3")
+    words = (*("--mode", "extract"), *("--model", f"recorded:{replies}"), "--no-score")
+    of_runs = ("--runs-dir", runs)
+    done = command(
+        "run", "paper-investigation", *corpus, *words, "--run-id=r", *of_runs
+    )
+    assert done.code == 0, done.err
+    label = ("label", "r", "--plain", "--author=ann", *of_runs)
+    with _typed("c", "i", "c"):
+        assert "3 labels recorded" in command(*label).err
+    answered("rs1", "rs4", "rs3")
+    command("retry", "r", "--filter", "stage:extract", *of_runs)
+    assert command("resume", "r", "--no-score", *of_runs).code == 0
+    assert json.loads(command("labels", "r", "--json", *of_runs).out)["stale"] == 1
+    assert _estimated_labels("r", *of_runs) == 2
+    scored = command("score", "r", "--gold=labels", "--no-report", *of_runs)
+    assert "left out: 1 of a changed text or reply" in scored.err
+    with _typed("c", "c"):
+        assert "1 label recorded" in command(*label).err
+    assert json.loads(command("labels", "r", "--json", *of_runs).out)["stale"] == 0
 
 
 def test_imported_answers_are_scored_against_keys_by_people(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from jobs.stopping.session import ScreeningSession, ScreeningState
 from runner.labelling import LabelField, LabelItem, ModelLabel
 from store.clock import SystemClock
 from store.labels.events import ScreeningPlanned, ScreeningStopped
-from store.labels.fold import ItemField, population_hash
+from store.labels.fold import ItemField, TextHashes, population_hash
 from store.labels.folder import LabelFolder
 from store.labels.writer import LabelWriter
 
@@ -87,6 +87,7 @@ class Source:
     site: Site
     run: str = RUN
     replies: ClassVar[Mapping[ItemField, Sequence[ModelLabel]]] = {}
+    reply_hashes: ClassVar[TextHashes] = {}
 
     def item(self, key: str) -> LabelItem:
         return labelling.item(self.site.library.dataset, key)

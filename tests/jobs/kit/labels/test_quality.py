@@ -15,8 +15,11 @@ from msgspec.structs import replace as replace_event
 
 from jobs.kit.labels.draws import draw, draw_items
 from jobs.kit.labels.quality import FieldQuality, field_quality
+from jobs.kit.labels.quality_page import quality_blocks, quality_json
 from jobs.kit.labels.reply_labelling import CHOICES
+from jobs.kit.metrics.label_estimates import labels_until_nominal
 from runner.labelling import LabelChoice, LabelField, ModelLabel
+from store.document import as_text
 from store.labels.events import Adjudicated, ItemDrawn, LabelRecorded
 from store.labels.fold import EventId, ItemField, LabelEntry, LabelSet
 from tests.commands import siftlog
@@ -120,10 +123,33 @@ def test_the_other_models_make_the_interval_shorter() -> None:
         needed = by_metric["accuracy"].needed
         assert needed is not None
         assert needed > 0
+    marked = by_model["alder"].estimates[0].estimate
+    more = labels_until_nominal(marked)
+    assert marked.is_conservative
+    assert 100 < 100 + more <= len(ITEMS)
+    page = as_text(quality_blocks(result, 0.95, 0.05))
+    assert f"conservative, +{more}" in page
+    assert "fewer than 30 effective residuals" in page
     share = by_model["cedar"].estimates[1].estimate
     assert share.powered.width is not None
     assert share.labels_alone.width is not None
     assert share.powered.width < 0.8 * share.labels_alone.width
+
+
+def test_an_interval_from_many_residuals_bears_no_mark() -> None:
+    labels = label_set([*drawn(ITEMS[:350], 0.875), *labelled(ITEMS[:350], TRUTH)])
+    result = quality(labels)
+    (accuracy,) = (
+        one.estimate for one in result.models[2].estimates if one.metric == "accuracy"
+    )
+    assert not accuracy.is_conservative
+    assert labels_until_nominal(accuracy) == 0
+    (row,) = (
+        row
+        for row in quality_json(result)["models"][2]["metrics"]
+        if row["metric"] == "accuracy"
+    )
+    assert (row["conservative"], row["labels_until_nominal"]) == (False, 0)
 
 
 def test_labels_that_nobody_drew_do_not_count() -> None:
@@ -232,7 +258,10 @@ def test_strata_of_a_draw_are_those_of_the_estimate() -> None:
     events = [*draws, *labelled([one.item.key for one in sample], TRUTH)]
     known = field_quality(DECISION, label_set(events), {}, by_task)
     assert known.strata == ["exclude", "include"]
-    assert {*known.models[0].estimates[0].estimate.weights} == {"exclude", "include"}
+    estimate = known.models[0].estimates[0].estimate
+    assert {*estimate.weights} == {"exclude", "include"}
+    (first, *_) = quality_json(known)["models"][0]["metrics"]
+    assert first["weights"] == estimate.weights
     # a reply that came after the draw: its strata are others now
     changed = sample[0].item.key
     reply = by_task[ItemField(changed, "")][0]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.ask.labelling import choices
-from jobs.cli.plain_labelling import label_plainly, marked
+from jobs.cli.plain_labelling import label_plainly, marked, question_text
 from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.labels.reply_labelling import CHOICES
 from jobs.kit.labels.session import LabelSession
@@ -31,7 +31,7 @@ from store.labels.events import (
     LabelRecorded,
     LabelWithdrawn,
 )
-from store.labels.fold import EventId, ItemField, LabelEntry, LabelSet
+from store.labels.fold import EventId, ItemField, LabelEntry, LabelSet, TextHashes
 from tests.store.memory_log import FakeClock
 
 KEYS = ("one", "two", "three")
@@ -59,6 +59,10 @@ class Source:
 
     def item(self, key: str) -> LabelItem:
         return LabelItem(key=key, title=f"title {key}", text=f"the text of {key}")
+
+    @property
+    def reply_hashes(self) -> TextHashes:
+        return {}
 
     def field(self, name: str) -> LabelField:
         assert name == ""
@@ -261,6 +265,21 @@ def test_plain_labelling_takes_keys() -> None:
     assert any("'x' is no value" in line for line in output)
     done, _ = typed("i", "i", "i")
     assert done[-1] == "All items are labelled."
+
+
+def test_the_keys_of_many_choices_take_several_lines() -> None:
+    options = tuple(f"a rather long option {i}" for i in range(9))
+    field = LabelField(
+        name="",
+        question="?",
+        choices=choices(FieldSpec(ask="?", type="one-of", options=options)),
+    )
+    session = session_of(Recorder(), source=Source(field))
+    assert session.question is not None
+    page = question_text(session.question, session)
+    assert max(map(len, page.splitlines())) <= 80
+    assert all(f"] {option}" in page for option in options)
+    assert page.endswith("[q] quit")
 
 
 def test_hostile_text_is_made_harmless() -> None:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from jobs.kit.labels.draws import FLOOR
 from jobs.kit.labels.quality import LEAST_OF_STRATUM
 from jobs.kit.metrics.prediction_powered import (
+    FEW,
     RATIOS,
     Bounds,
     LabelledStratum,
@@ -61,6 +62,7 @@ MODEL_ERROR = 0.1
 UNLABELLED = 10  #: items without a label, for each with one
 SEED = 20260118
 BLOCK = 2000
+MOST_CONSERVATIVE = 0.1  #: share of such intervals in a cell that counts as nominal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,16 +128,59 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Worlds:
+    """Cells of all combinations, with the seed of their populations."""
+
+    labels: tuple[int, ...]
+    prevalences: tuple[float, ...]
+    judges: tuple[tuple[float, float], ...]  #: bias and error of each
+    seed: int
+
+    def cells(self) -> Iterator[Cell]:
+        """All of them, by labels, prevalence, design and judge."""
+        for n, prevalence, design, (bias, error) in product(
+            self.labels, self.prevalences, DESIGNS, self.judges
+        ):
+            yield Cell(
+                prevalence=prevalence, bias=bias, labels=n, design=design, error=error
+            )
+
+
+TUNED = Worlds(
+    labels=(100, 200, 500),
+    prevalences=(0.5, 0.1),
+    judges=((-0.2, 0.1), (-0.1, 0.1), (0.0, 0.1), (0.1, 0.1), (0.2, 0.1)),
+    seed=SEED,
+)
+"""Cells on which the corrections were tuned."""
+
+FRESH = Worlds(
+    labels=(150, 300),
+    prevalences=(0.3, 0.05),
+    judges=((0.15, 0.05), (-0.08, 0.2), (0.0, 0.03), (-0.03, 0.01), (0.02, 0.0)),
+    seed=SEED + 1,
+)
+"""Cells that were simulated once everything was fixed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
     """What became of the intervals of one metric in a cell."""
 
+    cell: Cell
     metric: str
     populations: int
     powered: float  #: share of intervals that hold the truth
     labels_alone: float
     naive: float
+    conservative: float  #: share of intervals that are marked so
     median_width: float  #: in widths of labels alone, population by population
     widest: float
+
+    @property
+    def is_nominal(self) -> bool:
+        """Whether at most a tenth of the intervals are conservative."""
+        return self.conservative <= MOST_CONSERVATIVE
 
 
 def coverage(cell: Cell, populations: int, seed: int = SEED) -> list[Coverage]:
@@ -147,17 +192,21 @@ def coverage(cell: Cell, populations: int, seed: int = SEED) -> list[Coverage]:
         for strata in [drawn] if cell.design not in BY_MODEL else by_verdict(*drawn):
             for metric in METRICS:
                 rows[metric].append(_outcomes(cell, metric, strata))
-    return [_coverage(metric, np.concatenate(rows[metric], axis=1)) for metric in rows]
+    return [
+        _coverage(cell, metric, np.concatenate(rows[metric], axis=1)) for metric in rows
+    ]
 
 
-def _coverage(metric: str, rows: Floats) -> Coverage:
-    powered, alone, naive, width = rows[:, ~np.isnan(rows).any(axis=0)]
+def _coverage(cell: Cell, metric: str, rows: Floats) -> Coverage:
+    powered, alone, naive, conservative, width = rows[:, ~np.isnan(rows).any(axis=0)]
     return Coverage(
+        cell=cell,
         metric=metric,
         populations=len(width),
         powered=float(powered.mean()),
         labels_alone=float(alone.mean()),
         naive=float(naive.mean()),
+        conservative=float(conservative.mean()),
         median_width=float(np.median(width)),
         widest=float(width.max()),
     )
@@ -276,7 +325,7 @@ def _sampled(counts: Ints, n: Ints, rng: np.random.Generator) -> Ints:
 
 
 def _outcomes(cell: Cell, metric: str, drawn: list[DrawnStratum]) -> Floats:
-    """Hits of the three intervals and the relative width, a population a column."""
+    """Hits of the three intervals, marks and relative widths, a population a column."""
     terms_of = RATIOS[metric]
     true, predicted = terms_of(TRUTH, MODEL), terms_of(cell.prediction, MODEL)
     estimates = estimated(cell, metric, drawn)
@@ -288,6 +337,7 @@ def _outcomes(cell: Cell, metric: str, drawn: list[DrawnStratum]) -> Floats:
             _hits(estimates.powered, truth),
             _hits(estimates.labels_alone, truth),
             _naive_hits(counts @ predicted.above, counts @ predicted.below, truth),
+            (estimates.residuals < FEW).astype(np.float64),
             _relative_width(estimates),
         ]
     )

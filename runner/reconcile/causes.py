@@ -296,7 +296,7 @@ def _miscounts(usage: Usage) -> Iterator[tuple[BillCause, Usage, str]]:
 # -- another price table -------------------------------------------------------
 
 FEWEST_TOKENS: Final = 100
-"""A single line proves another price only if its amount divides by its tokens, and these
+"""A single line proves another price only if its amount divides by its tokens, which
 are at least this many: by chance one amount in N divides by N."""
 
 

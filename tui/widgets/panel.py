@@ -11,6 +11,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from textual.containers import Container
 from textual.content import Content
 from textual.events import Resize
 from textual.geometry import Region
@@ -126,6 +127,14 @@ class TextBlock(Static):
             self.refresh(*changes(before, self._drawn, width))
         else:
             self.refresh()
+
+
+class Ground(Container):
+    """Holds panels; its own lines, all of them blank, are drawn as one."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return blank lines."""
+        return super().render_lines(Region(0, 0, crop.width, 1)) * crop.height
 
 
 class TooSmall(TextBlock):

@@ -38,7 +38,7 @@ from tui.render.layout import (
 from tui.render.models import names_of, short_names, term
 from tui.render.pace import TimeSeries, by_minute, completed, known, per_second
 from tui.render.sentences import budget_stop, may_be_billed, span
-from tui.sources.run_snapshot import ENDED, RunSnapshot
+from tui.sources.run_snapshot import ENDED, RunSnapshot, once
 
 BAR = 4
 """Minimum length of a bar."""
@@ -86,6 +86,7 @@ class StageRow:
         return time_left_text(seconds) if has_span else rough_duration(seconds.expected)
 
 
+@once
 def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
     """Return the stages in the order of the log."""
     by_stage: dict[str, dict[TaskState, int]] = {}

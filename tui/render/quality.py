@@ -10,7 +10,7 @@ from textual.content import Content
 from tui.render.format import UNKNOWN, count, tight
 from tui.render.layout import MUTED, PanelColumn, Room, lines_of, one_line, table_lines
 from tui.render.models import names_of, term
-from tui.sources.run_snapshot import RunSnapshot
+from tui.sources.run_snapshot import RunSnapshot, once
 
 WARN_FROM = 0.05
 """Share of a model's replies from which a fault is a warning: one in twenty."""
@@ -70,6 +70,7 @@ class QualityRow:
     faults: tuple[FaultShare, ...]
 
 
+@once
 def quality_rows(snapshot: RunSnapshot) -> list[QualityRow]:
     """Return the models that have replied, in the order of the models."""
     shares = {shares.model: shares for shares in snapshot.status.replies}

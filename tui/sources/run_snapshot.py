@@ -327,7 +327,8 @@ class RunSource:
         self._reader: LogReader | None = None
         self._file = SameFile(folder)
         self._refresh_at = float("-inf")
-        self._refreshed: tuple[int | None, bool] | None = None  # state at the last one
+        self._is_held = False
+        self._refreshed: tuple[int | None, bool] | None = None  # both, at the last one
         self._version: int | None = None
         self._facts: RunFacts | None = None
         self._best: float | None = None
@@ -356,15 +357,15 @@ class RunSource:
 
     def poll(self) -> SnapshotOrProblem:
         """Return the run's current snapshot."""
-        # checked before reading, so that the last commit of a dying writer is not
-        # missed
-        is_held = self._folder.is_alive()
         try:
-            self._refresh(is_held=is_held)
+            self._refresh()
             self._file.check()
         except StoreError as error:
             self.close()
             return ReadProblem(sentence=str(error))
+        # checked before reading, so that the last commit of a dying writer is not
+        # missed
+        self._is_held = self._folder.is_alive()
         try:
             facts = self._read()
         except StoreError as error:
@@ -376,25 +377,23 @@ class RunSource:
         return RunSnapshot(
             facts=facts,
             now_us=self._clock.now_us(),
-            is_alive=is_working(is_held, facts.status.heartbeat),
+            is_alive=is_working(self._is_held, facts.status.heartbeat),
             result=None
             if self._results is None
             else self._results.poll(_newest(facts.status)),
         )
 
-    def _refresh(self, *, is_held: bool) -> None:
+    def _refresh(self) -> None:
         """Merge a split run's logs, and finish a killed writer's, at intervals."""
         now = self._clock.monotonic()
         if now < self._refresh_at:
             return
         self._refresh_at = now + REFRESH_S
-        is_known = self._facts is not None and self._refreshed == (
-            self._version,
-            is_held,
-        )
+        seen = self._version, self._is_held
+        is_known = self._facts is not None and seen == self._refreshed
         if not is_known or self._folder.has_other_logs():
             self._folder.refresh()
-            self._refreshed = self._version, is_held
+            self._refreshed = seen
 
     def _read(self) -> RunFacts:
         if self._reader is not None and self._reader.is_outdated():

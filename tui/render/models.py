@@ -13,7 +13,14 @@ from store.read.live import MinuteRow
 from store.task import TaskState
 from tui.render.charts import bar
 from tui.render.format import UNKNOWN, duration, latency, money, percent, tight
-from tui.render.layout import PANEL_GAP, PanelColumn, Room, clip, lines_of, table_lines
+from tui.render.layout import (
+    PANEL_GAP,
+    PanelColumn,
+    Room,
+    lines_of,
+    middle_cut,
+    table_lines,
+)
 from tui.sources.run_snapshot import US_PER_MINUTE, RunSnapshot, once
 
 
@@ -180,7 +187,7 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
     ]
     rows: list[list[str | Content]] = []
     for row in planned_models:
-        cells: list[str | Content] = [clip(row.name, name.width)]
+        cells: list[str | Content] = [middle_cut(row.name, name.width)]
         for use, head in (
             (row.calls, "in flight"),
             (row.requests, "req/min"),

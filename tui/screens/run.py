@@ -86,7 +86,7 @@ class RowPanel(TitledPanel[RunSnapshot]):
         """
         if most is None:
             return LEAST_CHART
-        return min(most, column // 2 if self._part in ENDINGS else LEAST_TABLE)
+        return min(most, 2 * column // 3 if self._part in ENDINGS else LEAST_TABLE)
 
     @property
     def drops(self) -> int:
@@ -95,7 +95,8 @@ class RowPanel(TitledPanel[RunSnapshot]):
 
     def most(self, seen: RunSnapshot) -> int | None:
         """Return the height of all its content; None: it takes any height."""
-        return self._part.lines(seen) + _BORDER if self._part.height else None
+        lines = self._part.height(seen) if self._part.height else None
+        return None if lines is None else lines + _BORDER
 
     def take_lines(self, lines: int) -> None:
         """Set the height; 0 hides the panel."""

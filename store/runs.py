@@ -250,6 +250,10 @@ class RunFolder:
 
         return refresh(self.log, shards, others)
 
+    def has_other_logs(self) -> bool:
+        """Return whether its log is the union of others."""
+        return bool(self.shards()) or self.places.exists()
+
     def catch_up(self) -> None:
         """Write the projections that a killed process left behind."""
         try:

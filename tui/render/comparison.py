@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from store.document import plural
 from tui.render.format import UNKNOWN, amount, count, duration, money
 from tui.render.layout import DOT, TableColumn, one_line
+from tui.render.models import short_names
 from tui.sources.comparison import (
-    ComparedModel,
     ComparedPair,
     ComparisonChoice,
     ComparisonResult,
@@ -96,11 +96,13 @@ def has(text: str, part: str) -> bool:
 
 
 def _pair(pair: ComparedPair) -> str:
-    return f"A {_side(pair.a)}  ↔  B {_side(pair.b)}"
-
-
-def _side(side: ComparedModel) -> str:
-    return f"{side.run} {side.model}"
+    """Return the two models; their run is in the screen's heading if it is one."""
+    short = short_names((pair.a.model, pair.b.model))
+    names = [
+        short[side.model] if pair.a.run == pair.b.run else f"{side.run} {side.model}"
+        for side in (pair.a, pair.b)
+    ]
+    return f"A {names[0]}  ↔  B {names[1]}"
 
 
 def number(value: float | None, *, is_signed: bool = False) -> str:
@@ -236,7 +238,13 @@ def _figure(
 
 
 METRIC_COLUMNS: tuple[TableColumn[ComparisonRow], ...] = (
-    TableColumn(title="metric", width=16, text=lambda row: row.name, grows=True),
+    TableColumn(
+        title="metric",
+        width=16,
+        text=lambda row: row.name,
+        grows=True,
+        is_middle_cut=True,
+    ),
     _figure("A", 6, lambda row: _value(row, is_b=False)),
     _figure("B", 6, lambda row: _value(row, is_b=True)),
     _figure("B - A", 7, _difference),

@@ -25,7 +25,7 @@ from tui.render.layout import (
     wrapped_lines,
 )
 from tui.render.models import names_of, term
-from tui.sources.run_snapshot import LATELY, RunSnapshot
+from tui.sources.run_snapshot import LATELY, RunSnapshot, once
 
 _WORDS = {
     FailureOutcome.RETRIED: "retried",
@@ -80,6 +80,7 @@ class _ErrorRows(dict[str, ErrorRow]):
         return row
 
 
+@once
 def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
     """Return the classes, the most frequent recent ones first."""
     rows_by_error = _ErrorRows()

@@ -108,8 +108,8 @@ def shared_lines(
     """Share the lines of a column among its panels, from the top.
 
     Tables grow first, the lowest one each time, up to their content; then those that
-    can use any number of lines share the rest. If not all get their least, some get
-    none.
+    can use any number of lines share the rest, or else the first one gets it. If not
+    all get their least, some get none.
 
     >>> shared_lines(30, [6, 4, 4], [None, 5, 9], [1, 0, 0])
     [16, 5, 9]
@@ -117,6 +117,8 @@ def shared_lines(
     [6, 5, 5]
     >>> shared_lines(9, [6, 4, 4], [None, 5, 9], [1, 0, 0])
     [0, 5, 4]
+    >>> shared_lines(16, [4, 4], [5, 6], [0, 0])
+    [10, 6]
 
     Args:
         room: lines of the column.
@@ -135,9 +137,10 @@ def shared_lines(
             for at, limit in enumerate(most)
             if lines[at] and limit is not None and lines[at] < limit
         ] or [at for at, limit in enumerate(most) if lines[at] and limit is None]
-        if not growing:
-            break
-        lines[min(growing, key=lambda at: lines[at])] += 1
+        if growing:
+            lines[min(growing, key=lambda at: lines[at])] += 1
+        elif lines:
+            lines[next(at for at, n in enumerate(lines) if n)] += 1
         spare -= 1
     return lines
 

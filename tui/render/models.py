@@ -13,8 +13,15 @@ from store.read.live import MinuteRow
 from store.task import TaskState
 from tui.render.charts import bar
 from tui.render.format import UNKNOWN, duration, latency, money, percent, tight
-from tui.render.layout import PANEL_GAP, PanelColumn, Room, clip, lines_of, table_lines
-from tui.sources.run_snapshot import US_PER_MINUTE, RunSnapshot
+from tui.render.layout import (
+    PANEL_GAP,
+    PanelColumn,
+    Room,
+    lines_of,
+    middle_cut,
+    table_lines,
+)
+from tui.sources.run_snapshot import US_PER_MINUTE, RunSnapshot, once
 
 
 def term(key: str, value: str) -> str:
@@ -91,6 +98,7 @@ class ModelRow:
     cost_usd: float | None  #: of its recorded answers; None: a price is unknown
 
 
+@once
 def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
     """Return the models that have planned tasks."""
     limits = {seen.model: seen for seen in snapshot.status.limits}
@@ -179,7 +187,7 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
     ]
     rows: list[list[str | Content]] = []
     for row in planned_models:
-        cells: list[str | Content] = [clip(row.name, name.width)]
+        cells: list[str | Content] = [middle_cut(row.name, name.width)]
         for use, head in (
             (row.calls, "in flight"),
             (row.requests, "req/min"),
@@ -225,6 +233,7 @@ def short_names(models: Iterable[str]) -> dict[str, str]:
     return short if len(set(short.values())) == len(names) else {n: n for n in names}
 
 
+@once
 def names_of(snapshot: RunSnapshot) -> dict[str, str]:
     """Return the display names of the run's models."""
     return short_names(queue.model for queue in snapshot.status.queues)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from textual.content import Content
 
@@ -38,7 +39,7 @@ from tui.render.layout import (
 from tui.render.models import names_of, short_names, term
 from tui.render.pace import TimeSeries, by_minute, completed, known, per_second
 from tui.render.sentences import budget_stop, may_be_billed, span
-from tui.sources.run_snapshot import ENDED, RunSnapshot
+from tui.sources.run_snapshot import ENDED, RunSnapshot, once
 
 BAR = 4
 """Minimum length of a bar."""
@@ -86,6 +87,7 @@ class StageRow:
         return time_left_text(seconds) if has_span else rough_duration(seconds.expected)
 
 
+@once
 def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
     """Return the stages in the order of the log."""
     by_stage: dict[str, dict[TaskState, int]] = {}
@@ -187,10 +189,12 @@ def figure(n: int, width: int, style: str) -> Content:
     return Content.styled(text, style if n else "$state-queued")
 
 
-ROOMY_LATENCY = 40
-"""Cells from which a latency has space for minutes."""
+_LATENCY = 8
+"""Cells of a latency, with space for minutes."""
 MAX_NAMES_WIDTH = 40
 """Column width that is always enough for both stage and model."""
+_MEASURED = 80
+"""Steps by which it is decided if there is a chart."""
 OLDEST_ROWS = 9
 """Calls in flight that the panel has room for."""
 TWO_CHARTS = 24
@@ -231,6 +235,22 @@ def rate(snapshot: RunSnapshot, room: Room) -> Content:
     if has_tokens:
         parts.append(_token_chart(snapshot, replace(room, height=below // 2)))
     return Content("\n").join(parts)
+
+
+def rate_height(snapshot: RunSnapshot) -> int | None:
+    """Return the lines of the rate where it has no chart; None: any number."""
+    return _chart_height(snapshot, completed(snapshot, _MEASURED))
+
+
+def cost_height(snapshot: RunSnapshot) -> int | None:
+    """Return the lines of the cost where it has no chart; None: any number."""
+    return _chart_height(snapshot, pace.cost(snapshot, _MEASURED))
+
+
+def _chart_height(snapshot: RunSnapshot, course: TimeSeries | None) -> int | None:
+    """Return one line if a run has ended too soon for a chart."""
+    has_chart = course is not None and known(course.values)
+    return TITLE_LINE if snapshot.is_ended and not has_chart else None
 
 
 def chart(
@@ -315,12 +335,8 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
         )
     if not model_latencies:
         return lines_of(["No answer has arrived yet."], room)
-    width = 8 if room.width >= ROOMY_LATENCY else 6
-    figures = [PanelColumn(head, width) for head in ("p50", "p95", "p99")]
     names = short_names(row.model for row in model_latencies)
-    space = room.width - sum(column.width + len(PANEL_GAP) for column in figures)
-    longest = max(map(len, names.values()))
-    name = PanelColumn("model", max(5, min(longest, space)), is_right=False)
+    longest = max(5, *map(len, names.values()))
     rows = [
         [
             names[row.model],
@@ -330,6 +346,17 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
         ]
         for row in model_latencies
     ]
+    # names are not cut for the sake of wide gaps
+    need = max(map(len, chain.from_iterable(row[1:] for row in rows)))
+    is_wide = room.width >= longest + 3 * (_LATENCY + len(PANEL_GAP))
+    figures = [
+        PanelColumn(head, _LATENCY if is_wide else need)
+        for head in ("p50", "p95", "p99")
+    ]
+    space = room.width - sum(column.width + len(PANEL_GAP) for column in figures)
+    name = PanelColumn("model", max(5, min(longest, space)), is_right=False)
+    for cells in rows:
+        cells[0] = middle_cut(cells[0], name.width)
     if room.height <= len(rows) + 1:
         return table_lines([name, *figures], rows, room)
     spare = room.height - len(rows) - 2
@@ -391,34 +418,37 @@ def oldest(snapshot: RunSnapshot, room: Room) -> Content:
     if not snapshot.facts.oldest:
         return lines_of(["No call is in flight."], room)
     names = names_of(snapshot)
+    calls = [
+        (str(call.task), duration(snapshot.age_s(call.since_us)), str(call.attempt))
+        for call in snapshot.facts.oldest
+    ]
+    task, age = (max(5, *(len(call[at]) for call in calls)) for at in (0, 1))
+    where_width = max(0, room.width - task - age - 3 - 3 * len(PANEL_GAP))
     columns = [
-        PanelColumn("task", 9, is_right=False),
-        PanelColumn("for", 8),
+        PanelColumn("task", task, is_right=False),
+        PanelColumn("for", age),
         PanelColumn("try", 3),
-        PanelColumn("where", max(0, room.width - 26), is_right=False),
+        PanelColumn("where", where_width, is_right=False),
     ]
     stage = max(len(call.stage) for call in snapshot.facts.oldest)
     model = max(len(names.get(call.model, "")) for call in snapshot.facts.oldest)
     # the model explains a slow call better than the stage
-    is_narrow = columns[-1].width < min(MAX_NAMES_WIDTH, stage + model + 1)
-    has_key = columns[-1].width > 2 * (stage + model)
+    is_narrow = where_width < min(MAX_NAMES_WIDTH, stage + model + 1)
+    has_key = where_width > 2 * (stage + model)
 
     def where(call: InFlight) -> str:
         words = "" if is_narrow else f"{call.stage} "
         words += names.get(call.model, call.model)
         after = f" after {call.error}" if call.error else ""
-        space = columns[-1].width - len(words) - len(after) - 1
+        space = where_width - len(words) - len(after) - 1
+        if space < -1:  # a part of a word says nothing
+            return middle_cut(words, where_width)
         key = f" {middle_cut(call.key, space).rstrip()}" if has_key else ""
         return f"{words}{key}{after}"
 
     rows = [
-        [
-            str(call.task),
-            duration(snapshot.age_s(call.since_us)),
-            str(call.attempt),
-            where(call),
-        ]
-        for call in snapshot.facts.oldest
+        [*cells, where(call)]
+        for cells, call in zip(calls, snapshot.facts.oldest, strict=True)
     ]
     return table_lines(columns, rows, room)
 

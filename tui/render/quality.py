@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from textual.content import Content
 
 from tui.render.format import UNKNOWN, count, tight
-from tui.render.layout import MUTED, PanelColumn, Room, lines_of, one_line, table_lines
+from tui.render.layout import (
+    MUTED,
+    PANEL_GAP,
+    PanelColumn,
+    Room,
+    lines_of,
+    middle_cut,
+    one_line,
+    table_lines,
+)
 from tui.render.models import names_of, term
-from tui.sources.run_snapshot import RunSnapshot
+from tui.sources.run_snapshot import RunSnapshot, once
 
 WARN_FROM = 0.05
 """Share of a model's replies from which a fault is a warning: one in twenty."""
@@ -19,7 +28,8 @@ LEAST_REPLIES = 30
 more."""
 TITLE = f"replies by model, faults may overlap; ! from {100 * WARN_FROM:.0f} %"
 TOO_FEW = "too few"
-_SHARE = 10
+_SHARE = 8
+"""Cells of a share with its sign."""
 _OPTIONAL = ("empty", "failed")
 
 
@@ -30,6 +40,11 @@ class FaultShare:
     fault: str
     share: float | None  #: None: unknown
     n: int  #: of how many
+
+    @property
+    def width(self) -> int:
+        """Cells of its column."""
+        return max(_SHARE, len(self.fault))
 
     @property
     def is_few(self) -> bool:
@@ -44,13 +59,13 @@ class FaultShare:
     def cell(self, stalled: str) -> Content:
         """Render the share; a warning has a glyph, not only a colour."""
         if self.share is None:
-            return Content.styled(UNKNOWN.rjust(_SHARE), MUTED)
+            return Content.styled(UNKNOWN.rjust(self.width), MUTED)
         if self.is_few:
-            return Content.styled(TOO_FEW.rjust(_SHARE), MUTED)
+            return Content.styled(TOO_FEW.rjust(self.width), MUTED)
         text = _percentage(self.share)
         if self.is_warning:
-            return Content.styled(f"{stalled} {text}".rjust(_SHARE), _WARNING)
-        return Content(text.rjust(_SHARE))
+            return Content.styled(f"{stalled} {text}".rjust(self.width), _WARNING)
+        return Content(text.rjust(self.width))
 
 
 def _percentage(share: float) -> str:
@@ -70,6 +85,7 @@ class QualityRow:
     faults: tuple[FaultShare, ...]
 
 
+@once
 def quality_rows(snapshot: RunSnapshot) -> list[QualityRow]:
     """Return the models that have replied, in the order of the models."""
     shares = {shares.model: shares for shares in snapshot.status.replies}
@@ -148,6 +164,11 @@ def quality_height(snapshot: RunSnapshot) -> int:
     return 1 + max(1, len(rows)) + sum(1 for _ in warnings(snapshot))
 
 
+def _used(faults: Mapping[str, int], gap: str) -> int:
+    """Return the cells of all columns but the names."""
+    return 7 + len(gap) + sum(width + len(gap) for width in faults.values())
+
+
 def quality(snapshot: RunSnapshot, room: Room) -> Content:
     """Draw a row for each model, and a line for each warning."""
     rows = quality_rows(snapshot)
@@ -155,21 +176,20 @@ def quality(snapshot: RunSnapshot, room: Room) -> Content:
         return lines_of(["No reply has arrived yet."], room)
     longest = max(5, *(len(row.name) for row in rows))
     name = PanelColumn("model", longest, is_right=False)
-    faults = [fault.fault for fault in rows[0].faults]
+    faults = {fault.fault: fault.width for fault in rows[0].faults}
     for fault in reversed(_OPTIONAL):
-        if name.width + 9 + (_SHARE + 2) * len(faults) > room.width:
-            faults.remove(fault)
-    gap = "  " if name.width + 9 + (_SHARE + 2) * len(faults) <= room.width else " "
-    used = 7 + len(gap) + (_SHARE + len(gap)) * len(faults)
-    name = replace(name, width=max(5, min(name.width, room.width - used)))
+        if longest + _used(faults, PANEL_GAP) > room.width:
+            del faults[fault]
+    gap = PANEL_GAP if longest + _used(faults, PANEL_GAP) <= room.width else " "
+    name = replace(name, width=max(5, min(longest, room.width - _used(faults, gap))))
     columns = [
         name,
         PanelColumn("replies", 7),
-        *(PanelColumn(fault, _SHARE) for fault in faults),
+        *(PanelColumn(fault, width) for fault, width in faults.items()),
     ]
     cells: list[list[str | Content]] = [
         [
-            row.name,
+            middle_cut(row.name, name.width),
             tight(row.replies, 7),
             *(
                 fault.cell(room.glyphs.stalled)

@@ -23,8 +23,10 @@ from tui.render.layout import (
     Room,
     clip,
     lines_of,
+    middle_cut,
     one_line,
     table_lines,
+    wrapped_lines,
 )
 from tui.render.models import short_names
 from tui.render.progress import stage_rows
@@ -152,13 +154,12 @@ def _findings(
     for at, finding in enumerate(notable[:most]):
         word = f"{room.glyphs.stalled} {finding.severity}"
         text = f"{finding.where}: {finding.message}"
-        yield _fact(
-            "findings" if not at else "",
-            Content.assemble(
-                (clip(word, 8), _SIGNS.get(finding.severity, "")),
-                clip(text, max(1, room.width - _LABEL - 8)).rstrip(),
-            ),
-        )
+        width = max(1, room.width - _LABEL - 8)
+        lines = wrapped_lines([text], replace(room, width=width, has_lead=False), 2)
+        for number, line in enumerate(lines.split("\n")):
+            sign = clip("" if number else word, 8), _SIGNS.get(finding.severity, "")
+            label = "" if at or number else "findings"
+            yield _fact(label, Content.assemble(sign, line))
     rest = len(findings) - min(most, len(notable))
     if not notable:
         yield _fact(
@@ -186,10 +187,10 @@ def headline_table(headline: Headline, room: Room) -> list[Content]:
         path: next(iter(row.values())).name or path for path, row in by_path.items()
     }
     level = _level(headline)
-    titles = [cell_len(name + level) for name in names.values()]
+    titles = [cell_len(name) for name in names.values()]
     texts = [cell_len(_value(metric)) for metric in headline.metrics]
     value = min(_VALUE, max(titles + texts))
-    longest = max(len("metric"), *map(cell_len, labels.values()))
+    longest = max(len("metric" + level), *map(cell_len, labels.values()))
     label = max(_METRIC, min(longest, _LABEL_CELLS))
     fits = max(1, (room.width - label - 9) // (value + 2))
     few = _notes(headline)
@@ -198,8 +199,10 @@ def headline_table(headline: Headline, room: Room) -> list[Content]:
     sides = [_Side(model, name) for model, name in names.items()][:fits]
     space = room.width - (value + 2) * len(sides) - 9
     columns = [
-        PanelColumn("metric", max(_METRIC, min(longest, space)), is_right=False),
-        *(PanelColumn(side.name + level, value) for side in sides),
+        PanelColumn(
+            "metric" + level, max(_METRIC, min(longest, space)), is_right=False
+        ),
+        *(PanelColumn(middle_cut(side.name, value).strip(), value) for side in sides),
         PanelColumn("n", 7),
     ]
     rows: list[list[str | Content]] = []

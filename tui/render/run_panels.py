@@ -42,7 +42,7 @@ from tui.render.sentences import (
     span,
     spent,
 )
-from tui.sources.run_snapshot import ENDED, RunSnapshot
+from tui.sources.run_snapshot import RunSnapshot
 
 _CHART = 6
 """Minimum lines for the rate; with fewer, it is omitted."""
@@ -134,7 +134,7 @@ def _oldest(snapshot: RunSnapshot) -> list[str]:
 
 Draw: TypeAlias = Callable[[RunSnapshot, Room], Content]
 Goals: TypeAlias = Callable[[RunSnapshot], Sequence[str]]
-Height: TypeAlias = Callable[[RunSnapshot], int]
+Height: TypeAlias = Callable[[RunSnapshot], int | None]
 
 
 def nowhere(snapshot: RunSnapshot) -> Sequence[str]:
@@ -156,10 +156,6 @@ class RunPanel:
     height: Height | None = None
     drops: int = 0  #: the highest is dropped first if lines are scarce; 0: never
     is_of_work: bool = False  #: about work to do: not shown of an ended run
-
-    def lines(self, snapshot: RunSnapshot) -> int:
-        """Return the lines that all its content takes; 0 if it takes any number."""
-        return self.height(snapshot) if self.height else 0
 
 
 OVERVIEW = RunPanel(name="overview", title="overview", draw=overview, letter="v")
@@ -185,6 +181,7 @@ LEFT = (
         title="tasks completed per minute",
         draw=progress.rate,
         letter="p",
+        height=progress.rate_height,
         drops=2,
     ),
     RunPanel(
@@ -225,7 +222,13 @@ LEFT = (
 )
 RIGHT = (
     RunPanel(name="latency", title="latency", draw=progress.latencies, letter="l"),
-    RunPanel(name="cost", title="cost", draw=progress.cost, letter="c"),
+    RunPanel(
+        name="cost",
+        title="cost",
+        draw=progress.cost,
+        letter="c",
+        height=progress.cost_height,
+    ),
     RunPanel(
         name="oldest",
         title="oldest in flight",
@@ -304,7 +307,7 @@ def _first(snapshot: RunSnapshot, room: Room) -> Content:
     heartbeat_s = snapshot.heartbeat_s
     alive = (
         ""
-        if snapshot.state in ENDED or heartbeat_s is None
+        if snapshot.is_ended or heartbeat_s is None
         else f" (heartbeat {duration(heartbeat_s)})"
     )
     name = one_line(status.run_id, max(12, room.width // 3))

@@ -112,10 +112,11 @@ def task_columns(
         ),
         TableColumn(
             title="model",
-            width=8,
+            width=9,
             most=24,
             text=lambda line: short.get(line.row.model, line.row.model),
             grows=True,
+            is_middle_cut=True,
             drops=3,
         ),
         _figure(

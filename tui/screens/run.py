@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
@@ -9,7 +10,6 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
 from textual.content import Content
 from textual.events import Click, MouseEvent, MouseScrollDown, MouseScrollUp
 from textual.message import Message
@@ -33,7 +33,7 @@ from tui.render.sentences import age
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotSource
 from tui.widgets.headline import HeadlinePanel
 from tui.widgets.keys import KeyLine
-from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
+from tui.widgets.panel import Ground, TextBlock, TitledPanel, TooSmall
 
 _BORDER = 2
 """Lines of a panel's border."""
@@ -86,7 +86,7 @@ class RowPanel(TitledPanel[RunSnapshot]):
         """
         if most is None:
             return LEAST_CHART
-        return min(most, column // 2 if self._part in ENDINGS else LEAST_TABLE)
+        return min(most, 2 * column // 3 if self._part in ENDINGS else LEAST_TABLE)
 
     @property
     def drops(self) -> int:
@@ -95,7 +95,8 @@ class RowPanel(TitledPanel[RunSnapshot]):
 
     def most(self, seen: RunSnapshot) -> int | None:
         """Return the height of all its content; None: it takes any height."""
-        return self._part.lines(seen) + _BORDER if self._part.height else None
+        lines = self._part.height(seen) if self._part.height else None
+        return None if lines is None else lines + _BORDER
 
     def take_lines(self, lines: int) -> None:
         """Set the height; 0 hides the panel."""
@@ -220,7 +221,7 @@ class RunScreen(Screen[None]):
         self._frozen_snapshot: RunSnapshot | None = None  # shown while frozen
         self._last: RunSnapshot | None = None
         self._part = 0
-        self._body = Container(id="body")
+        self._body = Ground(id="body")
         self._parts = list(RUN_PANELS)  # those that the run has
         self._is_jumping = False
         draw = partial(header, is_read_only=is_read_only)
@@ -239,9 +240,9 @@ class RunScreen(Screen[None]):
         yield TooSmall(self._glyphs)
         with self._body:
             yield self._panels[OVERVIEW.name]
-            with Container(id="left"):
+            with Ground(id="left"):
                 yield from (self._panels[part.name] for part in LEFT_COLUMN)
-            with Container(id="right"):
+            with Ground(id="right"):
                 if self._headline is not None:
                     yield self._headline
                 yield from (self._panels[part.name] for part in RIGHT)
@@ -283,14 +284,17 @@ class RunScreen(Screen[None]):
             # a separate step: keys wait for the read or for the drawing, not both
             self.call_next(self._show, snapshot)
 
-    def _show(self, snapshot: RunSnapshot) -> None:
+    async def _show(self, snapshot: RunSnapshot) -> None:
         seen = self._frozen_snapshot or snapshot
         self._arrange(seen)
         self._share_lines()
-        for panel in (self._header, *self._panels.values()):
-            # each in a step of its own: keys wait for one panel, not for all
-            panel.call_next(panel.show, seen)
         self._show_age(snapshot)
+        with self.app.batch_update():  # one frame for all of them
+            for panel in (self._header, *self._panels.values()):
+                # in a step of the loop of its own: keys wait for one panel, not for all
+                panel.show(seen)
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)  # the last one has announced its change
 
     def _arrange(self, snapshot: RunSnapshot) -> None:
         """Show the panels that the run has; the end of one opens its result."""
@@ -364,7 +368,7 @@ class RunScreen(Screen[None]):
         """Freeze the display or continue; polling continues."""
         self._frozen_snapshot = None if self._frozen_snapshot else self._last
         if self._last is not None:
-            self._show(self._last)
+            self.call_next(self._show, self._last)
 
     def action_part(self, by: int) -> None:
         """Focus the next panel that has rows; on a small screen, show the next one."""

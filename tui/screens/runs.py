@@ -29,9 +29,9 @@ from tui.sources.run_snapshot import ReadProblem, RunSnapshot
 from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TooSmall, laid_out
 
-MIDDLE, WIDE, WIDEST, LARGE = 98, 118, 150, 180
-"""Screen widths from which more is shown: the rate; a bar; budget, start and job; the
-models and a sparkline."""
+MIDDLE, WIDE, WIDEST, LARGE = 98, 116, 150, 180
+"""Screen widths from which more is shown: the rate; the job; budget, start and a bar;
+the models and a sparkline."""
 _CURSOR, _STATE, _NAME, _DONE, _RATE = 2, 13, 40, 9, 9
 _SPENT, _COST, _END = 10, 19, 17
 _BAR, _SPARKLINE, _JOB, _STARTED, _MODELS = 12, 10, 20, 11, 24
@@ -89,8 +89,8 @@ class RunRows:
         others = _CURSOR + _STATE + 2 + _DONE + self.cost + 2 + _END
         for from_width, more in (
             (MIDDLE, _RATE),
-            (WIDE, _BAR + 2),
-            (WIDEST, _STARTED + _JOB + 4),
+            (WIDE, _JOB + 2),
+            (WIDEST, _STARTED + _BAR + 4),
             (LARGE, self.models + _SPARKLINE + 4),
         ):
             others += more if self.width >= from_width else 0
@@ -109,13 +109,13 @@ class RunRows:
     def header_line(self) -> str:
         """Return the column headings."""
         parts = [" " * _CURSOR, clip("state", _STATE), "  ", clip("run", self.name)]
-        if self.width >= WIDEST:
+        if self.width >= WIDE:
             parts += ["  ", clip("job", _JOB)]
         if self.width >= LARGE:
             parts += ["  ", clip("models", self.models)]
         if self.width >= WIDEST:
             parts += ["  ", clip("started", _STARTED)]
-        if self.width >= WIDE:
+        if self.width >= WIDEST:
             parts.append(" " * (_BAR + 2))
         parts.append(clip("progress", _DONE, is_right=True))
         if self.width >= LARGE:
@@ -147,14 +147,13 @@ class RunRows:
             "  ",
             name,
         ]
-        if self.width >= WIDEST:
+        if self.width >= WIDE:
             parts += ["  ", clip(seen.status.job, _JOB)]
         if self.width >= LARGE:
             parts += ["  ", clip(" ".join(names_of(seen).values()), self.models)]
         if self.width >= WIDEST:
             started = utc(seen.created_us)
             parts += ["  ", f"{started[5:10]} {started[11:16]}"]
-        if self.width >= WIDE:
             parts += ["  ", (bar(share or 0.0, _BAR, self.glyphs), "$state-done")]
         parts.append(clip(percent(share, tenths=True), _DONE, is_right=True))
         if self.width >= LARGE:

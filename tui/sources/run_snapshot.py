@@ -10,11 +10,11 @@ cursor stays open. A missing or replaced log is a valid result too.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from types import TracebackType
-from typing import Protocol, Self, TypeAlias
+from typing import Protocol, Self, TypeAlias, TypeVar
 
 from store.clock import Clock
 from store.database import LogReader, read_transaction, unreadable
@@ -264,6 +264,21 @@ class ReadProblem:
 
 SnapshotOrProblem: TypeAlias = RunSnapshot | ReadProblem
 
+_T = TypeVar("_T")
+
+
+def once(derive: Callable[[RunSnapshot], _T]) -> Callable[[RunSnapshot], _T]:
+    """Remember what was derived from the latest snapshot: several panels need it."""
+    latest: list[tuple[RunSnapshot, _T]] = []
+
+    @wraps(derive)
+    def remembered(snapshot: RunSnapshot) -> _T:
+        if not latest or latest[0][0] is not snapshot:
+            latest[:] = [(snapshot, derive(snapshot))]
+        return latest[0][1]
+
+    return remembered
+
 
 OLDEST = 20
 """Maximum listed calls in flight."""
@@ -312,6 +327,8 @@ class RunSource:
         self._reader: LogReader | None = None
         self._file = SameFile(folder)
         self._refresh_at = float("-inf")
+        self._is_held = False
+        self._refreshed: tuple[int | None, bool] | None = None  # both, at the last one
         self._version: int | None = None
         self._facts: RunFacts | None = None
         self._best: float | None = None
@@ -348,7 +365,7 @@ class RunSource:
             return ReadProblem(sentence=str(error))
         # checked before reading, so that the last commit of a dying writer is not
         # missed
-        is_held = self._folder.is_alive()
+        self._is_held = self._folder.is_alive()
         try:
             facts = self._read()
         except StoreError as error:
@@ -360,18 +377,23 @@ class RunSource:
         return RunSnapshot(
             facts=facts,
             now_us=self._clock.now_us(),
-            is_alive=is_working(is_held, facts.status.heartbeat),
+            is_alive=is_working(self._is_held, facts.status.heartbeat),
             result=None
             if self._results is None
             else self._results.poll(_newest(facts.status)),
         )
 
     def _refresh(self) -> None:
-        """Merge a split run's logs at intervals."""
+        """Merge a split run's logs, and finish a killed writer's, at intervals."""
         now = self._clock.monotonic()
-        if now >= self._refresh_at:
-            self._refresh_at = now + REFRESH_S
+        if now < self._refresh_at:
+            return
+        self._refresh_at = now + REFRESH_S
+        seen = self._version, self._is_held
+        is_known = self._facts is not None and seen == self._refreshed
+        if not is_known or self._folder.has_other_logs():
             self._folder.refresh()
+            self._refreshed = seen
 
     def _read(self) -> RunFacts:
         if self._reader is not None and self._reader.is_outdated():

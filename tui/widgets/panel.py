@@ -11,6 +11,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from textual.containers import Container
 from textual.content import Content
 from textual.events import Resize
 from textual.geometry import Region
@@ -74,6 +75,7 @@ class TextBlock(Static):
 
     Lines that fit are drawn one at a time: Textual would draw all of them for each
     change, with the position of every piece of text, which only a selection needs.
+    Between two styles, a changed line is put between the borders of the one before.
     """
 
     ALLOW_SELECT = False  # a terminal's own selection works everywhere
@@ -84,6 +86,9 @@ class TextBlock(Static):
         self._content: Content | None = None
         self._drawn: Sequence[Content] = ()
         self._longest = 0  # cells of its longest line
+        self._strips: list[Strip] = []  # with borders; empty: to be drawn with them
+        self._strips_region = Region()
+        self._outdated: set[int] = set()  # lines of these
 
     def render(self) -> Content:
         """Return the text."""
@@ -106,6 +111,39 @@ class TextBlock(Static):
             width, style.rich_style
         )
 
+    # the only method of Textual through which every change goes
+    def _set_dirty(self, *regions: Region) -> None:
+        super()._set_dirty(*regions)
+        if regions:
+            top = self.gutter.top
+            self._outdated.update(
+                top + y for region in regions for y in region.line_range
+            )
+        else:
+            self._strips = []
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Render all lines; of those that have not changed, nothing."""
+        if not self._strips or crop != self._strips_region:
+            self._strips, self._strips_region = super().render_lines(crop), crop
+        elif self._outdated:
+            self._draw_outdated()
+        self._outdated.clear()
+        return self._strips
+
+    def _draw_outdated(self) -> None:
+        """Draw changed lines between the borders of the ones before."""
+        top, right, bottom, left = self.gutter
+        background = self.background_colors[1]
+        filters = self.get_line_filters()
+        before = self._strips[top]
+        begin, end = before.crop(0, left), before.crop(before.cell_length - right)
+        for y in self._outdated.intersection(range(top, len(self._strips) - bottom)):
+            strip = self.render_line(y - top)
+            for line_filter in filters:
+                strip = strip.apply_filter(line_filter, background)
+            self._strips[y] = Strip.join([begin, strip, end])
+
     def _fits(self, width: int) -> bool:
         """Return whether the text is left-aligned, and none of its lines is wrapped."""
         is_left = self.styles.text_align in {"left", "start"}
@@ -126,6 +164,14 @@ class TextBlock(Static):
             self.refresh(*changes(before, self._drawn, width))
         else:
             self.refresh()
+
+
+class Ground(Container):
+    """Holds panels; its own lines, all of them blank, are drawn as one."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return blank lines."""
+        return super().render_lines(Region(0, 0, crop.width, 1)) * crop.height
 
 
 class TooSmall(TextBlock):

@@ -100,6 +100,10 @@ def chosen_attempt(attempts: Sequence[AttemptLine], failure: str | None) -> int:
     return fits[-1] if fits else len(attempts) - 1
 
 
+_MOST_ATTEMPTS = 5
+"""Attempts that are visible at once."""
+
+
 class TaskPane(Vertical):
     """One task; `open` and `show` set it."""
 
@@ -223,6 +227,9 @@ class TaskPane(Vertical):
         self._say(detail)
         self._attempts.explain(_unasked(detail))
         self._attempts.show({line.row.attempt: line for line in detail.attempts})
+        # the heading and the attempts; the text below gets the other lines
+        rows = min(_MOST_ATTEMPTS, len(detail.attempts) or _MOST_ATTEMPTS)
+        self._attempts.styles.height = 1 + rows
         if detail.attempts and (is_other or self._is_opening):
             self._is_diff = False
             at = chosen_attempt(detail.attempts, self._failure)

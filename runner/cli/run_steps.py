@@ -71,6 +71,7 @@ from store.read.limits import UNITS
 from store.read.live import LiveStatus, live_status
 from store.read.next_steps import next_commands
 from store.read.status import Status, refused_parameters, run_started
+from store.read.tasks import failure_text
 from store.runs import RunFolder
 from store.slices import Shard
 
@@ -351,7 +352,7 @@ def end(
             unscored = error
     with open_reader(folder.log) as reader:
         seen = live_status(reader, CLOCK.now_us(), is_held=False)
-        past = course(reader)
+        past, failure = course(reader), failure_text(reader)
     state = seen.status
     findings = [
         *(() if scoring is None else map(severe_line, scoring.findings)),
@@ -360,7 +361,7 @@ def end(
         *(f"served: {line}" for line in state.mixed),
     ]
     if shows and not output.as_json:
-        _show_end(folder, scoring, seen, past, findings, output)
+        _show_end(folder, scoring, seen, past, failure, findings, output)
     else:
         for finding in findings:
             print_note(finding)
@@ -406,6 +407,7 @@ def _show_end(
     scoring: Scoring | None,
     seen: LiveStatus,
     past: Course,
+    failure: str,
     findings: Sequence[str],
     output: OutputOptions,
 ) -> None:
@@ -423,7 +425,13 @@ def _show_end(
     explain = "" if result is None else result.explain
     commands = next_commands(seen, folder.run_id, explain) if has_next else ()
     page = result_blocks(
-        seen, past, result, scores, findings=findings, commands=commands
+        seen,
+        past,
+        result,
+        scores,
+        failure=failure,
+        findings=findings,
+        commands=commands,
     )
     print_text(as_text(page))
 

@@ -109,9 +109,7 @@ def _card(source: ExportSource, rows: dict[str, int]) -> str:
 
 def _metric_row(metric: Metric) -> str:
     has_interval = metric.lo is not None and metric.hi is not None
-    interval = (
-        " to ".join(format_ends([metric.lo, metric.hi])) if has_interval else ""
-    )
+    interval = " to ".join(format_ends([metric.lo, metric.hi])) if has_interval else ""
     label = metric.label.replace("|", "\\|")
     return f"| {label} | {format_number(metric.value)} | {interval} | {metric.n:,} |"
 

@@ -489,7 +489,8 @@ def deliver_files(scoring: Scoring, output: OutputOptions) -> None:
             _set_aside(scoring.folder, output.output_dir, built)
         names = scoring.artifacts if built is None else built
         _copy(scoring.folder, output.output_dir, names)
-    _note_absent_files(scoring.scorecard)
+    if scoring.number == 1:  # later ones lack the same files
+        _note_absent_files(scoring.scorecard)
 
 
 def _note_absent_files(card: Scorecard) -> None:

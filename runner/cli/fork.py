@@ -97,7 +97,9 @@ def fork(
     ended = asyncio.run(
         launch.start(folder, work, options, context, fork=origin, added=added)
     )
-    return run_steps.end(folder, work, ended, request.output, scores=not no_score)
+    return run_steps.end(
+        folder, work, ended, request.output, scores=not no_score, parent=parent
+    )
 
 
 def _usd(pico: int | None) -> str | None:

@@ -50,6 +50,7 @@ from runner.options import (
     unknown_option,
 )
 from runner.registry import choose_job, job_names
+from runner.reply_labels import SETTING as REPLY_LABELS
 from runner.roles import fitted, fixed
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
@@ -356,7 +357,8 @@ def as_scored_before(
     scored, present = newest.event, work.settings.model_dump(mode="json")
     paths: dict[str, list[str]] = {}
     for used in scored.inputs:
-        if not present.get(used.setting):
+        is_empty = used.setting in present and not present[used.setting]
+        if is_empty or used.setting == REPLY_LABELS:
             paths.setdefault(used.setting, []).append(used.path)
     values, sentences = {}, []
     for name, files in paths.items():

@@ -73,7 +73,8 @@ def new(file: Path, source: str | None, *, sample: bool, as_json: bool) -> int:
     else:
         further = ", papers and gold values beside it" if sample else ""
         print_text(
-            f"Wrote {file}{further}. Edit its fields, then: siftlog run {file} --limit 5"
+            f"Wrote {file}{further}. Edit its fields, then: siftlog run {file} "
+            "--limit 5"
         )
     return DONE
 

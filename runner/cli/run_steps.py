@@ -356,9 +356,11 @@ def as_scored_before(
         return work.settings, []
     scored, present = newest.event, work.settings.model_dump(mode="json")
     paths: dict[str, list[str]] = {}
+    # a setting may be empty because its file lies in a folder that another one names
+    of_run = {known.setting for known in work.inputs}
     for used in scored.inputs:
         is_empty = used.setting in present and not present[used.setting]
-        if is_empty or used.setting == REPLY_LABELS:
+        if (is_empty and used.setting not in of_run) or used.setting == REPLY_LABELS:
             paths.setdefault(used.setting, []).append(used.path)
     values, sentences = {}, []
     for name, files in paths.items():

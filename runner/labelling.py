@@ -10,8 +10,8 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from runner.job import Answers, Dataset, QuotedPassage
@@ -38,6 +38,8 @@ class LabelField:
     question: str
     choices: tuple[LabelChoice, ...] = ()
     is_open: bool = False  #: any text is a value too, which is typed
+    #: what a typed text should be instead; "": it fits
+    fault: Callable[[str], str] = field(default=lambda _: "", compare=False)
 
     def choice(self, key: str) -> LabelChoice | None:
         """The choice that a key gives; None: there is none."""

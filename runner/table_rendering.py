@@ -127,6 +127,20 @@ def format_number(
     return f"{value + 0.0:{sign}{'.3f' if is_plain else '.3g'}}"
 
 
+def format_ends(
+    ends: Sequence[float | None], *, signed: bool = False, grouped: bool = True
+) -> list[str]:
+    """Format the ends of an interval, both with the decimals of the wider one.
+
+    >>> format_ends([3.63e-12, 1.0])
+    ['0.000', '1.000']
+    """
+    widest = max((abs(end) for end in ends if end is not None), default=0.0)
+    if FIXED[0] <= widest < FIXED[1]:
+        ends = [end if end is None else round(end, 3) for end in ends]
+    return [format_number(end, signed=signed, grouped=grouped) for end in ends]
+
+
 def _cell(cell: PrintCell, kind: Kind, *, grouped: bool = True) -> str:
     """Format a cell as plain text."""
     if cell is None:
@@ -135,7 +149,7 @@ def _cell(cell: PrintCell, kind: Kind, *, grouped: bool = True) -> str:
         if None in cell:
             return UNDEFINED
         signed = kind == "changes"
-        return f"[{', '.join(format_number(end, signed=signed) for end in cell)}]"
+        return f"[{', '.join(format_ends(cell, signed=signed))}]"
     if isinstance(cell, str):
         return " ".join(printable(cell).split())
     return format_number(cell, signed=kind == "change", grouped=grouped)
@@ -304,7 +318,7 @@ def _latex_ends(cell: PrintCell, kind: Kind) -> str:
     if not isinstance(cell, tuple) or None in cell:
         return escape_latex(_cell(cell, kind))
     signed = kind == "changes"
-    ends = (format_number(end, signed=signed, grouped=False) for end in cell)
+    ends = format_ends(cell, signed=signed, grouped=False)
     form = "\\num[print-implicit-plus]" if signed else "\\num"
     # braces keep a bracket at the start of a row from being an argument of \\
     return f"{{[{', '.join(f'{form}{{{end}}}' for end in ends)}]}}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
@@ -22,7 +23,7 @@ from jobs.kit.fields.parsing import ParsedReply
 from jobs.kit.fields.results import FieldResult, ModelResult, replicate_result
 from jobs.kit.fields.tables import JudgedRow
 from jobs.kit.replies import AnswerSubset
-from jobs.kit.text_format import listed, plural
+from jobs.kit.text_format import plural
 from runner.job import Answer, Answers, QuotedPassage
 from store.document import Block, Fact, Heading, Quote
 
@@ -125,13 +126,21 @@ def _words(result: FieldResult, unit: str | None) -> str:
     return ": ".join(filter(None, reasons))
 
 
+MOST_QUESTIONS: Final = 8
+"""Questions on the first page of a report."""
+
+
 def describe(dataset: AskDataset, /) -> Iterator[str]:
     """Yield the instructions and the questions, for the report."""
     recipe = dataset.recipe
     if recipe.instructions.strip():
         yield recipe.instructions.strip()
-    questions = (f"{name}: {field.ask}" for name, field in recipe.every_field.items())
-    yield f"Asked of {plural(len(dataset.items), 'paper')}: {listed(questions)}"
+    fields = list(recipe.every_field.items())
+    yield f"Asked of {plural(len(dataset.items), 'paper')}:"
+    yield from (f"{name}: {field.ask}" for name, field in fields[:MOST_QUESTIONS])
+    more = len(fields) - MOST_QUESTIONS
+    if more > 0:
+        yield f"and {more:,} more"
 
 
 def quotes(dataset: AskDataset, answer: Answer, /) -> Iterator[QuotedPassage]:

@@ -24,7 +24,7 @@ class Ask(Job):
     """What do these papers say: a table of answers, each with its quote?"""
 
     name = "ask"
-    version = "1"
+    version = "2"
     Settings = AskSettings
     everyday = EVERYDAY
     stages = STAGES

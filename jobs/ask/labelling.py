@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from jobs.ask.answers import results
@@ -11,6 +12,7 @@ from jobs.ask.inputs import AskDataset
 from jobs.ask.merge import item_of_key
 from jobs.ask.page import place_text
 from jobs.kit.explain import passage_of
+from jobs.kit.fields.gold import expected_instead
 from jobs.kit.fields.results import FieldResult, replicate_result, value_text
 from jobs.kit.fields.spec import FieldSpec
 from runner.job import Answers, QuotedPassage
@@ -59,6 +61,17 @@ def choices(spec: FieldSpec) -> tuple[LabelChoice, ...]:
     return (*named, *(choice for choice in _EVERY if choice.value not in values))
 
 
+def label_field(name: str, spec: FieldSpec) -> LabelField:
+    """Return the field of a recipe as people label it."""
+    return LabelField(
+        name=name,
+        question=spec.ask,
+        choices=choices(spec),
+        is_open=spec.type not in {"boolean", "one-of"} or len(spec.options) > len(KEYS),
+        fault=partial(expected_instead, spec=spec),
+    )
+
+
 class AskLabelling(Labelling):
     """Declares a value per field of the recipe."""
 
@@ -66,16 +79,8 @@ class AskLabelling(Labelling):
 
     def fields(self, dataset: AskDataset) -> tuple[LabelField, ...]:
         """Return the fields of the recipe, including follow-ups."""
-        return tuple(
-            LabelField(
-                name=name,
-                question=spec.ask,
-                choices=choices(spec),
-                is_open=spec.type not in {"boolean", "one-of"}
-                or len(spec.options) > len(KEYS),
-            )
-            for name, spec in dataset.recipe.every_field.items()
-        )
+        fields = dataset.recipe.every_field
+        return tuple(label_field(name, spec) for name, spec in fields.items())
 
     def items(self, dataset: AskDataset) -> Iterator[str]:
         """Yield the papers in their order, without those that have no text."""

@@ -26,7 +26,7 @@ from jobs.kit.fields.parsing import (
     read_check,
     read_fields,
 )
-from jobs.kit.fields.prompts import check_form, check_schema, json_text
+from jobs.kit.fields.prompts import check_form, check_schema, definition, json_text
 from jobs.kit.grounding import GroundingLevel
 from runner.errors import DatasetError
 from runner.job import Answer, Stage, Task, TaskSpec
@@ -101,9 +101,11 @@ def _check_request(dataset: AskDataset, task: Task) -> ChatRequest:
     entries: dict[str, dict[str, object]] = json.loads(task.context or "{}")
     fields = dataset.recipe.every_field
     lines = [
-        json_text({"field": name, "question": fields[name].ask, **entry})
+        json_text(
+            {"field": name, "question": spec.ask, "type": definition(spec), **entry}
+        )
         for name, entry in entries.items()
-        if name in fields
+        if (spec := fields.get(name))
     ]
     messages = dataset.prompts.messages(
         "check",

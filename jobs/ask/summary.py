@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from jobs.ask.inputs import AskDataset
 from jobs.ask.page import place_text
@@ -23,6 +24,9 @@ MOST_ITEMS = 5
 
 VALUE_CHARS, QUOTE_CHARS, QUOTE_LINES = 22, 38, 4
 """Widths of the columns, which fit 80 columns, and lines of a quote."""
+
+FILES: Final = "answers.csv is the table; answers.html shows each value in its context."
+"""Where a person finds the answers, in the folder of the scoring."""
 
 
 def run_text(
@@ -52,7 +56,7 @@ def run_text(
         blocks.append(f"Models differ: {listed}. See disagreements.csv.")
     blocks += _accuracy(metrics)
     blocks += finding_lines(findings)
-    blocks.append("answers.html shows each value with its quote in context.")
+    blocks.append(FILES)
     return summary_text(blocks)
 
 
@@ -65,7 +69,7 @@ def answers_text(
 ) -> PageText:
     """Return the text at the end of a run: the answers, or their counts."""
     page = answer_blocks(dataset, items, counts, judge=judge)
-    return summary_text([*page, "answers.html shows each value in its context."])
+    return summary_text([*page, FILES])
 
 
 def answer_blocks(

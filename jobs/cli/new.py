@@ -72,7 +72,11 @@ def new(file: Path, source: str | None, *, sample: bool, as_json: bool) -> int:
     if as_json:
         print_json("siftlog.recipe/1", {"file": str(file), "items": source})
     else:
-        print_text(f"Wrote {file}. Edit its fields, then: siftlog run {file} --limit 5")
+        further = ", papers and gold values beside it" if sample else ""
+        print_text(
+            f"Wrote {file}{further}. Edit its fields, then: siftlog run {file} "
+            "--limit 5"
+        )
     return DONE
 
 

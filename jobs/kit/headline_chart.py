@@ -5,7 +5,10 @@ It needs nothing but the scorecard, so a job without figures of its own has it t
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 
 from jobs.kit.text_format import UNDEFINED, metric_interval, n_text
 from runner.scorecard import (
@@ -74,6 +77,38 @@ def headline_figure(card: Scorecard, paths: Sequence[str]) -> Figure | None:
         panels=tuple(panels),
         columns=min(2, len(panels)),
     )
+
+
+NARROW_CHARS = 22
+"""Characters in a line of a row's name: more, and a figure takes a page's width."""
+
+
+def narrow_name(name: str) -> str:
+    """The name of the figure for a narrow screen."""
+    return f"{name}-narrow"
+
+
+def narrow_figure(figure: Figure) -> Figure:
+    """Return the headline chart for a narrow screen: one column, names in lines.
+
+    The numbers beside the rows are left out: the table above the chart has them.
+    """
+    panels = (
+        replace(
+            panel,
+            y=replace(panel.y, names=tuple(map(_in_lines, panel.y.names))),
+            row_notes=(),
+        )
+        for panel in figure.panels
+    )
+    return replace(
+        figure, name=narrow_name(figure.name), panels=tuple(panels), columns=1
+    )
+
+
+def _in_lines(name: str) -> str:
+    lines = (textwrap.wrap(line, NARROW_CHARS) for line in name.split("\n"))
+    return "\n".join(chain.from_iterable(lines))
 
 
 def _level(card: Scorecard) -> str:

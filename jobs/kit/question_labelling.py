@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import AliasChoices
+from pydantic import AliasChoices, TypeAdapter, ValidationError
 
 from runner.job import Answers
 from runner.labelling import (
@@ -55,8 +55,21 @@ class RowLabelling(Labelling):
                     _UNDECIDED,
                 ),
                 is_open=not 0 < len(self._job.choices) <= len(_KEYS),
+                fault=self._fault,
             ),
         )
+
+    def _fault(self, text: str) -> str:
+        """What the row model expects instead of a truth that it would refuse."""
+        truth = self._job.Row.model_fields[self._job.truth]
+        form: Any = Annotated[truth.annotation, truth]
+        try:
+            TypeAdapter(form).validate_python(text)
+        except ValidationError as error:
+            # as cells word it: "is 'y' (a whole number is expected)"
+            _, _, inside = error.errors()[0]["msg"].rpartition("(")
+            return inside.removesuffix(")").removesuffix(" is expected")
+        return ""
 
     def items(self, dataset: Questions) -> Iterator[str]:
         """The rows in file order."""

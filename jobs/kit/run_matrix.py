@@ -23,7 +23,7 @@ from runner.cli import console
 from runner.estimate.estimate import EstimateRange, preview
 from runner.matrix import MatrixCell, MatrixFile
 from runner.score.render import REPORT
-from runner.table_rendering import PrintTable, format_number
+from runner.table_rendering import PrintTable, format_ends, format_number
 from store.clock import Clock
 from store.database import open_reader
 from store.document import Block, Numbers, Words, as_text, wide_table
@@ -120,7 +120,7 @@ def interval(row: MatrixRow) -> str:
     """Return the interval of the headline metric; a dash where it has none."""
     if row.ends is None:
         return "-"
-    return f"[{', '.join(map(format_number, row.ends))}]"
+    return f"[{', '.join(format_ends(row.ends))}]"
 
 
 CELLS: Mapping[str, Callable[[MatrixRow], str]] = {

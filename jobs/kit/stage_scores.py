@@ -29,6 +29,7 @@ from jobs.kit.tables import Columns, TableOf, column, count, flag, text
 from jobs.kit.text_format import with_ends
 from runner.job import Answer, Answers, Dataset, Job
 from runner.messages import ParseFailure
+from runner.score.render import further_result
 from runner.scorecard import (
     Detail,
     ItemValues,
@@ -273,6 +274,7 @@ def scored(
         card,
         models={m: (*of_run, *listed[m]) for m, of_run in card.models.items()},
         summary=_summary(stage, card.summary, listed),
+        result=_summary(stage, further_result(card), listed),
         tables=(*card.tables, table.table()),
         stale=card.stale + counted.stale,
         details=_Details(card, counted, table),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from runner import model_names, table_rendering
 from runner.scorecard import Metric
-from runner.table_rendering import format_number
+from runner.table_rendering import format_ends, format_number
 from store import document
 from store.document import NONE
 
@@ -56,7 +56,7 @@ def metric_interval(metric: Metric) -> str:
     """`[lo, hi]`; empty where the metric has none."""
     if metric.lo is None and metric.hi is None:
         return ""
-    return f"[{format_number(metric.lo)}, {format_number(metric.hi)}]"
+    return f"[{', '.join(format_ends([metric.lo, metric.hi]))}]"
 
 
 def metric_spread(metric: Metric) -> str:

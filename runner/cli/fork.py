@@ -69,7 +69,7 @@ def fork(
     with open_reader(parent.log) as reader:
         first, job = run_started(reader), job_in(reader)
     folder = run_steps.new_folder(parent.path.parent, request.run_id, job)
-    check_new(folder)
+    check_new(folder, "--as")
     file = read_toml(parent.config) if parent.config.exists() else {}
     file.pop("budget", None)  # that of the parent run is spent
     fixed = {"replicates": first.replicates, **roles.fixed(first.models)}
@@ -97,7 +97,9 @@ def fork(
     ended = asyncio.run(
         launch.start(folder, work, options, context, fork=origin, added=added)
     )
-    return run_steps.end(folder, work, ended, request.output, scores=not no_score)
+    return run_steps.end(
+        folder, work, ended, request.output, scores=not no_score, parent=parent
+    )
 
 
 def _usd(pico: int | None) -> str | None:

@@ -25,8 +25,8 @@ GAP = 2
 ROOMY = 120
 """Cells from which on nothing is shortened, and metrics have their names."""
 
-LEAST: Mapping[str, int] = {"run": 15, "job": 6, "models": 6, "headline": 11}
-"""Columns that give way to others, with the cells that they keep."""
+LEAST: Mapping[str, int] = {"job": 6, "models": 6, "headline": 11, "run": 15}
+"""Columns that give way to others, the first ones first, with the cells they keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ def run_json(run: RunListing) -> dict[str, Any]:
 def run_table(runs: Sequence[RunListing], now_us: int, width: int) -> TableBlock:
     """Return the table of runs for *width* cells.
 
-    On narrow terminals, times, ids and models are short, and the longest texts are
-    cut. The beginning of an id names a run too.
+    On narrow terminals, times, ids and models are short, and texts are cut: jobs and
+    models before ids, which commands take. The beginning of an id names a run too.
     """
     is_roomy = width >= ROOMY
     rows = [_cells(run, now_us, is_roomy=is_roomy) for run in runs]
@@ -91,10 +91,9 @@ def run_table(runs: Sequence[RunListing], now_us: int, width: int) -> TableBlock
         Words("run"),
         Words("job"),
         Words("models"),
-        Numbers("done"),
+        Words("state"),
         Numbers("cost"),
         Words("headline"),
-        Words("state"),
     ]
     return TableBlock(
         list(_narrowed(columns, rows, width)), rows, indent=0, is_wide=True
@@ -104,18 +103,18 @@ def run_table(runs: Sequence[RunListing], now_us: int, width: int) -> TableBlock
 def _narrowed(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
 ) -> Iterator[Column]:
-    """Yield the columns, the widest ones narrowed until all fit."""
+    """Yield the columns, narrowed one after the other until all fit."""
     widths = [
         max(display_width(text) for text in (column.title, *(row[at] for row in rows)))
         for at, column in enumerate(columns)
     ]
-    least = [LEAST.get(column.title, widths[at]) for at, column in enumerate(columns)]
+    least = [LEAST.get(column.title, 0) for column in columns]
     excess = sum(widths) + GAP * (len(columns) - 1) - width
-    for _ in range(excess):
-        at = max(range(len(columns)), key=lambda at: widths[at] - least[at])
-        if widths[at] <= least[at]:
-            break
-        widths[at] -= 1
+    titles = [column.title for column in columns]
+    for at in map(titles.index, LEAST):
+        spare = min(max(0, excess), max(0, widths[at] - least[at]))
+        widths[at] -= spare
+        excess -= spare
     for at, column in enumerate(columns):
         is_cut = column.title in LEAST and isinstance(column, Words)
         yield Words(column.title, widths[at]) if is_cut else column
@@ -129,11 +128,17 @@ def _cells(run: RunListing, now_us: int, *, is_roomy: bool) -> tuple[str, ...]:
         run.name if is_roomy else run.name.removesuffix(f"-{status.job}"),
         status.job,
         _models(status.models.get("subject", ()), is_roomy=is_roomy),
-        share_text(run.seen.progress.share),
+        _state(run.seen),
         NONE if status.imported else dollars(status.cost_usd),
         _headline(run.scoring, is_roomy=is_roomy),
-        run.seen.state,
     )
+
+
+def _state(seen: LiveStatus) -> str:
+    """Name the state, with the progress of an unfinished run."""
+    if seen.state == "finished":
+        return seen.state
+    return f"{seen.state} {share_text(seen.progress.share)}"
 
 
 def _started(at_us: int, now_us: int, *, is_roomy: bool) -> str:
@@ -151,7 +156,7 @@ def _models(models: Sequence[str], *, is_roomy: bool) -> str:
         return ", ".join(models)
     if len(models) == 1:
         return models[0].rpartition("/")[2]
-    return f"{len(models)} models"
+    return str(len(models))
 
 
 def _headline(scoring: ScoringRecorded | None, *, is_roomy: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,6 +50,7 @@ from runner.options import (
     unknown_option,
 )
 from runner.registry import choose_job, job_names
+from runner.reply_labels import SETTING as REPLY_LABELS
 from runner.roles import fitted, fixed
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
@@ -59,18 +61,31 @@ from runner.scorecard import LIMITS, Scorecard
 from runner.shards.lease_protocol import VARIABLE
 from runner.table_files import has_parquet
 from runner.table_rendering import typeset
-from runner.workload import ENVIRONMENT, Workload, load_workload, resolve
+from runner.workload import (
+    ENVIRONMENT,
+    Workload,
+    load_workload,
+    resolve,
+    validated,
+)
 from store.clock import SystemClock
 from store.database import open_reader
 from store.document import as_text
 from store.errors import StoreError
+from store.events import ScoringRecorded
 from store.lineage import ForkOrigin
 from store.nearest import did_you_mean
 from store.read.course import Course, course
 from store.read.limits import UNITS
 from store.read.live import LiveStatus, live_status
 from store.read.next_steps import next_commands
-from store.read.status import Status, refused_parameters, run_started
+from store.read.status import (
+    Status,
+    newest_scoring,
+    refused_parameters,
+    run_started,
+)
+from store.read.tasks import failure_text
 from store.runs import RunFolder
 from store.slices import Shard
 
@@ -322,6 +337,48 @@ async def score_ended(
     )
 
 
+def as_scored_before(
+    folder: RunFolder, work: Workload, run: str
+) -> tuple[BaseModel, list[str]]:
+    """Return settings with the files that only the newest scoring had, as gold labels.
+
+    Args:
+        folder: of the run whose newest scoring counts.
+        work: the run that is to be scored.
+        run: its name, for commands.
+
+    Returns:
+        The settings, and a sentence for each of these files.
+    """
+    with open_reader(folder.log) as reader:
+        newest = newest_scoring(reader)
+    if newest is None or not isinstance(newest.event, ScoringRecorded):
+        return work.settings, []
+    scored, present = newest.event, work.settings.model_dump(mode="json")
+    paths: dict[str, list[str]] = {}
+    # a setting may be empty because its file lies in a folder that another one names
+    of_run = {known.setting for known in work.inputs}
+    for used in scored.inputs:
+        is_empty = used.setting in present and not present[used.setting]
+        if (is_empty and used.setting not in of_run) or used.setting == REPLY_LABELS:
+            paths.setdefault(used.setting, []).append(used.path)
+    values, sentences = {}, []
+    for name, files in paths.items():
+        text, number = " ".join(files), scored.number
+        if name in present and all(Path(file).exists() for file in files):
+            values[name] = json.loads(scored.settings)[name]
+            sentences.append(f"Scored with {name} {text}, as scoring {number} was.")
+        else:
+            option = f"--{name} FILE" if name in present else "--gold labels"
+            sentences.append(
+                f"Scored without {text}, which scoring {number} had; to use it: "
+                f"siftlog score {run} {option}"
+            )
+    checked = validated(work.job, {**present, **values})
+    update = {name: getattr(checked, name) for name in values}
+    return work.settings.model_copy(update=update), sentences
+
+
 def end(
     folder: RunFolder,
     work: Workload,
@@ -330,6 +387,7 @@ def end(
     *,
     scores: bool,
     shows: bool = True,
+    parent: RunFolder | None = None,
 ) -> int:
     """Score a run that ended, report its outcome and return the exit code.
 
@@ -340,18 +398,23 @@ def end(
         output: output options.
         scores: score the run if it is complete enough.
         shows: print the scores too.
+        parent: the run that this one forks.
     """
     scoring: Scoring | None = None
     unscored: RunnerError | StoreError | None = None
     _say_refused(folder)
     if scores:
         try:
-            scoring = asyncio.run(score_ended(folder, work, ended, output))
+            settings, inputs = as_scored_before(parent or folder, work, folder.run_id)
+            for line in inputs:
+                print_note(line)
+            again = replace(work, settings=settings)
+            scoring = asyncio.run(score_ended(folder, again, ended, output))
         except (RunnerError, StoreError) as error:
             unscored = error
     with open_reader(folder.log) as reader:
         seen = live_status(reader, CLOCK.now_us(), is_held=False)
-        past = course(reader)
+        past, failure = course(reader), failure_text(reader)
     state = seen.status
     findings = [
         *(() if scoring is None else map(severe_line, scoring.findings)),
@@ -360,7 +423,7 @@ def end(
         *(f"served: {line}" for line in state.mixed),
     ]
     if shows and not output.as_json:
-        _show_end(folder, scoring, seen, past, findings, output)
+        _show_end(folder, scoring, seen, past, failure, findings, output)
     else:
         for finding in findings:
             print_note(finding)
@@ -406,6 +469,7 @@ def _show_end(
     scoring: Scoring | None,
     seen: LiveStatus,
     past: Course,
+    failure: str,
     findings: Sequence[str],
     output: OutputOptions,
 ) -> None:
@@ -423,7 +487,13 @@ def _show_end(
     explain = "" if result is None else result.explain
     commands = next_commands(seen, folder.run_id, explain) if has_next else ()
     page = result_blocks(
-        seen, past, result, scores, findings=findings, commands=commands
+        seen,
+        past,
+        result,
+        scores,
+        failure=failure,
+        findings=findings,
+        commands=commands,
     )
     print_text(as_text(page))
 
@@ -481,7 +551,8 @@ def deliver_files(scoring: Scoring, output: OutputOptions) -> None:
             _set_aside(scoring.folder, output.output_dir, built)
         names = scoring.artifacts if built is None else built
         _copy(scoring.folder, output.output_dir, names)
-    _note_absent_files(scoring.scorecard)
+    if scoring.number == 1:  # later ones lack the same files
+        _note_absent_files(scoring.scorecard)
 
 
 def _note_absent_files(card: Scorecard) -> None:

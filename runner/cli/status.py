@@ -79,6 +79,7 @@ def status(
     from store.read.course import course
     from store.read.live import live_status
     from store.read.status import newest_scoring
+    from store.read.tasks import failure_text
     from store.runs import resolve
 
     folder = resolve(runs_dir, run_name)
@@ -91,6 +92,7 @@ def status(
         with open_reader(folder.log) as reader:
             seen = live_status(reader, CLOCK.now_us(), is_held=is_held)
             past, newest = course(reader), newest_scoring(reader)
+            failure = failure_text(reader)
         when, values = [], {}
     else:
         from runner.cli.progress import moment_json, moment_text, time_travel
@@ -98,6 +100,7 @@ def status(
         with time_travel(folder, moment_name, CLOCK) as (moment, reader):
             seen = live_status(reader, moment.at_us, is_held=moment.is_alive)
             past, newest = course(reader), newest_scoring(reader)
+            failure = failure_text(reader)
         when, values = [moment_text(moment)], moment_json(moment)
     if as_json:
         print_json("siftlog.status/4", status_json(seen) | values)
@@ -105,7 +108,12 @@ def status(
         scores = _newest_scores(folder, seen.status)
         result = None if scores is None else stored_result(scores)
         page = status_page(
-            seen, past, result or headline_of(newest), scores, run=folder.run_id
+            seen,
+            past,
+            result or headline_of(newest),
+            scores,
+            run=folder.run_id,
+            failure=failure,
         )
         print_text(as_text([*when, *page.blocks]))
     if not check:

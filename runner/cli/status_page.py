@@ -73,6 +73,7 @@ def status_page(
     scores: Path | None = None,
     *,
     run: str = "",
+    failure: str = "",
 ) -> PageText:
     """Return the text of `siftlog status`.
 
@@ -82,6 +83,7 @@ def status_page(
         result: of its newest scoring; None: it has none.
         scores: the folder of that scoring; None: it is gone.
         run: the name of its folder, where that differs from its id.
+        failure: the most frequent error of failed tasks.
     """
     is_finished = present.state == "finished"
     return as_text(
@@ -94,6 +96,7 @@ def status_page(
                 course,
                 result if is_finished else None,
                 scores if is_finished else None,
+                failure=failure,
                 commands=next_commands(
                     present,
                     run or present.status.run_id,
@@ -128,6 +131,7 @@ def result_blocks(
     result: RunResult | None,
     scores: Path | None,
     *,
+    failure: str = "",
     findings: Sequence[str] = (),
     commands: Sequence[NextCommand] = (),
 ) -> Iterator[Block]:
@@ -138,6 +142,7 @@ def result_blocks(
         course: when it was worked on.
         result: of its newest scoring; None: it was not scored.
         scores: the folder of that scoring; None: nothing was written.
+        failure: the most frequent error of failed tasks.
         findings: further findings, such as those of the report.
         commands: that make sense now.
     """
@@ -149,6 +154,7 @@ def result_blocks(
         yield _fact("cost", cost_text(present.status))
     else:
         yield from progress_facts(present, course)
+    yield _fact("error", failure)
     every = (*(() if result is None else result.findings), *findings)
     yield from closing_facts(every, scores, commands)
 

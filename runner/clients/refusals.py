@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from runner.clients.wire_shared import UNREADABLE, Shape
+from runner.clients.wire_shared import UNREADABLE, Shape, web_page
 from runner.errors import (
     AttemptError,
     AuthFailed,
@@ -297,12 +297,9 @@ def error_body(body: bytes) -> ErrorBody:
     try:
         content = msgspec.json.decode(body)
     except UNREADABLE:
+        if page := web_page(body):
+            return ErrorBody(words=page)
         content = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
-        if _HTML.match(content):
-            # from a proxy or a firewall, not from the endpoint
-            title = _TITLE.search(content)
-            content = f"a web page, {title[1]!r}" if title else "a web page"
-            return ErrorBody(words=one_line(content))
     if isinstance(content, list) and len(content) == 1:
         content = content[0]  # Gemini wraps it in a list
     if isinstance(content, dict) and "error" in content:
@@ -347,10 +344,6 @@ def _fault(fault: Mapping[str, Any]) -> str:
     """Describe one validation error."""
     message = str(fault.get("msg") or fault.get("message") or fault.get("type") or "")
     return ": ".join(filter(None, (_field_of(fault), message)))
-
-
-_HTML = re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE)
-_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 
 
 def one_line(text: str) -> str:

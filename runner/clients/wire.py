@@ -41,6 +41,7 @@ from runner.clients.wire_shared import (
     chat_fields,
     escaped_part,
     messages_in,
+    not_a_reply,
     quoted,
     read_body,
     schema_json,
@@ -166,9 +167,7 @@ def decode_messages(body: bytes) -> Reply:
     try:
         message = read_body(_message, body)
     except UNREADABLE as error:
-        raise MalformedReply(
-            f"The reply is not a message of Anthropic's form ({error}).", body=body
-        ) from error
+        raise not_a_reply("a message of Anthropic's form", error, body) from error
     finish_reason = end_of(message.stop_reason)
     content = message.content
     tools = "".join(_inputs(content))
@@ -263,9 +262,7 @@ def decode_embeddings(body: bytes) -> Vectors:
             f"The reply's embeddings lack index {error}.", body=body
         ) from error
     except (*UNREADABLE, OverflowError, Base64Error, ValueError) as error:
-        raise MalformedReply(
-            f"The reply holds no embeddings ({error}).", body=body
-        ) from error
+        raise not_a_reply("a list of embeddings", error, body) from error
     return Vectors(
         packed=in_order,
         usage=usage_in(embeddings.usage, has_output=False),
@@ -333,9 +330,7 @@ def decode_ranking(body: bytes) -> Ranking:
     try:
         ranking = read_body(_ranking, body)
     except UNREADABLE as error:
-        raise MalformedReply(
-            f"The reply is not a ranking ({error}).", body=body
-        ) from error
+        raise not_a_reply("a ranking", error, body) from error
     results = tuple(
         RankedDocument(index=result.index, score=result.relevance_score)
         for result in ranking.results

@@ -27,6 +27,7 @@ from runner.clients.wire_shared import (
     content_runs,
     escaped_part,
     messages_in,
+    not_a_reply,
     quoted,
     read_body,
     schema_json,
@@ -287,9 +288,7 @@ def decode_any_chat(body: bytes) -> Reply:
         completion = read_body(_completion, body)
         text, thought, reason = _choice(completion.choices)
     except (*UNREADABLE, _NoReply) as error:
-        raise MalformedReply(
-            f"The reply is not a chat completion ({error}).", body=body
-        ) from error
+        raise not_a_reply("a chat completion", error, body) from error
     return Reply(
         text=text,
         finish_reason=reason,
@@ -492,9 +491,7 @@ def decode_responses(body: bytes) -> Reply:
     try:
         response = read_body(_object, body)
     except UNREADABLE as error:
-        raise MalformedReply(
-            f"The reply is not a response ({error}).", body=body
-        ) from error
+        raise not_a_reply("a response", error, body) from error
     output = response.get("output")
     if not isinstance(output, list) and not isinstance(response.get("error"), dict):
         raise MalformedReply("The reply is a response without output.", body=body)

@@ -13,6 +13,7 @@ import enum
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, assert_never
 
 import msgspec
 
+from runner.errors import MalformedReply
 from runner.messages import (
     NOTHING_SET,
     ChatRequest,
@@ -34,6 +36,7 @@ from runner.messages import (
     TextPart,
 )
 from store.events import Blob
+from store.printable import one_line
 
 
 class Structure(enum.Enum):
@@ -310,6 +313,31 @@ _T = TypeVar("_T")
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of decoding invalid JSON; the last one: nested too deeply."""
+
+
+_HTML: Final = re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE)
+_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
+PAGE_BYTES: Final = 1200
+"""Of a web page; its title is near its beginning."""
+
+
+def web_page(body: bytes) -> str:
+    """Name the web page that a body is, as proxies send them; empty if it is none."""
+    text = body[:PAGE_BYTES].decode(errors="replace")
+    if not _HTML.match(text):
+        return ""
+    title = _TITLE.search(text)
+    return one_line(f"a web page, {title[1]!r}" if title else "a web page")
+
+
+def not_a_reply(kind: str, error: Exception, body: bytes) -> MalformedReply:
+    """Return the error for a body that is not of the *kind* that it should be."""
+    page = web_page(body)
+    if page:
+        message = f"The endpoint answered with {page} (check the base URL)."
+    else:
+        message = f"The reply is not {kind} ({error})."
+    return MalformedReply(message, body=body)
 
 
 def read_body(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T:

@@ -325,7 +325,10 @@ class ModelQueue:
         if reason is None:
             return None
         self.stop = ModelStop(reason=reason, error=type(error))
-        return f"{self.model}: {reason}; no further request of this model is sent."
+        return (
+            f"{self.model}: {reason.rstrip('.')}; no further request of this model is "
+            "sent."
+        )
 
     @property
     def is_out(self) -> bool:

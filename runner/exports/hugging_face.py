@@ -14,7 +14,7 @@ from runner import export
 from runner.exports.source import ExportSource
 from runner.scorecard import Metric
 from runner.table_files import ExportTable, require_parquet, write_parquet
-from runner.table_rendering import format_number
+from runner.table_rendering import format_ends, format_number
 from store.clock import iso_time
 
 CARD: Final = "README.md"
@@ -109,11 +109,7 @@ def _card(source: ExportSource, rows: dict[str, int]) -> str:
 
 def _metric_row(metric: Metric) -> str:
     has_interval = metric.lo is not None and metric.hi is not None
-    interval = (
-        f"{format_number(metric.lo)} to {format_number(metric.hi)}"
-        if has_interval
-        else ""
-    )
+    interval = " to ".join(format_ends([metric.lo, metric.hi])) if has_interval else ""
     label = metric.label.replace("|", "\\|")
     return f"| {label} | {format_number(metric.value)} | {interval} | {metric.n:,} |"
 

@@ -207,12 +207,15 @@ class RunEnding:
                 f"Interrupted; {go_on}",
             ),
             "budget": ("budget", f"{self.driver.broke}; {raise_it}"),
-            "endpoint": ("endpoint", f"{self.driver.stopped}; fix it, then {go_on}"),
+            "endpoint": (
+                "endpoint",
+                f"{_unended(self.driver.stopped)}; fix it, then {go_on}",
+            ),
             "futility": (
                 "futility",
                 f"{self.driver.futile}. {still_open:,} tasks stay open; {in_spite}",
             ),
-            "job": ("job", f"{self.driver.stuck}; fix the job, then {go_on}"),
+            "job": ("job", f"{_unended(self.driver.stuck)}; fix the job, then {go_on}"),
             "held": (
                 "held",
                 f"Tasks with an unknown call are held; {go_on} --unknown retry",
@@ -222,6 +225,11 @@ class RunEnding:
         return RunOutcome(
             outcome="drained" if outcome == "finished" else outcome, reason=reason
         )
+
+
+def _unended(sentence: str | None) -> str:
+    """A sentence, such as an endpoint's, that goes on with more words."""
+    return (sentence or "").rstrip(". ")
 
 
 def cancelled(run: str, skipped: int) -> RunOutcome:

@@ -94,8 +94,12 @@ async def create(
         yield log
 
 
-def check_new(folder: RunFolder) -> None:
+def check_new(folder: RunFolder, option: str = "--run-id") -> None:
     """Refuse a folder that holds a run, or held one whose log is missing.
+
+    Args:
+        folder: of the new run.
+        option: that names it.
 
     Raises:
         UsageError: it holds a run.
@@ -104,7 +108,7 @@ def check_new(folder: RunFolder) -> None:
     if folder.log.exists() or folder.shards():
         raise UsageError(
             f"There is a run {folder.run_id!r} already; continue with "
-            f"siftlog resume {folder.run_id} or choose another --run-id."
+            f"siftlog resume {folder.run_id} or choose another {option}."
         )
     check_absent(folder.log)
 

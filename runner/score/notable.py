@@ -199,7 +199,16 @@ class _TextReader:
 
 def _end(prompt: str) -> str:
     text = prompt.strip()
-    return text if len(text) <= PROMPT_CHARS else f"…{text[-PROMPT_CHARS:].lstrip()}"
+    if len(text) <= PROMPT_CHARS:
+        return text
+    tail = text[-PROMPT_CHARS:]
+    # it begins with a whole line, or else a whole word
+    for mark in ("\n", " "):
+        before, _, rest = tail.partition(mark)
+        if rest and len(before) <= PROMPT_CHARS // 4:
+            tail = rest
+            break
+    return f"…{tail.lstrip()}"
 
 
 def _shortened(text: str) -> str:

@@ -205,8 +205,7 @@ def result_of(card: Scorecard) -> RunResult:
     """Return what the reader of a run wants to know first."""
     tables = [_for_terminal(table, card) for table in overview(card)]
     blocks = list(blocks_of(typeset(tables, "text"))) if tables else []
-    has_truth = all(finding.code != NO_TRUTH for finding in card.findings)
-    further = card.result or ("" if blocks and has_truth else card.summary)
+    further = further_result(card)
     if blocks and further:
         blocks.append("")
     blocks += blocks_of(further) if further else ()
@@ -216,6 +215,12 @@ def result_of(card: Scorecard) -> RunResult:
         explain=card.worth_explaining,
         headlines=tuple(headlines(card)),
     )
+
+
+def further_result(card: Scorecard) -> str:
+    """Return what a run's end shows behind the headline metrics, if there are any."""
+    has_truth = all(finding.code != NO_TRUTH for finding in card.findings)
+    return card.result or ("" if has_truth and overview(card) else card.summary)
 
 
 def severe_findings(card: Scorecard, text: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ import json
 import re
 import sqlite3
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -40,7 +41,7 @@ from store.events import (
 )
 from store.json_text import reply_text
 from store.log.interface import StoredReply
-from store.query import Query, Term, like_pattern
+from store.query import Query, Term, like_pattern, parse_query
 from store.tables import (
     planning,
     recorded,
@@ -294,6 +295,33 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
             )
         )
     return rows
+
+
+FAILED_SAMPLE = 200
+"""Failed tasks, at most, whose messages are compared."""
+
+
+def failure_text(conn: sqlite3.Connection) -> str:
+    """Return the most frequent error of failed tasks, in the endpoint's own words.
+
+    Numbers in messages are ignored. The text is empty if no task failed.
+    """
+    failed = tasks(conn, parse_query("state:failed"), limit=FAILED_SAMPLE)
+    messages = [_last_message(conn, row) for row in failed]
+    alike = [re.sub(r"\d+", "#", message) for message in messages]
+    if not alike:
+        return ""
+    common, n = Counter(alike).most_common(1)[0]
+    first = "the first " if len(failed) == FAILED_SAMPLE else ""
+    message = messages[alike.index(common)]
+    return f"{n:,} of {first}{len(failed):,} failed tasks: {message}"
+
+
+def _last_message(conn: sqlite3.Connection, row: TaskRow) -> str:
+    for attempt in reversed(attempts(conn, row.task)):
+        if isinstance(attempt.outcome, AttemptFailed):
+            return attempt.outcome.message
+    return row.error or ""
 
 
 def model_calls(conn: sqlite3.Connection) -> dict[str, int]:

@@ -17,6 +17,7 @@ from runner.table_rendering import (
     PrintCell,
     PrintColumn,
     PrintTable,
+    format_ends,
     format_number,
     typeset,
 )
@@ -200,6 +201,15 @@ def test_numbers_have_the_digits_a_reader_needs(value: float, said: str) -> None
 
 
 TEXTS = st.text(alphabet="'=-+@\t\n\ra ", max_size=6)
+
+
+def test_an_end_that_is_small_beside_the_other_is_zero() -> None:
+    assert format_ends([3.63e-12, 1.0]) == ["0.000", "1.000"]
+    assert format_ends([-0.0004, 0.2], signed=True) == ["+0.000", "+0.200"]
+    # small ends alone keep their digits, and counts stay counts
+    assert format_ends([3.63e-12, 2e-6]) == ["3.63e-12", "2e-06"]
+    assert format_ends([1, 12]) == ["1", "12"]
+    assert format_ends([None, 0.5]) == ["n/a", "0.500"]
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,15 @@ GoldRow: TypeAlias = Mapping[str, Value | None]
 """Gold values by field, of fields that are judged; None: not reported."""
 
 EXPECTED: Final[Mapping[str, str]] = {
-    "not_a_text": "a text is expected",
-    "not_an_integer": "a whole number is expected",
-    "not_a_number": "a number is expected",
-    "not_a_boolean": "true or false is expected",
-    "not_a_date": "a date such as 2021, 2021-05 or 2021-05-17 is expected",
-    "not_a_list": "values separated by semicolons, or a JSON list, are expected",
-    "not_an_object": "a JSON object with the field's parts is expected",
-    "other_unit": "the field's unit is expected",
-    "required": "a required part is missing",
+    "not_a_text": "a text",
+    "not_an_integer": "a whole number",
+    "not_a_number": "a number",
+    "not_a_boolean": "true or false",
+    "not_a_date": "a date such as 2021, 2021-05 or 2021-05-17",
+    "not_a_list": "values separated by semicolons, or a JSON list",
+    "not_an_object": "a JSON object with the field's parts",
+    "other_unit": "a number in the field's unit",
+    "required": "an object with all required parts",
 }
 """Expected form of a gold value, by the reason why it cannot be read."""
 
@@ -188,13 +188,21 @@ def _cell(
     """Return the gold value in a cell by its field; nothing if the cell is blank."""
     if not text.strip():
         return {}
+    expected = expected_instead(text, spec)
+    if expected:
+        raise ValueError(f"{column} is {quote(text)} ({expected} is expected)")
+    return {name: gold_value(text.strip(), spec)}
+
+
+def expected_instead(text: str, spec: FieldSpec) -> str:
+    """Return what a gold value should be; empty if it fits the field."""
     try:
-        return {name: gold_value(text.strip(), spec)}
+        gold_value(text.strip(), spec)
     except Unparsed as error:
-        expected = EXPECTED.get(error.reason, "")
         if spec.options:
-            expected = f"one of {', '.join(spec.options)} is expected"
-        raise ValueError(f"{column} is {quote(text)} ({expected})") from None
+            return f"one of {', '.join(spec.options)}"
+        return EXPECTED.get(error.reason, "another value")
+    return ""
 
 
 def gold_value(text: str, spec: FieldSpec) -> Value | None:

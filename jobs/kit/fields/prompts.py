@@ -43,6 +43,13 @@ def type_words(spec: FieldSpec | PartSpec) -> str:
             return _scalar_words(kind, spec)
 
 
+def definition(spec: FieldSpec) -> str:
+    """Return the type of a field with the units and types of its parts."""
+    parts = (f"{name}: {type_words(part)}" for name, part in spec.fields.items())
+    inside = "; ".join(parts)
+    return f"{type_words(spec)} ({inside})" if inside else type_words(spec)
+
+
 def _scalar_words(kind: str, spec: FieldSpec | PartSpec) -> str:
     if kind == "one-of":
         return "one of " + " | ".join(map(json_text, spec.options))

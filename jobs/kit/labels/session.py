@@ -457,10 +457,13 @@ def checked_value(field: LabelField, value: str) -> str:
     """
     text = value.strip()
     values = [choice.value for choice in field.choices]
-    if text in values or (field.is_open and text):
+    typed = "a text" if field.is_open else ""
+    if field.is_open and text:
+        typed = field.fault(text)
+    if text in values or (field.is_open and text and not typed):
         return text
     about = f" of {field.name}" if field.name else ""
     raise UsageError(
         f"{value!r} is no value{about}: give one of {', '.join(values)}"
-        f"{', or a text' if field.is_open else ''}."
+        f"{f', or {typed}' if typed else ''}."
     )

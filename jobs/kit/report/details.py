@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from jobs.kit.headline_chart import narrow_name
 from jobs.kit.report.headline import BETTER_WORDS, metric_by_model, metrics_by_path
 from jobs.kit.report.html import (
     FIRST_ROWS,
@@ -22,6 +23,7 @@ from jobs.kit.report.html import (
     folded,
     html_table,
     scrolling,
+    whole_text,
     with_key,
 )
 from jobs.kit.text_format import (
@@ -162,33 +164,40 @@ def figures(
 ) -> Iterator[Element]:
     """Every figure inside the page: its title, the picture, what it shows in words."""
     for figure in drawn_figures:
-        picture = (folder / f"{figure.name}.svg").read_bytes()
-        source = base64.b64encode(picture).decode()
+        image = element(
+            "img",
+            src=_embedded(folder / f"{figure.name}.svg"),
+            alt=f"{figure.title}. {figure.caption}",
+        )
         yield element(
             "figure",
             element("h3", figure.title),
-            scrolling(
-                # on a narrow screen a click shows it at its own size, without a script
-                element(
-                    "label",
-                    element("input", type="checkbox"),
-                    element(
-                        "img",
-                        src=Element(f"data:image/svg+xml;base64,{source}"),
-                        alt=f"{figure.title}. {figure.caption}",
-                    ),
-                ),
-                figure.title,
-            ),
+            scrolling(element("picture", _narrow(figure, folder), image), figure.title),
             element(
                 "figcaption",
-                figure.caption,
+                whole_text(figure.caption),
                 " Files: ",
                 element(
                     "code", ", ".join(f"figures/{figure.name}.{f}" for f in formats)
                 ),
             ),
         )
+
+
+def _narrow(figure: Figure, folder: Path) -> Child:
+    """The same figure for a narrow screen, if it was drawn."""
+    path = folder / f"{narrow_name(figure.name)}.svg"
+    if not path.exists():
+        return ()
+    return element(
+        "source", media="screen and (max-width: 40rem)", srcset=_embedded(path)
+    )
+
+
+def _embedded(picture: Path) -> Element:
+    """The address of a picture that is part of the page."""
+    source = base64.b64encode(picture.read_bytes()).decode()
+    return Element(f"data:image/svg+xml;base64,{source}")
 
 
 def other_figures(
@@ -200,6 +209,7 @@ def other_figures(
         yield folded(
             f"{plural(len(drawn_figures), 'figure')}: {titles}",
             figures(drawn_figures, folder, formats),
+            class_="printed",
         )
 
 
@@ -232,7 +242,7 @@ def findings(reported: ReportSource) -> Iterator[Element]:
     else:
         yield element("p", "No findings.")
     if any(finding.where == LIMITS for finding in reported.scorecard.findings):
-        yield folded("What the numbers do not show", limits(reported))
+        yield folded("What the numbers do not show", limits(reported), class_="printed")
     parts = reported.scorecard.not_available
     if parts:
         yield folded(

@@ -173,7 +173,7 @@ def _key(of: Mapping[str, Metric]) -> Child:
 
 def _caption(card: Scorecard) -> str:
     level = card.settings.get("level")
-    size = f"{100 * level:.4g} % interval" if isinstance(level, float) else "interval"
+    size = f"{100 * level:.4g}% interval" if isinstance(level, float) else "interval"
     return f"Below each value: its {size}; n is the number of items."
 
 

@@ -24,13 +24,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from jobs.kit.text_format import csv_cell, is_numeric
+from runner.table_rendering import format_ends
 from store.document import Column, Numbers, Words
 from store.printable import printable
 
 MAX_TEXT_CHARS = 400
 """Characters of one text that a page shows; the files hold the rest."""
 
-_VOID = frozenset({"img", "input", "meta", "wbr"})
+_VOID = frozenset({"img", "meta", "source", "wbr"})
 
 
 class Element(str):
@@ -85,13 +86,18 @@ def excerpt(text: str) -> Element:
     safe = printable(text)
     if len(safe) > EXCERPT_CHARS:
         safe = f"{safe[: EXCERPT_CHARS - 1]}…"
-    return element("div", Element(html.escape(safe)), class_="excerpt")
+    return element("div", whole_text(safe), class_="excerpt")
 
 
 def display_text(text: str) -> str:
     """Return a text from outside as a page shows it."""
     safe = printable(text)
     return safe if len(safe) <= MAX_TEXT_CHARS else f"{safe[: MAX_TEXT_CHARS - 1]}…"
+
+
+def whole_text(text: str) -> Element:
+    """A text of ours, such as a caption, however long it is."""
+    return Element(html.escape(printable(text)))
 
 
 def html_page(
@@ -330,7 +336,10 @@ def _ends(name: str) -> tuple[str, str]:
 def _with_interval(text: str, lo: str, hi: str) -> Child:
     if not lo or not hi:
         return text
-    return text, element("span", f"[{csv_cell(lo)}, {csv_cell(hi)}]", class_="ends")
+    # whole numbers are counts
+    ends = [int(end) if end.lstrip("-").isdigit() else float(end) for end in (lo, hi)]
+    interval = ", ".join(format_ends(ends))
+    return text, element("span", f"[{interval}]", class_="ends")
 
 
 @contextmanager

@@ -72,11 +72,16 @@ def _item(number: int, item: NotableItem, reported: ReportSource) -> Element:
 
 def _answers(item: NotableItem) -> str:
     """The expected answer beside those of the models."""
-    values = [clip(r.verdict.value or "unparsed", VALUE_CHARS) for r in item.replies]
-    counts = Counter(values)
+    values = (_without(r.verdict.value, item.part) for r in item.replies)
+    counts = Counter(clip(value or "unparsed", VALUE_CHARS) for value in values)
     answers = (f"{v} ({n} times)" if n > 1 else v for v, n in counts.items())
-    expected = clip(item.expected, VALUE_CHARS) or "not known"
+    expected = clip(_without(item.expected, item.part), VALUE_CHARS) or "not known"
     return f"expected: {expected}; answers: {' | '.join(answers)}"
+
+
+def _without(value: str, part: str) -> str:
+    """A value without the name of its part, which the item's line has."""
+    return value.removeprefix(f"{part}: ")
 
 
 def _command(item: NotableItem, reported: ReportSource) -> str:
@@ -88,18 +93,18 @@ def _command(item: NotableItem, reported: ReportSource) -> str:
 def _reply(reply: NotableReply) -> Iterator[Element]:
     verdict = reply.verdict
     worth = "unparsed" if verdict.is_unparsed else _WORTH[verdict.correct]
+    rule = f", rule {verdict.rule}" if verdict.rule else ""
     p = verdict.confidence
     marks = [
         "" if p is None else f"confidence {p:.2f}",
         "quote not in the text" if verdict.is_grounded is False else "",
-        verdict.rule,
     ]
     replicate = f", replicate {reply.replicate}" if reply.replicate > 1 else ""
     yield element(
         "p",
         f"{verdict.model}{replicate}: ",
-        element("strong", verdict.value or "no value"),
-        f", {', '.join([worth, *filter(None, marks)])} (task {verdict.task:,})",
+        element("strong", _without(verdict.value, verdict.part) or "no value"),
+        f", {', '.join([worth, *filter(None, marks)])} (task {verdict.task:,}{rule})",
     )
     if reply.text:
         yield excerpt(reply.text)

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from jobs.kit.headline_chart import NAME as HEADLINE
-from jobs.kit.headline_chart import headline_figure
+from jobs.kit.headline_chart import headline_figure, narrow_figure, narrow_name
 from jobs.kit.report import details, headline
 from jobs.kit.report.details import Operations
 from jobs.kit.report.html import Child, element, html_page
@@ -64,12 +64,16 @@ def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
         # the page embeds SVG, also where its files are not asked for
         formats = dict.fromkeys(("svg", *reported.figure_formats))
         undrawn = figures.write_figures(drawn_figures, folder / FIGURES, [*formats])
+        if isinstance(forest, Figure):
+            figures.write_figures([narrow_figure(forest)], folder / FIGURES, ["svg"])
         lost = {figure.name for figure in undrawn}
         drawn_figures = [figure for figure in drawn_figures if figure.name not in lost]
         failed += undrawn
     new_findings = tuple(map(_failed_figure, failed))
     text = page(folder, _with(reported, new_findings), drawn_figures)
     (folder / REPORT).write_text(text, encoding="utf-8", newline="")
+    # the page has it; a paper has the other one
+    (folder / FIGURES / f"{narrow_name(HEADLINE)}.svg").unlink(missing_ok=True)
     if "svg" not in reported.figure_formats:
         for figure in drawn_figures:
             (folder / FIGURES / f"{figure.name}.svg").unlink()
@@ -131,4 +135,10 @@ def _footer(reported: ReportSource) -> Child:
         "as 0/0 or a mean over nothing; it is not 0. One item in "
         "detail: ",
         element("code", f"siftlog explain {reported.run_id} ITEM"),
+        element(
+            "span",
+            ". Tables and metrics that are folded are not printed; open them in a "
+            "browser first.",
+            class_="on-paper",
+        ),
     )

@@ -15,6 +15,8 @@ from jobs.ask.job import job
 from jobs.ask.merge import MergedReplies, item_answers, place_of
 from jobs.ask.plan import parser_of
 from jobs.ask.settings import AskSettings, recipe_of
+from jobs.kit.fields.prompts import definition
+from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.testing import MemoryAnswers
 from runner.job import ModelLimits, Task
 from store.database import open_reader
@@ -144,6 +146,19 @@ def test_follow_ups_depend_on_answers_and_checks_on_quotes(folder: Path) -> None
     # an invented quote is not verified: it is known to be wrong
     assert b.fields["dose"].is_grounded is False
     assert "dose" not in b.checks
+
+
+def test_a_check_gets_the_type_and_the_unit_of_a_value() -> None:
+    dose = FieldSpec(ask="?", type="number", unit="mg")
+    arms = FieldSpec.model_validate(
+        {
+            "ask": "?",
+            "type": "list of objects",
+            "fields": {"dose": {"ask": "?", "type": "number", "unit": "mg"}},
+        }
+    )
+    assert definition(dose) == "number in mg"
+    assert definition(arms) == "list of objects (dose: number in mg)"
 
 
 def test_a_field_that_no_check_verified_has_no_count_of_support(folder: Path) -> None:

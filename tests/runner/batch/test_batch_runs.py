@@ -65,7 +65,7 @@ def _events(run: BatchRun, kind: str, of: type) -> list[Any]:
 
 
 async def _refuse(*_: object) -> Any:
-    raise e.AuthFailed("no", status=401)
+    raise e.AuthFailed("no.", status=401)
 
 
 async def _refuse_lines(*_: object) -> AsyncGenerator[Any]:

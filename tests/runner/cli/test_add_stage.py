@@ -173,3 +173,25 @@ def test_answers_of_a_gathering_stage_without_groups_are_judged(
     stages = {row["stage"]: row for row in status(tmp_path, "r")["stages"]}
     assert (stages["abstract"]["completed"], stages["support"]["completed"]) == (3, 3)
     assert here.command("regress", "runs", "--json").code == 0
+
+
+def test_the_last_gold_is_used_again_and_the_end_shows_the_new_stage(
+    tmp_path: Path,
+) -> None:
+    here.siftlog("new", "recipe.toml", "--sample", cwd=tmp_path)
+    field = ("--type", "integer", "--question", "enrolled=How many?")
+    papers = ("--papers", "papers", "--limit", 3)
+    here.siftlog("run", "ask", *papers, *field, "--run-id", "r", cwd=tmp_path)
+    here.siftlog("score", "r", "--gold", "gold.csv", cwd=tmp_path)
+    (tmp_path / "right.toml").write_text(JUDGE.replace("question", "ask"))
+    added = here.siftlog("add-stage", "r", "right.toml", cwd=tmp_path)
+    assert f"gold {tmp_path / 'gold.csv'}, as scoring 2 was." in added.stderr
+    assert "Accuracy, all values" in added.stdout
+    assert "supported.yes" in added.stdout
+    fork = here.siftlog("fork", "r", "--as", "f", cwd=tmp_path)
+    assert "Accuracy, all values" in fork.stdout
+    taken = here.siftlog("fork", "r", "--as", "f", cwd=tmp_path, check=False)
+    assert "choose another --as." in taken.stderr
+    (tmp_path / "gold.csv").rename(tmp_path / "moved.csv")
+    resumed = here.siftlog("resume", "r", cwd=tmp_path)
+    assert "to use it: siftlog score r --gold FILE" in resumed.stderr

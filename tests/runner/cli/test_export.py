@@ -229,3 +229,6 @@ def test_without_pyarrow_parquet_is_refused_and_left_out_of_a_scoring(
     assert "Not written: answers.parquet, which needs" in capsys.readouterr().err
     files = {path.suffix for path in Path("runs/a/scores/1").glob("answers.*")}
     assert files == {".csv", ".jsonl", ".xlsx", ".html"}
+    # said once, with the first scoring
+    assert exit_code(["score", "a", "--no-report"]) == 0
+    assert "Not written" not in capsys.readouterr().err

@@ -50,7 +50,7 @@ def test_every_line_fits(listed: RunListing, width: int) -> None:
     ]
     lines = as_text([run_table(runs, START_US, width)], width).splitlines()
     assert lines[0].split() == [
-        *("started", "run", "job", "models", "done", "cost", "headline", "state")
+        *("started", "run", "job", "models", "state", "cost", "headline")
     ]
     assert max(map(display_width, lines)) <= width
     if width < ROOMY:
@@ -89,4 +89,13 @@ def test_the_newest_run_is_first_and_programs_get_more(tmp_path: Path) -> None:
     assert records[0]["headline"] is None
     lines = siftlog("runs", cwd=tmp_path).stdout.splitlines()
     assert lines[0].startswith("started")
-    assert [line.endswith("finished") for line in lines[1:]] == [True, True]
+    assert ["finished" in line.split() for line in lines[1:]] == [True, True]
+
+
+def test_jobs_and_models_are_cut_before_ids_which_commands_take(
+    listed: RunListing,
+) -> None:
+    run = _renamed(listed, "paper-investigation-two", START_US, job=LONG)
+    (_, line) = as_text([run_table([run], START_US, 80)], 80).splitlines()
+    assert "paper-investigation-two  2026" in line
+    assert "lost 44.4 %" in line

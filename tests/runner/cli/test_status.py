@@ -11,17 +11,26 @@ from runner.cli.status_page import cost_text, logs_text, status_page
 from runner.score.render import operations_json
 from runner.scorecard import Scorecard
 from store.database import open_reader
-from store.events import LimitObserved
+from store.events import LimitObserved, TaskFailed
 from store.read.course import course
 from store.read.forecast import progress_text
 from store.read.live import live_status
+from store.read.tasks import failure_text
 from store.runs import RunFolder
 from store.served_by import ServedBy
 from tests.commands import siftlog
 from tests.replacing import replace
 from tests.store.logs import COURSE, written
 from tests.store.memory_log import START_US, FakeClock
-from tests.store.samples import RUN_STARTED, completed, plan, started, task
+from tests.store.samples import (
+    RUN_STARTED,
+    completed,
+    failed,
+    plan,
+    plan_first,
+    started,
+    task,
+)
 from tests.store.samples import reply as answer
 
 
@@ -127,3 +136,29 @@ def test_a_run_without_an_answer_does_not_blame_the_price(tmp_path: Path) -> Non
         seen = live_status(reader, FakeClock().now_us(), is_held=False)
     assert seen.status.cost_usd is None
     assert cost_text(seen.status).startswith("? (no call was answered)")
+
+
+def test_failed_tasks_are_explained_by_their_most_frequent_message(
+    tmp_path: Path,
+) -> None:
+    folder = RunFolder(tmp_path)
+    messages = ("e answered 400: no plan 17.", "too busy", "e answered 400: no plan 4.")
+    ends = (
+        [
+            started(number),
+            failed(number, message=message, retry_in_s=None),
+            TaskFailed(task=number, attempt=1, error="BadRequest"),
+        ]
+        for number, message in enumerate(messages, 1)
+    )
+    with open_reader(
+        written(folder.log, [RUN_STARTED], [plan_first(3)], *ends)
+    ) as reader:
+        seen, past = live_status(reader, START_US, is_held=False), course(reader)
+        failure = failure_text(reader)
+    assert failure == "2 of 3 failed tasks: e answered 400: no plan 17."
+    shown = status_page(seen, past, failure=failure).splitlines()
+    assert f"error     {failure}" in shown
+    assert not any(
+        line.startswith("error ") for line in status_page(seen, past).splitlines()
+    )

@@ -333,3 +333,13 @@ def test_half_an_emoji_is_no_reason_to_lose_what_was_paid_for() -> None:
     assert decode_reply(OPENAI_CHAT, body) == Reply(
         text="cut ?", finish_reason="length"
     )
+
+
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_a_web_page_in_place_of_a_reply_points_to_the_base_url(form: str) -> None:
+    page = b"<!DOCTYPE html><html><head><title>Welcome\x1b!</title></head></html>"
+    with pytest.raises(MalformedReply) as raised:
+        decode_reply(form, page)
+    assert str(raised.value).startswith("The endpoint answered with a web page, 'Wel")
+    assert str(raised.value).endswith("(check the base URL).")
+    assert "\x1b" not in str(raised.value)

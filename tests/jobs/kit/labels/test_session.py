@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.ask.labelling import choices
+import siftlog
+from jobs.ask.labelling import choices, label_field
 from jobs.cli.plain_labelling import label_plainly, marked, question_text
 from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.labels.reply_labelling import CHOICES
-from jobs.kit.labels.session import LabelSession
+from jobs.kit.labels.session import LabelSession, checked_value
+from jobs.kit.question_labelling import RowLabelling
 from jobs.screening.labelling import DECISION
 from runner.errors import UsageError
 from runner.job import QuotedPassage
@@ -25,6 +28,7 @@ from runner.labelling import (
     LabelItem,
     ModelLabel,
 )
+from siftlog import cells
 from store.labels.events import (
     Adjudicated,
     ItemDrawn,
@@ -237,6 +241,44 @@ def test_a_value_must_be_one_of_the_field() -> None:
         await session.answer(" 12 ")
 
     asyncio.run(run())
+
+
+def test_a_typed_value_must_fit_its_field() -> None:
+    def of(**spec: Any) -> Callable[[str], str]:
+        return partial(
+            checked_value, label_field("f", FieldSpec(ask="How many?", **spec))
+        )
+
+    assert of(type="integer")(" 1,204 ") == "1,204"
+    assert of(type="integer")("not reported") == "not reported"
+    assert of(type="number", unit="mg")("100 mg") == "100 mg"
+    for refused, typed_text, expected in (
+        (of(type="integer"), "y", "or a whole number"),
+        (of(type="number"), "100 mg", "or a number"),
+        (of(type="date"), "spring", "or a date such as 2021"),
+    ):
+        with pytest.raises(UsageError, match=expected):
+            refused(typed_text)
+
+
+def test_a_typed_truth_must_fit_its_row() -> None:
+    class Trial(siftlog.RowModel):
+        id: cells.Filled
+        enrolled: cells.Count | None = None
+
+    class Trials(siftlog.QuestionJob):
+        Row, show, truth, question = Trial, ("id",), "enrolled", "How many?"
+
+        def read(self, text: str) -> str:
+            return text
+
+        def offline(self, texts: dict[str, str]) -> str:
+            return texts["id"]
+
+    (field,) = RowLabelling(Trials()).fields(None)  # type: ignore[arg-type] # unused
+    assert checked_value(field, "42") == "42"
+    with pytest.raises(UsageError, match="undecided, or a whole number"):
+        checked_value(field, "y")
 
 
 def typed(*keys: str) -> tuple[list[str], LabelSet]:

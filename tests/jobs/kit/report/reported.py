@@ -218,7 +218,7 @@ ALLOWED = {
     *("dl", "dt", "dd", "mark"),
     *("div", "span", "strong", "code", "table", "caption", "thead", "tbody", "tr"),
     *("th", "td", "figure", "figcaption", "img", "details", "summary", "wbr"),
-    *("label", "input"),
+    *("picture", "source"),
 }
 
 
@@ -237,7 +237,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in {"meta", "img", "wbr", "input"}:
+        if tag not in {"meta", "img", "wbr", "source"}:
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -260,5 +260,7 @@ class Page(HTMLParser):
             assert not [name for name in attributes if name.startswith("on")]
             assert "style" not in attributes
             assert (attributes.get("href") or "#").startswith("#")
-            source = attributes.get("src") or "data:image/svg+xml;base64,"
-            assert source.startswith("data:image/svg+xml;base64,")
+            for name in ("src", "srcset"):
+                source = attributes.get(name) or "data:image/svg+xml;base64,"
+                assert source.startswith("data:image/svg+xml;base64,")
+                assert not {*source} & {" ", "\t", "\n"}

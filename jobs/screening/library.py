@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -65,11 +66,12 @@ _YEAR = re.compile(r"\b[12][0-9]{3}\b")
 
 def first_tag(tags: Tags, *names: str) -> str:
     """The value of the first of *names* that has one; "" without any."""
-    for name in names:
-        for tag, value in tags:
-            if tag == name and value.strip():
-                return value.strip()
-    return ""
+    found = [
+        (names.index(tag), text)
+        for tag, value in tags
+        if tag in names and (text := value.strip())
+    ]
+    return min(found, key=itemgetter(0))[1] if found else ""
 
 
 def read_library(

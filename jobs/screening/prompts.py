@@ -277,20 +277,27 @@ def review_part(lines: LabelledLines, review: str = "") -> TextPart:
 
 
 def paper_part(
-    stage: StageName, text: ArticleText, body: str, *, seed: str, id_: str
+    stage: StageName,
+    text: ArticleText,
+    body: str,
+    *,
+    seed: str,
+    id_: str,
+    shows_year: bool = True,
 ) -> TextPart:
     """One paper, as far as its stage shows it.
 
     Args:
         stage: what is read.
-        text: title, and year if it may be shown.
+        text: title, abstract and year.
         body: the full text, for its stage.
         seed: the task's key, from which the marks come.
         id_: the paper's; empty: hidden.
+        shows_year: whether the year is shown.
     """
     lines = [("Id", id_)] if id_ else []
     lines.append(("Title", text.title or "(no title)"))
-    if text.year is not None:
+    if shows_year and text.year is not None:
         lines.append(("Year", str(text.year)))
     if stage == "abstract":
         lines.append(("Abstract", text.abstract or "(no abstract)"))
@@ -303,7 +310,15 @@ def paper_part(
 
 def _format_lines(lines: LabelledLines | list[tuple[str, str]]) -> str:
     """A field a line: a line break in a file must not add a criterion."""
-    return "\n".join(" ".join(f"{label}: {text}".split()) for label, text in lines)
+    return "\n".join([_one_line(f"{label}: {text}") for label, text in lines])
+
+
+def _one_line(text: str) -> str:
+    """*text* with one blank between words; nearly always it has no others."""
+    # blanks other than the space, line breaks among them, are not printable
+    if text.isprintable() and "  " not in text and text.strip() == text:
+        return text
+    return " ".join(text.split())
 
 
 class Met(BaseModel):

@@ -310,10 +310,10 @@ def paper_part(
 
 def _format_lines(lines: LabelledLines | list[tuple[str, str]]) -> str:
     """A field a line: a line break in a file must not add a criterion."""
-    return "\n".join([_one_line(f"{label}: {text}") for label, text in lines])
+    return "\n".join([one_line(f"{label}: {text}") for label, text in lines])
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """*text* with one blank between words; nearly always it has no others."""
     # blanks other than the space, line breaks among them, are not printable
     if text.isprintable() and "  " not in text and text.strip() == text:

@@ -243,6 +243,7 @@ class LogWalk:
         for stage in self._run.job.stages:  # `_expect` has what follows in added ones
             follows[stage.name] = (
                 self._has_plan
+                and not self._run.started.imported
                 and not stage.gathers
                 and self._run.job.follows(dataset, stage)
             )
@@ -359,6 +360,8 @@ class LogWalk:
         self._stages[event.stage] = added.stage
         of_stages = (*self._roles.of_stages, event.model)
         self._roles = replace(self._roles, of_stages=of_stages)
+        # from here on, the job of an imported run plans its added stages alone
+        self._has_plan |= is_imported and not has_plan_positions(self._reader)
         self._period = self._begin(seq)
         if not self._has_plan:
             return
@@ -393,9 +396,10 @@ class LogWalk:
         )
 
     def _compare_plan(self, seq: int, event: TasksPlanned) -> None:
+        self._planned_tasks = event.first + event.count - 1
+        self._is_exhausted |= event.exhausted
         if not self._has_plan:
             return
-        self._planned_tasks = event.first + event.count - 1
         tally = self._tallies[CheckedStep.PLAN]
         tasks = planned_tasks(payload(self._reader, seq) or b"[]")
         places = event.places or (None,) * len(tasks)
@@ -416,7 +420,6 @@ class LogWalk:
             if expected is not None:
                 self._pairs.expect(expected, seq)
         if event.exhausted:
-            self._is_exhausted = True
             for expected, _ in self._plan:
                 self._pairs.expect(expected, seq)
 

@@ -25,9 +25,9 @@ from jobs.kit.fields.measures import (
     MEASURES,
     CountedField,
     FieldTally,
-    FrequentValue,
     Judge,
     ModelOutcomes,
+    MostFrequentGold,
     is_categorical,
     measurements,
 )
@@ -214,7 +214,7 @@ class AnswerFrame:
     settings: AskSettings
     items: tuple[str, ...]  #: in the order of the run
     models: Mapping[str, AnsweredFields] = field(metadata=KEYS_STAY)
-    frequent: Mapping[str, FrequentValue] = field(metadata=KEYS_STAY)
+    frequent: Mapping[str, MostFrequentGold] = field(metadata=KEYS_STAY)
     """By field with gold values."""
 
     @property

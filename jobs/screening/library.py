@@ -66,12 +66,12 @@ _YEAR = re.compile(r"\b[12][0-9]{3}\b")
 
 def first_tag(tags: Tags, *names: str) -> str:
     """The value of the first of *names* that has one; "" without any."""
-    found = [
+    matches = [
         (names.index(tag), text)
         for tag, value in tags
         if tag in names and (text := value.strip())
     ]
-    return min(found, key=itemgetter(0))[1] if found else ""
+    return min(matches, key=itemgetter(0))[1] if matches else ""
 
 
 def read_library(

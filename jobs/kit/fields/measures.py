@@ -398,7 +398,7 @@ def _label(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrequentValue:
+class MostFrequentGold:
     """How often a field has its most frequent gold value."""
 
     right: int  #: items for which that value is right
@@ -437,12 +437,12 @@ class Judge:
         is_wrong = result.failure and score.is_right
         return ValueScore(0, 1, score.expected) if is_wrong else score
 
-    def frequent(self) -> dict[str, FrequentValue]:
+    def frequent(self) -> dict[str, MostFrequentGold]:
         """Return how often each field has its most frequent gold value."""
         counts = {name: self._frequent(name) for name in self.gold.fields}
         return {name: count for name, count in counts.items() if count is not None}
 
-    def _frequent(self, name: str) -> FrequentValue | None:
+    def _frequent(self, name: str) -> MostFrequentGold | None:
         spec, rule = self.fields[name], rule_of(self.fields[name])
         golds = [row[name] for row in self.gold.rows.values() if name in row]
         if not golds:
@@ -455,4 +455,4 @@ class Judge:
             values[key] = gold
         most = values[common.most_common(1)[0][0]]
         right = sum(score_value(most, gold, spec, rule).is_right for gold in golds)
-        return FrequentValue(right=right, n=len(golds))
+        return MostFrequentGold(right=right, n=len(golds))

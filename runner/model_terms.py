@@ -74,6 +74,8 @@ class ModelTerms:
         """Return the request of *task*, with the parameters set for its model."""
         request = job.request(dataset, task)
         parameters = self.parameters
+        if parameters is NOTHING_SET and not self.room:
+            return request
         if not isinstance(request, ChatRequest):
             return (
                 request

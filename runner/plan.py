@@ -112,7 +112,7 @@ def stage_of(job: Job, name: str) -> Stage:
     raise KeyError(name)
 
 
-def task_of(row: TaskRow) -> Task:
+def task_of(row: TaskRow | Outcome) -> Task:
     """Return the job's view of a task's row."""
     return Task(
         number=row.task,
@@ -124,7 +124,7 @@ def task_of(row: TaskRow) -> Task:
     )
 
 
-def identity(task: PlannedTask | TaskRow) -> Identity:
+def identity(task: PlannedTask | TaskRow | Outcome) -> Identity:
     """Return the identity of a task in its run, without number and prompt."""
     return task.stage, task.key, task.model, task.replicate
 
@@ -197,7 +197,7 @@ def follow_ups(
     roles: Roles,
     *,
     root: int,
-    existing: Iterable[TaskRow],
+    existing: Iterable[TaskRow | Outcome],
     others: Iterable[PlannedTask] = (),
 ) -> list[PlannedTask]:
     """Return follow-ups of a group that are neither planned nor in *others*."""
@@ -267,14 +267,7 @@ def outcome_answer(
     row: Outcome, reply: AnyReply | None, parsed: object = None
 ) -> Answer:
     """Convert a row, and its decoded reply or what was parsed from it, to an answer."""
-    task = Task(
-        number=row.task,
-        stage=row.stage,
-        key=row.key,
-        model=row.model,
-        replicate=row.replicate,
-        context=row.context,
-    )
+    task = task_of(row)
     if has_answer(row):
         cost = None if row.cost_pico is None else usd(row.cost_pico)
         return Answer(task=task, reply=reply, parsed=parsed, cost_usd=cost)

@@ -77,7 +77,12 @@ class PromptBook:
         pieces = _pieces(self.texts[name])
         if len(pieces) == 1:
             return pieces[0][0]
-        return "".join([part.text for part in self.parts(name, **values)])
+        return "".join(
+            [
+                literal + (_text(values[placeholder]) if placeholder else "")
+                for literal, placeholder in pieces
+            ]
+        )
 
     def parts(self, name: str, /, **values: str | TextPart) -> tuple[TextPart, ...]:
         """Return one text as parts of a message; each `TextPart` value ends one.
@@ -250,6 +255,10 @@ def _check(
                 f"{file}: prompt {name} lacks the placeholder {{{placeholder.name}}}: "
                 f"{placeholder.meaning}."
             )
+
+
+def _text(value: str | TextPart) -> str:
+    return value.text if isinstance(value, TextPart) else value
 
 
 @lru_cache(maxsize=256)

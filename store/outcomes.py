@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from store.database import SQL, UNION, has_plan_positions
 from store.errors import CorruptLog
-from store.tables import form_and_body, last_planned_task
+from store.tables import form_and_body, last_planned_task, last_seq
 from store.task import TaskState
 
 #: First-stage tasks read at a time, with all that descends from them.
@@ -136,6 +136,18 @@ class _Reader:
                 f"a task in the log is damaged ({problem}): see 'siftlog verify', then "
                 "restore a copy of the run's folder"
             ) from problem
+
+
+def outcomes_numbered(
+    conn: sqlite3.Connection, numbers: Sequence[int]
+) -> list[Outcome]:
+    """Return some tasks in no order, each in its last state.
+
+    Raises:
+        CorruptLog: a row is not a valid task.
+    """
+    reader = _Reader(conn, last_seq(conn))
+    return reader.rows("outcomes_numbered", (json.dumps(numbers),))
 
 
 def _names(conn: sqlite3.Connection, statement: str) -> dict[int, str]:

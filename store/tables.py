@@ -444,6 +444,17 @@ def recorded(
     return recorded_rows(conn, SQL["events_of_kinds"], (after, kinds_json, limit))
 
 
+def events_of_kinds(
+    conn: sqlite3.Connection, after: int, limit: int, kinds: Sequence[str]
+) -> list[tuple[int, Event | UnknownEvent]]:
+    """Return the same with no more than seq and event, for a pass over a log."""
+    rows = conn.execute(SQL["events_of_kinds"], (after, json.dumps(kinds), limit))
+    return [
+        (seq, event_in(seq, kind, version, facts))
+        for seq, _, _, kind, version, facts, _ in rows.fetchall()
+    ]
+
+
 def recorded_rows(
     conn: sqlite3.Connection, statement: str, parameters: Sequence[object]
 ) -> list[RecordedEvent]:

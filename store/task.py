@@ -48,6 +48,18 @@ class PlannedTask:
             group=self.group,
         )
 
+    def is_like(self, other: PlannedTask) -> bool:
+        """Return whether the tasks are equal where roots are not compared."""
+        return (
+            self.key == other.key
+            and self.stage == other.stage
+            and self.model == other.model
+            and self.replicate == other.replicate
+            and self.skip == other.skip
+            and self.context == other.context
+            and self.group == other.group
+        )
+
 
 _DECODER = msgspec.json.Decoder(list[PlannedTask])
 _ENCODER = msgspec.json.Encoder()

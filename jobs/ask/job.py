@@ -47,6 +47,7 @@ class Ask(Job):
     baseline = staticmethod(baseline)
 
     score = Deferred("jobs.ask.score:score")
+    evaluation = Deferred("jobs.ask.score:EVALUATION")
     describe = Deferred("jobs.ask.explain:describe")
     explain = Deferred("jobs.ask.explain:explain")
     labelling = Deferred("jobs.ask.labelling:labelling")

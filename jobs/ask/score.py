@@ -8,23 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from jobs.ask.answers import results
 from jobs.ask.inputs import AskDataset
 from jobs.ask.merge import ASK
 from jobs.ask.page import PAGE, page_row, page_start
+from jobs.ask.settings import AskSettings
 from jobs.ask.summary import MOST_ITEMS, answers_text, run_text
+from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.charts import bootstrap_note
 from jobs.kit.fields.figures import figures
 from jobs.kit.fields.gold import gold_text
 from jobs.kit.fields.measures import (
     MEASURES,
+    CountedField,
     FieldTally,
     Judge,
     ModelOutcomes,
+    MostFrequentGold,
     is_categorical,
+    measurements,
 )
 from jobs.kit.fields.results import (
     FieldResult,
@@ -50,9 +55,10 @@ from jobs.kit.grounding import GroundingLevel
 from jobs.kit.measurements import with_intervals
 from jobs.kit.metrics import Resamples, without_interval
 from jobs.kit.report.answer_page import page_end
-from jobs.kit.score import ItemFrame, ItemMetric, ModelScores, with_models
+from jobs.kit.score import ItemFrame, ItemMetric, ModelScores, models_of, with_models
 from jobs.kit.text_format import plural
 from jobs.kit.truth import no_truth
+from runner.evaluation import KEYS_STAY, Evaluation
 from runner.job import Answers
 from runner.scorecard import (
     Artifact,
@@ -123,22 +129,19 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
     gold = dataset.gold
     judge = Judge(gold=gold, fields=fields) if gold else None
     tally = count_answers(dataset, answers, judge)
+    frame = AnswerFrame(
+        settings=settings,
+        items=tuple(tally.items),
+        models={
+            model: AnsweredFields(fields=counts.counted(fields, len(tally.items)))
+            for model, counts in tally.models.items()
+        },
+        frequent=judge.frequent() if judge else {},
+    )
+    metrics = frame.metrics()
     note = bootstrap_note(
         settings.level, "item", f"{len(tally.items):,} items", settings.boot_b
     )
-    draws = Resamples(
-        tally.items,
-        settings.boot_b,
-        settings.boot_seed,
-        level=settings.level,
-        cluster="item",
-    )
-    metrics = {
-        model: MEASURES.describe(
-            with_intervals(counts.measurements(fields, len(tally.items)), draws)
-        )
-        for model, counts in tally.models.items()
-    }
     is_labelled = any(map(is_categorical, fields.values()))
     table = answer_table(
         fields,
@@ -180,6 +183,7 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
         details=_Details(dataset, answers, judge, table),
         settings=settings.model_dump(mode="json", exclude={*INPUTS}),
         not_available=tuple(_not_available(dataset, judge)),
+        frame=lambda: frame,
     )
     models = {
         model: ModelScores(
@@ -189,16 +193,61 @@ def score(dataset: AskDataset, answers: Answers) -> Scorecard:
             if is_labelled
             else None,
             units=of_model.units,
-            baselines=[
-                baseline
-                for name in (judge.gold.fields if judge else ())
-                for baseline in (judge.baselines(name) if judge else ())
-            ],
+            baselines=frame.baselines,
         )
         for model, of_model in tally.models.items()
     }
     return with_models(card, models, MEASURES)
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredFields:
+    """What the metrics of one model are computed from."""
+
+    fields: Mapping[str, CountedField] = field(metadata=KEYS_STAY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerFrame:
+    """What all metrics of a run are computed from."""
+
+    settings: AskSettings
+    items: tuple[str, ...]  #: in the order of the run
+    models: Mapping[str, AnsweredFields] = field(metadata=KEYS_STAY)
+    frequent: Mapping[str, MostFrequentGold] = field(metadata=KEYS_STAY)
+    """By field with gold values."""
+
+    @property
+    def baselines(self) -> Sequence[TrivialBaseline]:
+        """The trivial baselines of every model."""
+        return [of_field.baseline(name) for name, of_field in self.frequent.items()]
+
+    def metrics(self) -> Mapping[str, Sequence[Metric]]:
+        """Compute the metrics of each model, with intervals."""
+        settings = self.settings
+        draws = Resamples(
+            self.items,
+            settings.boot_b,
+            settings.boot_seed,
+            level=settings.level,
+            cluster="item",
+        )
+        return {
+            model: MEASURES.describe(with_intervals(measurements(of.fields), draws))
+            for model, of in self.models.items()
+        }
+
+
+def metrics_of(frame: AnswerFrame) -> Mapping[str, Sequence[Metric]]:
+    """Return all metrics of a run, baselines included."""
+    scores = {
+        model: ModelScores(metrics=metrics, baselines=frame.baselines)
+        for model, metrics in frame.metrics().items()
+    }
+    return models_of(scores, MEASURES)
+
+
+EVALUATION = Evaluation(AnswerFrame, metrics_of)
 
 INPUTS = ("papers", "gold", "recipe", "recipe_text", "prompts")
 """Settings that are inputs: the log has their hashes."""

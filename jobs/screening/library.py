@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -64,12 +65,13 @@ _YEAR = re.compile(r"\b[12][0-9]{3}\b")
 
 
 def first_tag(tags: Tags, *names: str) -> str:
-    """Return the first value among *names*, or ""."""
-    for name in names:
-        for tag, value in tags:
-            if tag == name and value.strip():
-                return value.strip()
-    return ""
+    """Return the value of the first of *names* that has one; "" without any."""
+    matches = [
+        (names.index(tag), text)
+        for tag, value in tags
+        if tag in names and (text := value.strip())
+    ]
+    return min(matches, key=itemgetter(0))[1] if matches else ""
 
 
 def read_library(

@@ -9,7 +9,6 @@ on to the next stage: only a decision ends it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from jobs.kit.chat import chat_request, is_longer_than, most_tokens
@@ -65,13 +64,13 @@ def screen(
         context: a model's criteria, if there are any.
     """
     settings = dataset.settings
-    text = dataset.paper(record.paper)
     paper = prompts.paper_part(
         stage,
-        text if settings.show_year else replace(text, year=None),
+        dataset.paper(record.paper),
         dataset.fulltext(record.paper) if stage == "fulltext" else "",
         seed=f"{stage}/{record.key}",
         id_=record.paper if settings.show_ids else "",
+        shows_year=settings.show_year,
     )
     return _screen(dataset, stage, record.review, context, paper)
 

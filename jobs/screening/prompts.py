@@ -278,20 +278,27 @@ def review_part(lines: LabelledLines, review: str = "") -> TextPart:
 
 
 def paper_part(
-    stage: StageName, text: ArticleText, body: str, *, seed: str, id_: str
+    stage: StageName,
+    text: ArticleText,
+    body: str,
+    *,
+    seed: str,
+    id_: str,
+    shows_year: bool = True,
 ) -> TextPart:
     """Return the part with one paper, limited to the text of its stage.
 
     Args:
         stage: selects the text.
-        text: title, and year if it may be shown.
+        text: title, abstract and year.
         body: the full text, for its stage.
         seed: the task's key, from which the delimiters are derived.
         id_: the paper's; empty: hidden.
+        shows_year: whether the year is shown.
     """
     lines = [("Id", id_)] if id_ else []
     lines.append(("Title", text.title or "(no title)"))
-    if text.year is not None:
+    if shows_year and text.year is not None:
         lines.append(("Year", str(text.year)))
     if stage == "abstract":
         lines.append(("Abstract", text.abstract or "(no abstract)"))
@@ -304,7 +311,15 @@ def paper_part(
 
 def _format_lines(lines: LabelledLines | list[tuple[str, str]]) -> str:
     """Format a field per line: a line break in a file must not add a criterion."""
-    return "\n".join(" ".join(f"{label}: {text}".split()) for label, text in lines)
+    return "\n".join([one_line(f"{label}: {text}") for label, text in lines])
+
+
+def one_line(text: str) -> str:
+    """Return *text* with one blank between words; nearly always it has no others."""
+    # blanks other than the space, line breaks among them, are not printable
+    if text.isprintable() and "  " not in text and text.strip() == text:
+        return text
+    return " ".join(text.split())
 
 
 class Met(BaseModel):

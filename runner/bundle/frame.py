@@ -158,9 +158,15 @@ def encoded_frame(frame: Any, redactor: Redactor, visible: Container[str]) -> by
     """
     redactor.commit.at = "frame"
     names = _Names()
-    _Writer(redactor.clear, names.noted, visible).tree(frame)
+
+    def clear(text: str) -> str:
+        token = redactor.clear(text)
+        # in a path, the mark of a token would begin the form of a metric
+        return token if token == text else token.removeprefix(TOKEN)
+
+    _Writer(clear, names.noted, visible).tree(frame)
     names.number()
-    tree = _Writer(redactor.clear, names.tokens.__getitem__, visible).tree(frame)
+    tree = _Writer(clear, names.tokens.__getitem__, visible).tree(frame)
     commitments = b"".join(
         bytes.fromhex(redactor.item(text).removeprefix(TOKEN)) for text in names.tokens
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from runner.bundle.frame import decoded_frame
+from runner.bundle.redaction import TOKEN
 from runner.errors import RunnerError
 from runner.job import Job
 from runner.job_faults import calling
@@ -69,7 +70,9 @@ def recomputed_scorecard(
     same, different = 0, []
     for model, reported in scorecard["models"].items():
         models[model] = {"metrics": {}}
-        pairs = _pairs(reported["metrics"], metrics.get(model, {}).get("metrics", {}))
+        # a name that became a token has no mark in a frame
+        computed = metrics.get(model) or metrics.get(model.removeprefix(TOKEN), {})
+        pairs = _pairs(reported["metrics"], computed.get("metrics", {}))
         for path, metric, other_path, other in pairs:
             if other is None:
                 models[model]["metrics"][path] = metric

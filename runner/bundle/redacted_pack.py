@@ -200,7 +200,7 @@ def _hidden(
 ) -> frozenset[str]:
     """Return the texts that cannot stay: they share a piece with one that does not."""
     survey = content.redactor(_Blank())
-    content.walk(survey, progress)
+    content.walk(survey, progress, reads_parts=False)
     index = PieceIndex(survey.visible)
 
     def see(value: bytes) -> None:
@@ -298,11 +298,26 @@ class _Content:
             hidden=hidden,
         )
 
-    def walk(self, redactor: Redactor, progress: Callable[[str], None]) -> None:
-        """Redact everything and forget the result."""
+    def walk(
+        self,
+        redactor: Redactor,
+        progress: Callable[[str], None],
+        *,
+        reads_parts: bool = True,
+    ) -> None:
+        """Redact everything and forget the result.
+
+        Args:
+            redactor: of the texts.
+            progress: receives lines.
+            reads_parts: whether the texts of requests are read, none of which stays.
+        """
         for _, log in self._logs(redactor):
             with open_reader(log) as reader:
-                redactor.part = part_texts(reader)
+                if reads_parts:
+                    redactor.part = part_texts(reader)
+                else:
+                    redactor.part = lambda _: b""
                 for seq, commit in stored_events(reader):
                     for row, content in commit:
                         redactor.event(row, content)

@@ -54,6 +54,7 @@ def regress(runs_dir: Path, processes: int | None, as_json: bool) -> int:
     from store.document import as_text
     from store.runs import RunFolder, list_runs
 
+    console.relax_collector()
     folder = RunFolder(runs_dir)
     is_run = folder.log.is_file() or bool(folder.shards())
     folders = [folder] if is_run else list_runs(runs_dir)
@@ -64,7 +65,6 @@ def regress(runs_dir: Path, processes: int | None, as_json: bool) -> int:
             folders,
             processes=processes or os.cpu_count() or 1,
             progress=progress,
-            prepare=console.relax_collector,
         )
     if as_json:
         for report in reports:

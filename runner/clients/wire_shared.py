@@ -288,22 +288,25 @@ def _facts(request: Request, reference: Callable[[Blob], str]) -> dict[str, Any]
 def _chat_facts(
     request: ChatRequest, reference: Callable[[Blob], str]
 ) -> dict[str, Any]:
-    def part(text: str) -> str:
-        return reference(part_blob(text))
-
-    def content(message_part: Part) -> str:
-        # images are too large for the cache of encoded parts
-        if isinstance(message_part, ImagePart):
-            return reference(blob(message_part.uri))
-        return part(message_part.text)
-
+    schema = request.schema
     return {
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
-        "schema": request.schema
-        and {"name": request.schema.name, "sha256": part(request.schema.json)},
+        "schema": schema
+        and {"name": schema.name, "sha256": reference(part_blob(schema.json))},
         "messages": [
-            {"role": message.role, "parts": [content(piece) for piece in message.parts]}
+            {
+                "role": message.role,
+                "parts": [
+                    # images are too large for the cache of encoded parts
+                    reference(
+                        blob(part.uri)
+                        if isinstance(part, ImagePart)
+                        else part_blob(part.text)
+                    )
+                    for part in message.parts
+                ],
+            }
             for message in request.messages
         ],
     }

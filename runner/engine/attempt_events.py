@@ -89,14 +89,17 @@ def completed_event(
     task: int, attempt: int, parsed: object, *, adopted: bool = False
 ) -> TaskCompleted:
     """Return the end of a task from its *parsed* reply."""
-    failure = parsed if isinstance(parsed, ParseFailure) else None
+    unparsed, fault = failure_in(parsed)
     return TaskCompleted(
-        task=task,
-        attempt=attempt,
-        unparsed=failure.reason if failure else None,
-        fault=failure.detail if failure else None,
-        adopted=adopted,
+        task=task, attempt=attempt, unparsed=unparsed, fault=fault, adopted=adopted
     )
+
+
+def failure_in(parsed: object) -> tuple[str | None, str | None]:
+    """Return why a reply could not be parsed, and the details; else None twice."""
+    if isinstance(parsed, ParseFailure):
+        return parsed.reason, parsed.detail
+    return None, None
 
 
 _REASK: Final = f"{REASK.name}.user"

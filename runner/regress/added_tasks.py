@@ -14,7 +14,7 @@ from runner.added_stages import stages_in
 from runner.job import Answer, TaskSpec
 from store.events import Event, UnknownEvent
 from store.lineage import StageAdded
-from store.task import TaskRow
+from store.outcomes import Outcome
 
 _Events: TypeAlias = Sequence[tuple[int, Event | UnknownEvent]]
 
@@ -31,11 +31,11 @@ class AddedTasks:
 
     def __init__(self, reader: sqlite3.Connection) -> None:
         self.stages = {added.stage.name: added for added in stages_in(reader)}
-        self._specs: dict[str, dict[int, tuple[TaskSpec, TaskRow]]] = {
+        self._specs: dict[str, dict[int, tuple[TaskSpec, Outcome]]] = {
             name: {} for name in self.stages
         }
 
-    def collect(self, row: TaskRow, answer: Answer) -> Iterator[TaskSpec]:
+    def collect(self, row: Outcome, answer: Answer) -> Iterator[TaskSpec]:
         """Keep what follows from an answer, instead of from an earlier one.
 
         Yields the specs of the stages that were added already.
@@ -54,7 +54,7 @@ class AddedTasks:
         for specs in self._specs.values():
             specs.pop(task, None)
 
-    def take(self, stage: str) -> list[tuple[TaskSpec, TaskRow]]:
+    def take(self, stage: str) -> list[tuple[TaskSpec, Outcome]]:
         """Return specs of a stage that was added now, with the rows of the answers."""
         return [pair for _, pair in sorted(self._specs.pop(stage).items())]
 

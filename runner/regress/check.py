@@ -8,6 +8,7 @@ written into a run.
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -54,7 +55,6 @@ def check_runs(
     *,
     processes: int,
     progress: Callable[[str], None],
-    prepare: Callable[[], None],
 ) -> list[RunReport]:
     """Check runs; return what was found, in their order.
 
@@ -62,7 +62,6 @@ def check_runs(
         folders: of the runs.
         processes: number of worker processes.
         progress: shows a line.
-        prepare: called in each worker process before its first part.
 
     Raises:
         RunnerError: a worker process was killed.
@@ -70,7 +69,7 @@ def check_runs(
     listed = list(folders)
     reports = {folder.run_id: RunReport(run=folder.run_id) for folder in listed}
     units = [unit for folder in listed for unit in _units(folder)]
-    for done, report in enumerate(_checked(units, processes, prepare), 1):
+    for done, report in enumerate(_checked(units, processes), 1):
         reports[report.run].merge(report)
         progress(f"{done:,} of {len(units):,} checks of {len(listed):,} runs")
     return list(reports.values())
@@ -85,9 +84,7 @@ def _units(folder: RunFolder) -> Iterator[Unit]:
         yield Unit(folder.path, "", Part.SCORINGS, folder.log.stat().st_size)
 
 
-def _checked(
-    units: Sequence[Unit], processes: int, prepare: Callable[[], None]
-) -> Iterator[RunReport]:
+def _checked(units: Sequence[Unit], processes: int) -> Iterator[RunReport]:
     """Check all units, in this process or in others, which end with this one.
 
     Raises:
@@ -99,10 +96,9 @@ def _checked(
         return
     shares, parted = _shares(units, workers)
     loaded = {path: _data(path) for path in parted}
+    gc.freeze()  # a collection in a worker would copy the pages of all data
     with ExitStack() as started:
-        busy = [
-            started.enter_context(_worker(share, loaded, prepare)) for share in shares
-        ]
+        busy = [started.enter_context(_worker(share, loaded)) for share in shares]
         while busy:
             ready = wait(busy)
             for receiver in [pipe for pipe in busy if pipe in ready]:
@@ -150,9 +146,7 @@ def _data(path: Path) -> dict[str, Dataset]:
 
 
 @contextmanager
-def _worker(
-    units: Sequence[Unit], loaded: _Loaded, prepare: Callable[[], None]
-) -> Iterator[Connection]:
+def _worker(units: Sequence[Unit], loaded: _Loaded) -> Iterator[Connection]:
     """Start a process that checks units; yield the pipe of its reports.
 
     It is killed at the end: an interrupt must not wait for it.
@@ -160,9 +154,7 @@ def _worker(
     # a fork has all modules at once, and nothing has started a thread
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_work, args=(units, loaded, prepare, sender), daemon=True
-    )
+    process = context.Process(target=_work, args=(units, loaded, sender), daemon=True)
     process.start()
     sender.close()
     try:
@@ -176,12 +168,10 @@ def _worker(
 def _work(
     units: Sequence[Unit],
     loaded: _Loaded,
-    prepare: Callable[[], None],
     sender: Connection,
 ) -> None:
     """Send a report for each unit, and None at the end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
-    prepare()
     for report in _check_all(units, loaded):
         sender.send(report)
     sender.send(None)

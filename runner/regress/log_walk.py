@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -20,7 +21,7 @@ from typing import Final, TypeAlias
 from runner.added_stages import extended
 from runner.clients.wire import decode_reply
 from runner.clients.wire_shared import skeleton
-from runner.engine.attempt_events import completed_event, reask_messages
+from runner.engine.attempt_events import failure_in, reask_messages
 from runner.errors import DatasetError, RunnerError
 from runner.job import JOB_FILE, Answer, Dataset, Stage, Task, TaskSpec
 from runner.job_faults import calling, fault_of, read_reply
@@ -58,8 +59,9 @@ from store.events import (
     UnknownEvent,
 )
 from store.lineage import StageAdded
-from store.outcomes import stored_bodies
+from store.outcomes import Outcome, outcomes_numbered, stored_bodies
 from store.tables import (
+    events_of_kinds,
     group_is_open,
     payload,
     recorded,
@@ -83,6 +85,8 @@ _KINDS: Final = (
     *("attempt_started", "attempt_answered"),
     *("task_completed", "task_failed", "task_skipped"),
 )
+
+_ABOUT_TASKS: Final = (AttemptStarted, AttemptAnswered, TaskCompleted)
 
 _GroupKey: TypeAlias = tuple[str, str, int, str]
 
@@ -165,7 +169,7 @@ class LogWalk:
         self._extra: dict[int, tuple[Message, ...]] = {}  # dialogues of re-asks
         self._reopened: set[int] = set()
         self._is_exhausted = self._is_finished = False
-        self._rows: dict[int, TaskRow] = {}
+        self._rows: dict[int, Outcome] = {}
         self._planned_tasks = 0  # highest number so far
         self._plan: Iterator[tuple[PlannedTask, int | None]] = iter(())
         self._has_plan = self._may_plan()
@@ -197,9 +201,9 @@ class LogWalk:
         if self._has_plan:
             self._plan = self._planned(frozenset())
         after, last = 0, visible_seq(self._reader)
-        while page := recorded(self._reader, after, PAGE, _KINDS):
-            after = page[-1].seq
-            events = [(row.seq, row.event) for row in page if row.seq <= last]
+        while page := events_of_kinds(self._reader, after, PAGE, _KINDS):
+            after = page[-1][0]
+            events = [pair for pair in page if pair[0] <= last]
             for part in up_to_stages(events):
                 self._read_tasks(part)
                 for start in range(0, len(part), REPLIES):
@@ -239,6 +243,7 @@ class LogWalk:
         for stage in self._run.job.stages:  # `_expect` has what follows in added ones
             follows[stage.name] = (
                 self._has_plan
+                and not self._run.started.imported
                 and not stage.gathers
                 and self._run.job.follows(dataset, stage)
             )
@@ -288,47 +293,43 @@ class LogWalk:
 
     def _read_tasks(self, events: Sequence[tuple[int, Event | UnknownEvent]]) -> None:
         """Read the tasks of a page of events, and the roots of followed ones."""
-        numbers = {
-            event.task
-            for _, event in events
-            if isinstance(event, AttemptStarted | AttemptAnswered | TaskCompleted)
-        }
-        self._rows = {
-            row.task: row for row in tasks_numbered(self._reader, sorted(numbers))
-        }
+        numbers = {event.task for _, event in events if isinstance(event, _ABOUT_TASKS)}
+        self._rows = self._numbered(numbers)
         roots = {
             row.root for row in self._rows.values() if self._period.follows[row.stage]
-        } - self._rows.keys()
-        for row in tasks_numbered(self._reader, sorted(roots)):
-            self._rows[row.task] = row
+        }
+        self._rows |= self._numbered(roots - self._rows.keys())
+
+    def _numbered(self, tasks: AbstractSet[int]) -> dict[int, Outcome]:
+        rows = outcomes_numbered(self._reader, sorted(tasks)) if tasks else ()
+        return {row.task: row for row in rows}
 
     # -- events ----------------------------------------------------------------
 
     def _compare(self, events: Sequence[tuple[int, Event | UnknownEvent]]) -> None:
         answered = [seq for seq, event in events if isinstance(event, AttemptAnswered)]
-        bodies = stored_bodies(self._reader, answered)
+        bodies = stored_bodies(self._reader, answered) if answered else {}
         for seq, event in events:
-            match event:
-                case AttemptStarted():
-                    self._compare_request(seq, event)
-                case AttemptAnswered(task=task, reask=None):
-                    self._unread[task] = bodies[seq]
-                case AttemptAnswered():
-                    self._compare_refusal(seq, event, *bodies[seq])
-                case TaskCompleted():
-                    self._compare_parse(seq, event)
-                case TasksPlanned():
-                    self._compare_plan(seq, event)
-                case _:
-                    self._note(seq, event)
+            if isinstance(event, AttemptStarted):
+                self._compare_request(seq, event)
+            elif isinstance(event, TaskCompleted):
+                self._compare_parse(seq, event)
+            elif not isinstance(event, AttemptAnswered):
+                self._apply(seq, event)
+            elif event.reask is None:
+                self._unread[event.task] = bodies[seq]
+            else:
+                self._compare_refusal(seq, event, *bodies[seq])
 
-    def _note(self, seq: int, event: Event | UnknownEvent) -> None:
-        """Take in what an event means for later ones."""
+    def _apply(self, seq: int, event: Event | UnknownEvent) -> None:
+        """Compare a plan, or take in what an event means for later ones."""
         match event:
             case TaskFailed(task=task) | TaskSkipped(task=task):
                 self._unread.pop(task, None)
                 self._extra.pop(task, None)
                 self._added.drop(task)
+            case TasksPlanned():
+                self._compare_plan(seq, event)
             case TasksReopened(tasks=tasks):
                 self._reopened.update(tasks)
             case RunResumed():
@@ -359,6 +360,8 @@ class LogWalk:
         self._stages[event.stage] = added.stage
         of_stages = (*self._roles.of_stages, event.model)
         self._roles = replace(self._roles, of_stages=of_stages)
+        # from here on, the job of an imported run plans its added stages alone
+        self._has_plan |= is_imported and not has_plan_positions(self._reader)
         self._period = self._begin(seq)
         if not self._has_plan:
             return
@@ -366,13 +369,15 @@ class LogWalk:
         for spec, row in self._added.take(event.stage):
             self._expect(seq, row, spec)
 
-    def _expect(self, seq: int, row: TaskRow, spec: TaskSpec) -> None:
+    def _expect(self, seq: int, row: Outcome, spec: TaskSpec) -> None:
         """Pair what follows from an answer in an added stage."""
         root = row.root
-        if self._stages[row.stage].gathers and row.group is not None:
-            # of its group: the plan has the root of the first answer
-            key = (row.stage, row.model, row.replicate, row.group)
-            root = task_rows(self._reader, SQL["group"], key)[0].root
+        if self._stages[row.stage].gathers:
+            (answered,) = tasks_numbered(self._reader, [row.task])
+            if answered.group is not None:
+                # of its group: the plan has the root of the first answer
+                key = (row.stage, row.model, row.replicate, answered.group)
+                root = task_rows(self._reader, SQL["group"], key)[0].root
         family = task_rows(self._reader, SQL["family"], (root,))
         rows = [known for known in family if known.task <= self._planned_tasks]
         group = (Answer(task=task_of(row)),)
@@ -391,9 +396,10 @@ class LogWalk:
         )
 
     def _compare_plan(self, seq: int, event: TasksPlanned) -> None:
+        self._planned_tasks = event.first + event.count - 1
+        self._is_exhausted |= event.exhausted
         if not self._has_plan:
             return
-        self._planned_tasks = event.first + event.count - 1
         tally = self._tallies[CheckedStep.PLAN]
         tasks = planned_tasks(payload(self._reader, seq) or b"[]")
         places = event.places or (None,) * len(tasks)
@@ -404,17 +410,16 @@ class LogWalk:
             if task.root != number:
                 self._pairs.record(task, seq)
                 continue
-            unrooted = task.under(0)
             expected, position = next(self._plan, (None, None))
-            if expected == unrooted and position == places[number - event.first]:
+            is_same = expected is not None and task.is_like(expected)
+            if is_same and position == places[number - event.first]:
                 continue
             if self._misplaced is None:
                 self._misplaced = (seq, task.key)
-            self._pairs.record(unrooted, seq)
+            self._pairs.record(task.under(0), seq)
             if expected is not None:
                 self._pairs.expect(expected, seq)
         if event.exhausted:
-            self._is_exhausted = True
             for expected, _ in self._plan:
                 self._pairs.expect(expected, seq)
 
@@ -455,7 +460,7 @@ class LogWalk:
         tally.add(seq, row.key, event.request_sha256[:12], now.sha256[:12] + what)
 
     def _parsed(
-        self, row: TaskRow, form: str, body: bytes
+        self, row: Outcome, form: str, body: bytes
     ) -> tuple[AnyReply | None, object]:
         """Return a reply and what its stage's parser reads; no reply: undecodable."""
         try:
@@ -486,7 +491,8 @@ class LogWalk:
         row = self._rows[event.task]
         answer, parsed = self._parsed(row, *stored)
         self._note_parse(seq, row, (event.unparsed, event.fault), parsed)
-        if answer is None:
+        is_followed = self._added.stages or self._period.follows[row.stage]
+        if answer is None or not is_followed:
             return
         whole = Answer(task=task_of(row), reply=answer, parsed=parsed)
         for spec in self._added.collect(row, whole):
@@ -495,12 +501,11 @@ class LogWalk:
             self._follow(seq, row.root, (whole,))
 
     def _note_parse(
-        self, seq: int, row: TaskRow, old: tuple[str | None, str | None], parsed: object
+        self, seq: int, row: Outcome, old: tuple[str | None, str | None], parsed: object
     ) -> None:
         tally = self._tallies[CheckedStep.PARSE]
         tally.compared += 1
-        now = completed_event(row.task, 0, parsed)
-        new = (now.unparsed, now.fault)
+        new = failure_in(parsed)
         if old[0] != new[0] or (old[1] != new[1] and not _is_line(new[0])):
             tally.add(seq, row.key, _outcome(*old), _outcome(*new))
 
@@ -524,7 +529,7 @@ class LogWalk:
         family = task_rows(self._reader, SQL["family"], (root,)) if is_again else ()
         # a follow-up of an earlier reply was there, one of this reply comes later
         known = [row for row in family if row.task <= self._planned_tasks]
-        existing = known or [self._rows[root]]
+        existing: Sequence[TaskRow | Outcome] = known or [self._rows[root]]
         for task in follow_ups(
             self._job, specs, group, self._roles, root=root, existing=existing
         ):
@@ -564,7 +569,7 @@ class LogWalk:
                 for row in rows
             )
             root = rows[0].root
-            (self._rows[root],) = tasks_numbered(self._reader, [root])
+            self._rows |= self._numbered({root})
             self._follow(max(row.updated_seq for row in rows), root, answers)
         if not self._is_finished:
             self._pairs.drop_expected()

@@ -16,6 +16,7 @@ from runner.clients import wire
 from runner.clients.wire import decode_reply
 from runner.fingerprint import source_hash
 from runner.job import Answer, Job, ReplyParser, parsed_by
+from runner.messages import AnyReply, Reply
 from runner.plan import has_answer, outcome_answer
 from runner.score.parsed_replies import PageKey, ParsedReplies, page_key
 from store.outcomes import Outcome, link_at, outcome_pages, stable_link, stored_bodies
@@ -98,7 +99,10 @@ class LogAnswers:
         answered = [row for row in page if has_answer(row)]
 
         def parse() -> list[Any]:
-            return [parsed_by(parser, answer).parsed for answer in self._read(answered)]
+            return [
+                parser.parse(row.stage, reply) if isinstance(reply, Reply) else None
+                for row, reply in self._replies(answered)
+            ]
 
         seqs = [row.reply_seq for row in answered if row.reply_seq is not None]
         values = dict(zip(seqs, stored.page(seqs, parse), strict=True))
@@ -114,6 +118,13 @@ class LogAnswers:
 
     def _read(self, rows: Sequence[Outcome]) -> Iterator[Answer]:
         """Yield the answers of some tasks with their replies."""
+        for row, reply in self._replies(rows):
+            yield outcome_answer(row, reply)
+
+    def _replies(
+        self, rows: Sequence[Outcome]
+    ) -> Iterator[tuple[Outcome, AnyReply | None]]:
+        """Yield some tasks with the replies that count."""
         for start in range(0, len(rows), REPLIES):
             some = rows[start : start + REPLIES]
             seqs = [seq for row in some if (seq := row.reply_seq) is not None]
@@ -122,7 +133,7 @@ class LogAnswers:
                 reply = None
                 if has_answer(row):
                     reply = decode_reply(*bodies[row.reply_seq or 0])
-                yield outcome_answer(row, reply)
+                yield row, reply
 
 
 def _families(

@@ -117,9 +117,7 @@ def _of_tasks(run: Rescorer) -> Iterator[tuple[str, str]]:
 def main(runs_dir: Path) -> None:
     """Print both as one JSON object by run."""
     folders = list_runs(runs_dir)
-    reports = check_runs(
-        folders, processes=1, progress=lambda _: None, prepare=lambda: None
-    )
+    reports = check_runs(folders, processes=1, progress=lambda _: None)
     print(
         json.dumps(
             {

@@ -99,6 +99,17 @@ def test_a_run_on_a_sample_can_be_bundled(job: str, tmp_path: Path) -> None:
     _is_sound(tmp_path, "r")
 
 
+def test_a_split_run_is_redacted_as_one_log(tmp_path: Path) -> None:
+    split = ("--shards", 2, "--engine", "processes", "--no-report")
+    siftlog("run", "ask", *split, "--run-id=r", cwd=tmp_path)
+    hidden = json.loads(
+        siftlog("bundle", "r", "--redact", "--json", cwd=tmp_path).stdout
+    )
+    said = json.loads(siftlog("verify", hidden["file"], "--json", cwd=tmp_path).stdout)
+    assert (said["sound"], said["rebuilt"]) == (True, True)
+    assert said["redacted"]["recomputed"] == said["redacted"]["metrics"] > 0
+
+
 @pytest.mark.realdata
 def test_imports_of_real_recorded_work_can_be_bundled(
     realdata: Path, tmp_path: Path

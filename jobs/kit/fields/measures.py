@@ -29,6 +29,7 @@ from jobs.kit.metrics import Ratio, ResampledStatistic
 from jobs.kit.metrics.cluster_statistics import Counts, Support
 from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.value_scores import ValueScore
+from runner.evaluation import STAYS
 from runner.scorecard import Labels
 
 
@@ -39,10 +40,10 @@ class FieldTally:
     is_categorical: bool = False  #: whether it keeps labels
     labels: list[tuple[int, str | None]] = field(default_factory=list)
     """The number of each item with an outcome, and its answer; None: not read."""
-    states: Counter[str] = field(default_factory=Counter)
+    states: Counter[str] = field(default_factory=Counter, metadata=STAYS)
     quoted: int = 0  #: values with a quote
     grounded: int = 0  #: of them, those whose quotes are all in the text
-    checks: Counter[str] = field(default_factory=Counter)
+    checks: Counter[str] = field(default_factory=Counter, metadata=STAYS)
     agreements: list[float] = field(default_factory=list)
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Gold value and answer, of fields with few values."""
@@ -168,6 +169,16 @@ class JudgedField:
         return cls(**dict(zip(cls.__slots__, table, strict=True)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedField:
+    """The numbers that the metrics of one field of one model follow from."""
+
+    counts: FieldTally  #: without labels, gold values and scores
+    judged: JudgedField | None
+    rule: str = field(metadata=STAYS)  #: that compares values, in words
+    has_elements: bool  #: its values are lists or objects
+
+
 def _rate(above: Ints, below: Ints) -> Ratio:
     return Ratio(above.astype(np.float64), below.astype(np.float64))
 
@@ -280,27 +291,36 @@ class ModelOutcomes:
             assigned=[label for _, label in rows],
         )
 
-    def measurements(
+    def counted(
         self, fields: Mapping[str, FieldSpec], items: int
-    ) -> Iterator[Measurement]:
-        """Yield all measurements, those over all fields first."""
-        judged = {
-            name: JudgedField.of(tally.judged, items)
+    ) -> dict[str, CountedField]:
+        """Return what the metrics of each field follow from."""
+        return {
+            name: CountedField(
+                counts=FieldTally().merged(tally),
+                judged=JudgedField.of(tally.judged, items) if tally.judged else None,
+                rule=rule_words(fields[name]),
+                has_elements=fields[name].is_list or fields[name].element == "object",
+            )
             for name, tally in self.fields.items()
-            if tally.judged
         }
-        yield from _over_fields(judged)
-        whole = FieldTally()
-        for tally in self.fields.values():
-            whole = whole.merged(tally)
-        yield from measured(COUNTS, whole, path="all.")
-        for name, tally in self.fields.items():
-            path, over = f"field.{name}.", f"field {name}{rule_words(fields[name])}"
-            if name in judged:
-                yield from measured(ACCURACY, judged[name], path=path, over=over)
-                if fields[name].is_list or fields[name].element == "object":
-                    yield from measured(ELEMENTS, judged[name], path=path, over=over)
-            yield from measured(COUNTS, tally, path=path)
+
+
+def measurements(fields: Mapping[str, CountedField]) -> Iterator[Measurement]:
+    """Yield all measurements of a model, those over all fields first."""
+    judged = {name: of.judged for name, of in fields.items() if of.judged is not None}
+    yield from _over_fields(judged)
+    whole = FieldTally()
+    for of_field in fields.values():
+        whole = whole.merged(of_field.counts)
+    yield from measured(COUNTS, whole, path="all.")
+    for name, of_field in fields.items():
+        path, over = f"field.{name}.", f"field {name}{of_field.rule}"
+        if name in judged:
+            yield from measured(ACCURACY, judged[name], path=path, over=over)
+            if of_field.has_elements:
+                yield from measured(ELEMENTS, judged[name], path=path, over=over)
+        yield from measured(COUNTS, of_field.counts, path=path)
 
 
 def _over_fields(judged: Mapping[str, JudgedField]) -> Iterator[Measurement]:
@@ -378,6 +398,25 @@ def _label(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MostFrequentGold:
+    """How often a field has its most frequent gold value."""
+
+    right: int  #: items for which that value is right
+    n: int  #: items with a gold value
+
+    def baseline(self, name: str) -> TrivialBaseline:
+        """Return the accuracy of always giving it to the field *name*."""
+        return TrivialBaseline(
+            of=f"field.{name}.accuracy",
+            key=BASELINE_KEY,
+            name="most frequent gold value",
+            value=self.right / self.n,
+            n=self.n,
+            formula="items of the most frequent gold value / items with a gold value",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
     """Compares results with their gold values."""
 
@@ -398,12 +437,16 @@ class Judge:
         is_wrong = result.failure and score.is_right
         return ValueScore(0, 1, score.expected) if is_wrong else score
 
-    def baselines(self, name: str) -> Iterator[TrivialBaseline]:
-        """Yield the accuracy of always giving a field's most frequent gold value."""
+    def frequent(self) -> dict[str, MostFrequentGold]:
+        """Return how often each field has its most frequent gold value."""
+        counts = {name: self._frequent(name) for name in self.gold.fields}
+        return {name: count for name, count in counts.items() if count is not None}
+
+    def _frequent(self, name: str) -> MostFrequentGold | None:
         spec, rule = self.fields[name], rule_of(self.fields[name])
         golds = [row[name] for row in self.gold.rows.values() if name in row]
         if not golds:
-            return
+            return None
         common: Counter[str] = Counter()
         values = {}
         for gold in golds:
@@ -412,11 +455,4 @@ class Judge:
             values[key] = gold
         most = values[common.most_common(1)[0][0]]
         right = sum(score_value(most, gold, spec, rule).is_right for gold in golds)
-        yield TrivialBaseline(
-            of=f"field.{name}.accuracy",
-            key=BASELINE_KEY,
-            name="most frequent gold value",
-            value=right / len(golds),
-            n=len(golds),
-            formula="items of the most frequent gold value / items with a gold value",
-        )
+        return MostFrequentGold(right=right, n=len(golds))

@@ -430,9 +430,10 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises:
         DatasetError: the file is not to be read, not UTF-8, or a line is too long.
     """
+    name = path.name
     with opened(path) as file:
-        for number, raw in lines_of(file, path.name):
-            yield number, _text(raw, number, path.name)
+        for number, raw in lines_of(file, name):
+            yield number, _text(raw, number, name)
 
 
 def _text(

@@ -59,6 +59,12 @@ def test_the_sample_runs_without_input_and_is_scored_again(tmp_path: Path) -> No
     done = run(tmp_path, "--run-id", "s")
     assert "using the sample that ships with ask" in done.err
     assert siftlog("score", "s", cwd=tmp_path).returncode == 0
+    bundle = json.loads(
+        siftlog("bundle", "s", "--redact", "--json", cwd=tmp_path).stdout
+    )
+    checked = siftlog("verify", bundle["file"], "--json", cwd=tmp_path).stdout
+    redacted = json.loads(checked)["redacted"]
+    assert redacted["recomputed"] == redacted["metrics"] > 0
 
 
 def test_the_log_has_the_recipe_so_its_file_may_move(folder: Path) -> None:

@@ -17,6 +17,7 @@ from jobs.screening.prompts import (
     ScreeningReply,
     criteria_to_context,
     describe_review,
+    one_line,
     sections,
 )
 from tests.jobs.screening.asked_about import CRITERIA, data, task
@@ -211,6 +212,11 @@ def test_a_text_can_neither_close_its_block_nor_add_a_line() -> None:
     assert closing in shown
     assert not part.rstrip().endswith(closing)
     assert [line.split(":")[0] for line in shown.split("\n")] == ["Title", "Abstract"]
+
+
+@given(st.text(st.sampled_from(" \t\n\x1c\x85\xa0\u2028ab\u00b5"), max_size=12))
+def test_a_field_is_one_line_with_one_blank_between_words(text: str) -> None:
+    assert one_line(text) == " ".join(text.split())
 
 
 def test_the_words_and_the_schema_ask_for_the_same() -> None:

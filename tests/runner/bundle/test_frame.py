@@ -106,7 +106,8 @@ def test_a_frame_holds_no_name_and_commits_to_each() -> None:
 def test_a_text_that_may_not_stay_after_all_is_a_token() -> None:
     frame = decoded_frame(_encoded(frozenset({"near-miss"})), _Frame)
     assert frame.kinds[0] == "random"
-    assert frame.kinds[1] == _redactor().shared("name", "near-miss")
+    # the mark of a token would begin the form of a metric in a path
+    assert frame.kinds[1] == _redactor().shared("name", "near-miss").removeprefix("~")
 
 
 @pytest.mark.parametrize(

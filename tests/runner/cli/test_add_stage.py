@@ -137,6 +137,8 @@ def test_imported_replies_are_judged_and_explained(tmp_path: Path) -> None:
     assert "rats" not in page
     siftlog("verify", "r", cwd=tmp_path)
     found = json.loads(siftlog("regress", "runs", "--json", cwd=tmp_path).stdout)
+    # the plan of the files is not checked, that of both added stages is
+    assert found["steps"]["plan"]["compared"] == 5
     assert found["steps"]["requests"]["compared"] == 5
     assert not found["differs"]
 

@@ -94,7 +94,6 @@ class Recorded:
             [self.folder],
             processes=1,
             progress=lambda _: None,
-            prepare=lambda: None,
         )
         return report
 
@@ -421,9 +420,7 @@ def test_two_processes_find_what_one_does(
 ) -> None:
     monkeypatch.setattr("runner.score.repeat.job_of", lambda _: Unreadable())
     lines: list[str] = []
-    (report,) = check.check_runs(
-        [toy.folder], processes=2, progress=lines.append, prepare=lambda: None
-    )
+    (report,) = check.check_runs([toy.folder], processes=2, progress=lines.append)
     assert counts(report) == {"parse": 4}
     assert lines == ["1 of 2 checks of 1 runs", "2 of 2 checks of 1 runs"]
 
@@ -433,6 +430,4 @@ def test_a_killed_process_is_a_sentence(
 ) -> None:
     monkeypatch.setattr(check, "check_unit", lambda _: os.kill(os.getpid(), SIGKILL))
     with pytest.raises(RunnerError, match="try again with --processes 1"):
-        check.check_runs(
-            [toy.folder], processes=2, progress=lambda _: None, prepare=lambda: None
-        )
+        check.check_runs([toy.folder], processes=2, progress=lambda _: None)

@@ -34,6 +34,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import NamedTuple, NoReturn
 
+from jobs.property_extraction.values.unit_reader import pint_unit
 from runner.clients.litellm_client import library
 from runner.fingerprint import code_fingerprint
 from runner.registry import job_names, load_job
@@ -304,6 +305,8 @@ def main() -> NoReturn:
     (command,) = entry_points(group="console_scripts", name="siftlog")
     function = command.load()
     library()
+    with suppress(ImportError):  # of an extra that is not installed
+        pint_unit("m")  # loads the definitions of all units
     for name in job_names():  # commands look only whether these files have changed
         code_fingerprint(load_job(name))
     gc.collect()

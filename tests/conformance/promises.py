@@ -21,7 +21,7 @@ from runner.simulate.dialect import RESPONSES
 from runner.simulate.options import RequestOutcome
 from runner.simulate.server import Simulated
 from store.task import PICO_PER_USD, pico
-from tests.conformance.commands import finish, run, start
+from tests.conformance.commands import finish, run, runs_on, start
 from tests.conformance.logs import Calls, bytes_of, calls_in
 from tests.dialects import dialect
 from tests.gates import Gate, gated
@@ -268,8 +268,7 @@ def _kill(case: Case, words: tuple[str, ...], gate: Gate, sent: int) -> None:
     gate.let(sent)
     process = start(*words, cwd=case.folder, env=case.env)
     while not gate.is_keeping:
-        assert process.exitcode is None, case.said()[-600:]
-        process.join(0.01)
+        assert runs_on(process, 0.01), case.said()[-600:]
     process.kill()
     finish(process)
 

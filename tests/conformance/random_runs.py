@@ -28,7 +28,7 @@ from runner.simulate.options import RequestOutcome
 from runner.simulate.server import Simulated
 from store.events import AttemptAnswered
 from store.task import PICO_PER_USD, pico
-from tests.conformance.commands import finish, run, start
+from tests.conformance.commands import finish, run, runs_on, start
 from tests.conformance.logs import Calls, calls_in
 from tests.dialects import dialect
 from tests.processes import status
@@ -248,10 +248,10 @@ class RandomRun:
     def _kill(self, endpoint: Simulated, words: Sequence[str], lines: int) -> bool:
         """Kill the process once the ledger has that many lines; False: it had ended."""
         process = start(*words, cwd=self.folder, env={"LOOPBACK_KEY": KEY})
-        while len(endpoint.ledger.lines) < lines and process.exitcode is None:
-            process.join(0.002)
-        if process.exitcode is not None:
-            assert finish(process) in ENDS, f"exit {process.exitcode}"
+        while len(endpoint.ledger.lines) < lines and runs_on(process, 0.002):
+            pass
+        if process.poll() is not None:
+            assert finish(process) in ENDS, f"exit {process.returncode}"
             self._check(endpoint)
             return False
         process.kill()

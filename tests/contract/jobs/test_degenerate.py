@@ -8,13 +8,15 @@ figure failed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs.kit.report import figures
+from runner.scorecard import Figure
 from tests.commands import command
 from tests.contract.jobs.data import (
     Edit,
@@ -158,7 +160,7 @@ def replies(folder: Path, text: str, failed: SampleRun | None) -> str:
             for stage, key in keys
         )
     )
-    return f"recorded:{path}"
+    return f"recorded:{path.name}"
 
 
 def scored(folder: Path, name: str, *words: object) -> SampleRun:
@@ -173,9 +175,40 @@ def scored(folder: Path, name: str, *words: object) -> SampleRun:
     return made
 
 
-@pytest.mark.usefixtures("one_format")
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, list[bytes]]:
+    """The files of each figure that was drawn, by what it shows."""
+    return {}
+
+
+@pytest.fixture
+def _each_figure_once(
+    one_format: None, drawn: dict[str, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Draws once what several data show: the second time nothing else can fail."""
+    del one_format
+    save = figures._save
+
+    def once(
+        figure: Figure, folder: Path, formats: Sequence[figures.FigureFormat]
+    ) -> None:
+        shown = repr((figure.panels, figure.columns))
+        files = [folder / f"{figure.name}.{suffix}" for suffix in formats]
+        if shown not in drawn:
+            save(figure, folder, formats)
+            drawn[shown] = [file.read_bytes() for file in files]
+        for file, content in zip(files, drawn[shown], strict=True):
+            file.write_bytes(content)
+
+    monkeypatch.setattr(figures, "_save", once)
+
+
+@pytest.mark.usefixtures("_each_figure_once")
 @pytest.mark.parametrize("case", DATA)
-def test_degenerate_data_are_scored_whole(case: str, tmp_path: Path) -> None:
+def test_degenerate_data_are_scored_whole(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     words = DATA[case](tmp_path)
     refused = replies(tmp_path, "", None)
     failed = scored(tmp_path, "failed", *words, "--model", refused)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, overload
 
@@ -20,7 +21,7 @@ from jobs.evidence_retrieval.queries import (
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.selective import assign
-from tests.jobs.kit.metrics.set_a import CRITERIA, SetA, set_a
+from tests.jobs.kit.metrics.set_a import CRITERIA, POSTS, SetA, set_a
 
 MODEL = "test/model"
 
@@ -56,7 +57,7 @@ def dataset(**values: Any) -> EvidenceDataset:
 
 
 def full_sheet(
-    times: int = 1, *, lists: bool = True, second: bool = False
+    times: float = 1, *, lists: bool = True, second: bool = False
 ) -> ScoringInput:
     """Set A under the headline, with its second model if asked for."""
     a = set_a(times)
@@ -70,7 +71,7 @@ def full_sheet(
         folds=tuple("01234"),
         fold=a.fold,
         y=a.y.astype(np.int64),
-        gold=Made(n, a.gold) if lists else None,
+        gold=_column_of(a, "gold") if lists else None,
     )
     predictions = [_of_a(a, lists=lists)]
     if second:
@@ -85,6 +86,19 @@ def full_sheet(
         headline="full",
         models=tuple(each.model for each in predictions),
     )
+
+
+def _column_of(a: SetA, name: str) -> Sequence[tuple[str, ...]]:
+    """The lists of a set; those of set A itself, which most tests read, are kept."""
+    if len(a.index) == CRITERIA * POSTS:
+        return _column_of_set_a(name)
+    return Made(len(a.index), getattr(a, name))
+
+
+@cache
+def _column_of_set_a(name: str) -> Sequence[tuple[str, ...]]:
+    make = getattr(set_a(), name)
+    return tuple(tuple(make(i)) for i in range(CRITERIA * POSTS))
 
 
 def _of_a(a: SetA, *, lists: bool) -> Predictions:
@@ -102,7 +116,7 @@ def _of_a(a: SetA, *, lists: bool) -> Predictions:
         tau_pos=tau_pos,
         state=state,
         k=k,
-        lists={"reranked": Made(n, a.ranked)} if lists else {},
+        lists={"reranked": _column_of(a, "ranked")} if lists else {},
         final="reranked",
     )
 

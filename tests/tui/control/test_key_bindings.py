@@ -67,6 +67,15 @@ class Seat:
             glyphs=UNICODE,
             run=folder,
         )
+        self.told: list[str] = []  #: so far, the latest last
+        notify = self.app.notify
+
+        def recorded(message: str, **options: Any) -> None:
+            # a notice leaves the screen after some seconds, which may pass in a test
+            self.told.append(message)
+            notify(message, **options)
+
+        self.app.notify = recorded  # type: ignore[method-assign]
 
     def watch(self, act: Callable[[Seat, Pilot[str]], Awaitable[None]]) -> None:
         async def main() -> None:
@@ -101,11 +110,6 @@ class Seat:
     def shown(self) -> str:
         strips = self.app.screen._compositor.render_strips()
         return "\n".join("".join(part.text for part in strip) for strip in strips)
-
-    @property
-    def told(self) -> list[str]:
-        """What was told so far, the latest last."""
-        return [notification.message for notification in self.app._notifications]
 
     def offered(self, title: str) -> Callable[[], Any] | None:
         """What a command of the palette does; None: there is no such command."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -53,6 +54,10 @@ class Stored:
             choices=definitions_of(EvidenceSettings(profile=profile)),
         )
 
+    @cached_property
+    def unchanged(self) -> SummaryVerification:
+        return self.verified(lambda _: None)
+
     def with_value(self, path: str, value: object) -> StoredComparison:
         """What becomes of *value* where *path* holds it."""
         (found,) = (
@@ -85,7 +90,7 @@ def stored() -> Stored:
 
 
 def test_every_number_of_a_full_size_summary_is_equal(stored: Stored) -> None:
-    found = stored.verified(lambda _: None)
+    found = stored.unchanged
     assert found.failures == ()
     assert found.tally == {"equal": 340, "not computable": 6}
     assert found.largest_difference is not None
@@ -239,9 +244,7 @@ def test_a_number_that_no_definition_makes_fails(
     stored: Stored, path: str, change: float
 ) -> None:
     def shifted(summary: dict[str, Any]) -> None:
-        (before,) = (
-            c for c in stored.verified(lambda _: 0).comparisons if c.path == path
-        )
+        (before,) = (c for c in stored.unchanged.comparisons if c.path == path)
         assert isinstance(before.recomputed, float)
         put(summary, path, before.recomputed + change)
 

@@ -44,19 +44,19 @@ class SetA:
         return list(dict.fromkeys(found))
 
 
-def set_a(times: int = 1) -> SetA:
+def set_a(times: float = 1) -> SetA:
     """The set, or one *times* as large."""
-    i = np.arange(POSTS * CRITERIA * times, dtype=np.int64)
+    i = np.arange(int(POSTS * times) * CRITERIA, dtype=np.int64)
     a, c = i // CRITERIA, i % CRITERIA
     h = (7 * a * a + 131 * c * c + 17 * a * c) % 1009
     y = np.zeros(len(i), dtype=np.bool_)
-    y[np.lexsort((i, h))[: POSITIVE * times]] = True
+    y[np.lexsort((i, h))[: int(POSITIVE * times)]] = True
     return SetA(
         index=i,
         y=y,
         p=((7919 * i) % 701 + 299 * (y & ((31 * i) % 13 != 0))) / 1000,
         p2=np.minimum(1000, (4787 * i) % 801 + 199 * y) / 1000,
-        fold=np.minimum(a // (FOLD_POSTS * times), 4),
+        fold=np.minimum(a // int(FOLD_POSTS * times), 4),
         post=[f"p{each:06d}" for each in a],
         pool=1 + (37 * a) % 40,
     )

@@ -604,8 +604,10 @@ WHERE m.kind = ? AND m.seq > ? ORDER BY m.seq LIMIT ?;
 SELECT e.seq, e.ts_us, m.kind FROM mark AS m JOIN event AS e ON e.seq = m.seq
 WHERE m.kind IN ('run_started', 'run_resumed', 'run_finished', 'run_drained', 'run_cancelled')
 ORDER BY e.seq;
--- name: time_before
-SELECT ts_us FROM event WHERE seq < coalesce(:before, (SELECT max(seq) + 1 FROM event))
+-- name: session_last
+SELECT ts_us FROM event
+WHERE seq >= :start AND seq < coalesce(:before, (SELECT max(seq) + 1 FROM event))
+  AND epoch = (SELECT epoch FROM event WHERE seq = :start)
 ORDER BY seq DESC LIMIT 1;
 -- name: last_marked
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen

@@ -57,6 +57,9 @@ STATES: Final[Mapping[str, str]] = {
 STOPPED: Final = frozenset({"lost", "drained", "budget_stop", "cancelled"})
 """States without a process in which tasks lack an answer."""
 
+UNKNOWN_OUTCOME: Final = "of unknown outcome"
+"""Describes calls that were in flight when their process died."""
+
 REPORT: Final = "report.html"
 
 MOST_COMMANDS: Final = 3
@@ -267,8 +270,8 @@ def missing_text(present: LiveStatus) -> str:
 
 
 def _state_names(present: LiveStatus) -> Mapping[TaskState, str]:
-    """Return the labels of the states; calls of a dead process are lost."""
-    lost = "in batches" if present.status.batches.count else "lost in flight"
+    """Return the labels of the states; nobody knows how calls of a dead process end."""
+    lost = "in batches" if present.status.batches.count else UNKNOWN_OUTCOME
     names = {state: state.name.lower() for state in TaskState}
     return names if present.is_alive else {**names, TaskState.RUNNING: lost}
 
@@ -286,7 +289,7 @@ def _details(present: LiveStatus) -> Iterator[Block]:
     """Yield the counts of a run, and what is noteworthy about its course."""
     status = present.status
     yield _fact("tasks", _tasks_text(present))
-    yield _fact("attempts", _attempts_text(status))
+    yield _fact("attempts", _attempts_text(present))
     yield _fact(
         "tokens",
         f"{status.tokens_in:,} in ({status.tokens_cached:,} cached), "
@@ -314,8 +317,11 @@ def _tasks_text(present: LiveStatus) -> str:
     return f"{tasks.planned:,} planned: {', '.join(parts)}"
 
 
-def _attempts_text(status: Status) -> str:
-    attempts = status.attempts
+def _attempts_text(present: LiveStatus) -> str:
+    attempts = present.status.attempts
+    unknown = attempts.unknown
+    if _state_names(present)[TaskState.RUNNING] == UNKNOWN_OUTCOME:
+        unknown += present.status.tasks.running  # until a resume records them
     free = [
         f"{n:,} of them {source}"
         for n, source in (
@@ -327,7 +333,7 @@ def _attempts_text(status: Status) -> str:
     cached = f" ({', '.join(free)})" if free else ""
     return (
         f"{attempts.started:,} started: {attempts.answered:,} answered"
-        f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown"
+        f"{cached}, {attempts.failed:,} failed, {unknown:,} {UNKNOWN_OUTCOME}"
     )
 
 
@@ -369,7 +375,7 @@ def _queues(present: LiveStatus) -> Iterator[Block]:
     """Yield the tasks of each stage and model, by state; without empty states."""
     names = _state_names(present)
     columns: list[Column] = [Words("stage"), Words("model")]
-    columns += [Numbers(names[state]) for state in TaskState]
+    columns += [Numbers(names[state].removeprefix("of ")) for state in TaskState]
     rows = [
         (queue.stage, queue.model, *(queue.states.get(s) or None for s in TaskState))
         for queue in present.status.queues

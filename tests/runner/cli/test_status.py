@@ -105,7 +105,10 @@ def test_a_killed_run_says_what_is_missing_and_how_to_go_on(tmp_path: Path) -> N
     remaining = seen.progress.remaining.expected
     assert facts["progress"].endswith(progress_text(seen.progress))
     assert facts["missing"].startswith(f"{remaining:.0f} tasks: ")
-    assert "lost in flight" in facts["missing"]
+    lost = f"{seen.status.tasks.running} of unknown outcome"
+    assert lost in facts["missing"]
+    assert lost in facts["tasks"]
+    assert facts["attempts"].endswith(lost)
     assert facts["next"].startswith("siftlog resume copy  # ")
     labels = [line[:10].strip() for line in lines if line]
     assert labels.index("progress") < labels.index("cost") < labels.index("tasks")

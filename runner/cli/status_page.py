@@ -154,7 +154,7 @@ def result_blocks(
         yield ""
     if present.state == "finished":
         yield _fact("done", done_text(present.status, course))
-        yield _fact("cost", cost_text(present.status))
+        yield _fact("cost", cost_text(present))
     else:
         yield from progress_facts(present, course)
     yield _fact("error", failure)
@@ -192,8 +192,9 @@ def done_text(status: Status, course: Course) -> str:
     )
 
 
-def cost_text(status: Status) -> str:
+def cost_text(present: LiveStatus) -> str:
     """Describe the recorded cost, by model, what may still be billed, the budget."""
+    status = present.status
     is_unknown = status.imported and not status.cost_usd
     parts = [NONE if is_unknown else cost(status.cost_usd)]
     if status.cost_usd is None and not status.attempts.answered:
@@ -203,11 +204,28 @@ def cost_text(status: Status) -> str:
         by_model = ", ".join(f"{model} {dollars(usd)}" for model, usd in shares.items())
         parts[0] += f" ({by_model})"
     if unsettled := status.possible_usd + status.in_flight_usd:
-        parts.append(f"up to {dollars(unsettled)} may still be billed")
+        calls = " and ".join(_unsettled(present))
+        parts.append(f"up to {dollars(unsettled)} may still be billed for {calls}")
     if status.budget_usd is not None:
         shared = "" if status.group is None else f" shared in {status.group}"
         parts.append(f"budget {dollars(status.budget_usd)}{shared}")
     return ", ".join(parts)
+
+
+def _unsettled(present: LiveStatus) -> Iterator[str]:
+    """Yield the calls whose bill is not known."""
+    from runner.engine.failure_policy import BILLED
+
+    status, unknown = present.status, _unknown(present)
+    failed = [f"{name} {n:,}" for name, n in status.errors.items() if name in BILLED]
+    if unknown:
+        yield f"{plural(unknown, 'call')} {UNKNOWN_OUTCOME}"
+    if failed:
+        yield f"failed calls ({', '.join(failed)})"
+    if status.billing.unknown:
+        yield f"{plural(status.billing.unknown, 'answer')} without usage"
+    if status.in_flight_usd and (present.is_alive or status.batches.count):
+        yield "calls in flight"
 
 
 def progress_facts(present: LiveStatus, course: Course) -> Iterator[Fact]:
@@ -221,7 +239,7 @@ def progress_facts(present: LiveStatus, course: Course) -> Iterator[Fact]:
         yield _fact("left", f"{left}; 9 of 10 runs end within it" if seconds else left)
         if present.forecast.budget_seconds is not None:
             yield _fact("stops", budget_text(present.forecast.budget_seconds))
-    yield _fact("cost", cost_text(present.status))
+    yield _fact("cost", cost_text(present))
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
         yield _fact("projected", _interval_text(present.comes_to_usd, cost))
     if present.rate is not None:
@@ -317,11 +335,15 @@ def _tasks_text(present: LiveStatus) -> str:
     return f"{tasks.planned:,} planned: {', '.join(parts)}"
 
 
+def _unknown(present: LiveStatus) -> int:
+    """Return the calls of unknown outcome, those included that a resume will record."""
+    status = present.status
+    is_lost = _state_names(present)[TaskState.RUNNING] == UNKNOWN_OUTCOME
+    return status.attempts.unknown + (status.tasks.running if is_lost else 0)
+
+
 def _attempts_text(present: LiveStatus) -> str:
-    attempts = present.status.attempts
-    unknown = attempts.unknown
-    if _state_names(present)[TaskState.RUNNING] == UNKNOWN_OUTCOME:
-        unknown += present.status.tasks.running  # until a resume records them
+    attempts, unknown = present.status.attempts, _unknown(present)
     free = [
         f"{n:,} of them {source}"
         for n, source in (

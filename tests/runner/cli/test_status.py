@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from runner.cli.status import status_json
 from runner.cli.status_page import cost_text, logs_text, status_page
 from runner.score.render import operations_json
@@ -138,7 +140,28 @@ def test_a_run_without_an_answer_does_not_blame_the_price(tmp_path: Path) -> Non
     with open_reader(written(folder.log, *units)) as reader:
         seen = live_status(reader, FakeClock().now_us(), is_held=False)
     assert seen.status.cost_usd is None
-    assert cost_text(seen.status).startswith("? (no call was answered)")
+    assert cost_text(seen).startswith("? (no call was answered)")
+
+
+@pytest.mark.parametrize(
+    ("is_held", "calls"),
+    [(True, "calls in flight"), (False, "1 call of unknown outcome")],
+)
+def test_what_may_still_be_billed_names_its_calls(
+    tmp_path: Path, is_held: bool, calls: str
+) -> None:
+    lost = failed(2, error="Timeout", status=None, possible_usd=0.25)
+    units = (
+        [plan([task(1), task(2)])],
+        [replace(started(1), worst_usd=0.5), started(2)],
+    )
+    log = written(tmp_path / "log.db", [RUN_STARTED], *units, [lost])
+    with open_reader(log) as reader:
+        text = cost_text(live_status(reader, START_US, is_held=is_held))
+    most = "up to $0.7500 may still be billed"
+    assert most in text
+    assert calls in text
+    assert "failed calls (Timeout 1)" in text
 
 
 def test_failed_tasks_are_explained_by_their_most_frequent_message(

@@ -111,6 +111,8 @@ class LimitsJson(ModelLimitsJson):
     """The limits of a model in a run."""
 
     run: str
+    set_rpm: float | None  #: requests per minute that the user set; null: none
+    set_tpm: float | None  #: tokens per minute that the user set; null: none
 
 
 class BudgetJson(TypedDict):

@@ -86,7 +86,7 @@ def _worked_us(
     """
     numbers = {"start": start, "before": before}
     (last_us,) = conn.execute(SQL["session_last"], numbers).fetchone()
-    return max(0, last_us - began_us)
+    return max(0, int(last_us) - began_us)
 
 
 def work_times(conn: sqlite3.Connection, through_seq: int) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ from runner.cli.status_page import cost_text, logs_text, status_page
 from runner.score.render import operations_json
 from runner.scorecard import Scorecard
 from store.database import open_reader
-from store.events import LimitObserved, TaskFailed
+from store.events import CommandAccepted, CommandApplied, LimitObserved, TaskFailed
 from store.read.course import course
 from store.read.forecast import progress_text
 from store.read.live import live_status
@@ -141,6 +141,28 @@ def test_a_run_without_an_answer_does_not_blame_the_price(tmp_path: Path) -> Non
         seen = live_status(reader, FakeClock().now_us(), is_held=False)
     assert seen.status.cost_usd is None
     assert cost_text(seen).startswith("? (no call was answered)")
+
+
+def test_limits_that_nobody_set_are_called_learned(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs/r1")
+    folder.path.mkdir(parents=True)
+    accepted = CommandAccepted(
+        command="c1", kind="limits", author="ada", payload='{"tpm": 9000}'
+    )
+    observed = LimitObserved(
+        model="m-large", concurrency=8, in_flight=0, rpm=350, tpm=7000
+    )
+    applied = CommandApplied(command="c1", effect="")
+    written(folder.log, [RUN_STARTED], [accepted], [applied], [observed])
+    folder.config.write_text('job = "screening"\n')
+    shown = siftlog("limits", "r1", cwd=tmp_path).stdout
+    assert shown == (
+        "m-large: 8 calls at a time, 350 requests a minute, 7,000 tokens a minute "
+        "(requests a minute learned from the endpoint, none set; "
+        "at most 9,000 tokens a minute set)\n"
+    )
+    fields = json.loads(siftlog("limits", "r1", "--json", cwd=tmp_path).stdout)
+    assert (fields["set_rpm"], fields["set_tpm"]) == (None, 9000)
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,10 @@ def test_a_live_run_is_drained_and_resumed(tmp_path: Path, how: str) -> None:
         assert stands["attempts"]["started"] == stands["attempts"]["answered"]
         checked = siftlog("status", "r", "--check", cwd=tmp_path, check=False)
         assert checked.returncode == 5
+        if how == "drain":
+            scored = siftlog("score", "r", "--no-record", cwd=tmp_path).stdout
+            assert "next      siftlog resume r" in scored
+            assert "siftlog score r" not in scored  # it has just been done
         siftlog("resume", "r", cwd=tmp_path)
     end = status(tmp_path, "r")
     assert end["state"] == "finished"

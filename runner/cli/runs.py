@@ -105,7 +105,7 @@ def tasks(
     """List RUN's tasks, all or those that a filter lets through."""
     from runner.errors import UsageError
     from runner.table_files import csv_lines
-    from store.query import parse_query
+    from store.query import parse_query, with_keys
     from store.runs import resolve
 
     if as_csv and as_json:
@@ -128,7 +128,11 @@ def tasks(
             elif as_csv:
                 print_raw(csv_lines([tuple(values.values())]))
     if not printed_n:
-        print_note(f"No task of {folder.run_id} fits {expression or 'anything'!r}.")
+        meant = with_keys(expression)
+        hint = f" Did you mean --filter '{meant}'?" if meant != expression else ""
+        print_note(
+            f"No task of {folder.run_id} fits {expression or 'anything'!r}.{hint}"
+        )
     return DONE
 
 

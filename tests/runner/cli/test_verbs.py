@@ -112,6 +112,8 @@ def test_tasks_are_filtered_and_limited(scored: Path) -> None:
     both = siftlog("tasks", "r", "--csv", "--json", cwd=scored, check=False)
     assert (both.returncode, both.stdout) == (2, "")
     assert "--csv and --json" in both.stderr
+    bare = siftlog("tasks", "r", "--filter", "failed", cwd=scored)
+    assert bare.stderr.endswith("Did you mean --filter 'state:failed'?\n")
     done = siftlog("tasks", "r", "--filter", "state:nowhere", cwd=scored, check=False)
     assert done.returncode == 2
     assert "nowhere" in done.stderr

@@ -444,6 +444,22 @@ def attempt_histories(
     ]
 
 
+def retry_reasons(
+    conn: sqlite3.Connection, tasks: list[int]
+) -> dict[int, tuple[str, ...]]:
+    """Return the errors and reasons for which tasks were tried again, by task."""
+    reasons = {
+        task: dict.fromkeys(
+            end.outcome.error
+            if isinstance(end.outcome, AttemptFailed)
+            else end.outcome.reask
+            for end in ends
+        )
+        for task, ends in _attempts(conn, tasks).items()
+    }
+    return {task: tuple(filter(None, names)) for task, names in reasons.items()}
+
+
 def _attempts(
     conn: sqlite3.Connection, tasks: list[int]
 ) -> dict[int, tuple[AttemptEnd, ...]]:

@@ -27,7 +27,7 @@ class Course:
         return self.worked_us / US_PER_S
 
 
-def course(conn: sqlite3.Connection) -> Course:
+def course(conn: sqlite3.Connection, through_seq: int | None = None) -> Course:
     """Return the course of a run that has started.
 
     A session that was killed ends with the last event of its process. Shards of a
@@ -36,13 +36,14 @@ def course(conn: sqlite3.Connection) -> Course:
 
     Args:
         conn: a reader.
+        through_seq: the last event that counts; None: all do.
     """
-    turns = conn.execute(SQL["turns"]).fetchall()
+    turns = conn.execute(SQL["turns"], {"through": through_seq}).fetchall()
     _, started_us, _ = turns[0]
     _, last_us, last_kind = turns[-1]
     ended_us = last_us if last_kind in _ENDS else None
     if is_union(conn):
-        end_us = ended_us or conn.execute(SQL["worked_until"]).fetchone()[0]
+        end_us = ended_us or _last_work_us(conn, through_seq) or started_us
         return Course(
             started_us=started_us,
             ended_us=ended_us,
@@ -57,11 +58,11 @@ def course(conn: sqlite3.Connection) -> Course:
             began = None
         elif kind in _STARTS:
             if began is not None:  # the session before was killed
-                worked_us += _worked_us(conn, *began, before=seq)
+                worked_us += _worked_us(conn, *began, seq - 1)
             began = seq, at_us
             sessions += 1
     if began is not None:
-        worked_us += _worked_us(conn, *began)
+        worked_us += _worked_us(conn, *began, through_seq)
     return Course(
         started_us=started_us,
         ended_us=ended_us,
@@ -71,7 +72,7 @@ def course(conn: sqlite3.Connection) -> Course:
 
 
 def _worked_us(
-    conn: sqlite3.Connection, start: int, began_us: int, before: int | None = None
+    conn: sqlite3.Connection, start: int, began_us: int, through_seq: int | None
 ) -> int:
     """Return the time from the start of a session to the last event of its process.
 
@@ -82,23 +83,14 @@ def _worked_us(
         conn: a reader.
         start: the number of the event that started it.
         began_us: the time of that event.
-        before: the number of the next session's start; None: it is the last one.
+        through_seq: the last event that counts; None: all do.
     """
-    numbers = {"start": start, "before": before}
+    numbers = {"start": start, "through": through_seq}
     (last_us,) = conn.execute(SQL["session_last"], numbers).fetchone()
     return max(0, int(last_us) - began_us)
 
 
-def work_times(conn: sqlite3.Connection, through_seq: int) -> tuple[int, int] | None:
-    """Return the times of the first event and of the last event of a task.
-
-    Args:
-        conn: a reader.
-        through_seq: the last event that counts.
-
-    Returns:
-        Both in microseconds since 1970 UTC, the same for a log without tasks; None for
-        an empty log.
-    """
-    first_us, last_us = conn.execute(SQL["work_times"], (through_seq,)).fetchone()
-    return None if first_us is None else (first_us, last_us or first_us)
+def _last_work_us(conn: sqlite3.Connection, through_seq: int | None) -> int | None:
+    """Return the time of the last event of a task; None: there is none."""
+    row = conn.execute(SQL["last_work"], {"through": through_seq}).fetchone()
+    return None if row is None else int(row[0])

@@ -40,6 +40,8 @@ def test_what_a_later_process_records_is_no_work_of_a_killed_one(
     )
     with open_reader(log) as reader:
         assert course(reader).worked_s == 90.0
+        assert course(reader, 7).worked_s == 90.0
+        assert course(reader, 4).worked_s == 30.0
 
 
 def test_a_run_that_works_has_no_end(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from runner.cli.json_runs import (
     EventJson,
     ImportJson,
     LaunchJson,
-    ModelLimitsJson,
+    LimitsJson,
     RunJson,
     ScoreJson,
     ScoringJson,
@@ -105,14 +105,6 @@ class CommandJson(TypedDict):
     accepted_us: int | None
     answered_us: int | None
     said: str | None  #: its effect, or why it was rejected
-
-
-class LimitsJson(ModelLimitsJson):
-    """The limits of a model in a run."""
-
-    run: str
-    set_rpm: float | None  #: requests per minute that the user set; null: none
-    set_tpm: float | None  #: tokens per minute that the user set; null: none
 
 
 class BudgetJson(TypedDict):

@@ -133,6 +133,19 @@ def parse_query(expression: str) -> Query:
     return Query(parse_terms(expression, KEYS, _text))
 
 
+def with_keys(expression: str) -> str:
+    """Return a filter whose words that are states or outcomes have their key.
+
+    >>> with_keys("failed stage:judge wrong")
+    'state:failed stage:judge outcome:wrong'
+    """
+    keys = dict.fromkeys(OUTCOMES, "outcome:")
+    keys |= dict.fromkeys([*_STATES, *_STATE_GROUPS], "state:")
+    return re.sub(
+        r"\S+", lambda word: keys.get(word[0].lower(), "") + word[0], expression
+    )
+
+
 def parse_terms(
     expression: str, keys: Mapping[str, TermReader], text: Callable[[str], Term]
 ) -> tuple[Term, ...]:

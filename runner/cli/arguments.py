@@ -7,6 +7,7 @@ default. click resolves the first two, `run_steps.engine_options` the rest.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -366,6 +367,17 @@ stops = options_of(
     ),
 )
 """Conditions that end a run early: fixed once it has started."""
+
+
+def engine_options_of_run(command: C) -> C:
+    """Apply the engine options to a command that keeps those of a run by default."""
+    others = len(getattr(command, "__click_params__", ()))
+    engine_options(command)
+    for engine_option in command.__click_params__[others:]:  # type: ignore[attr-defined]
+        engine_option.help = re.sub(
+            r"\[default: .*\]", "[default: the run's]", engine_option.help
+        )
+    return command
 
 
 carrying = options_of(

@@ -44,6 +44,7 @@ def explain(
     from runner.workload import file_lists, switches
     from store.database import open_reader
     from store.read.status import run_started, scorings
+    from store.read.tasks import example_item
     from store.runs import resolve
     from store.tables import visible_seq
 
@@ -63,11 +64,8 @@ def explain(
         else:
             print_text(explanation.text)
         return DONE
-    if not items:
-        raise UsageError(
-            "Name the item to explain, such as a paper's id or POST/CRITERION; "
-            "siftlog tasks RUN lists the items of a run."
-        )
+    if job is not None and not items:
+        raise UsageError("Name the item to explain, such as a paper's id.")
     if job is not None:
         settings = run_steps.typed_settings(job, source, {})
         dataset = job.load(run_steps.startable(job, settings))
@@ -77,6 +75,12 @@ def explain(
     with naming_jobs(what):
         folder = resolve(runs_dir, what)
     with open_reader(folder.log) as reader:
+        if not items:
+            raise UsageError(
+                "Name the item to explain, such as siftlog explain "
+                f"{folder.run_id} {example_item(reader)}; siftlog tasks "
+                f"{folder.run_id} lists the items."
+            )
         first = run_started(reader)
         job = job_of(first)
         settings = scoring.effective_settings(job, folder, source.typed())

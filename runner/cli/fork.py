@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--from-stage", metavar="STAGE", help="Ask this stage and later ones anew."
 )
 @arguments.model_options
-@arguments.engine_options
+@arguments.engine_options_of_run
 @arguments.sets
 @arguments.runs_dir
 @click.option("--dry-run", is_flag=True, help="Print the forecast; send nothing.")

@@ -21,7 +21,7 @@ from runner.cli.json_runs import (
     EventJson,
     ImportJson,
     LaunchJson,
-    ModelLimitsJson,
+    LimitsJson,
     RunJson,
     ScoreJson,
     ScoringJson,
@@ -105,12 +105,6 @@ class CommandJson(TypedDict):
     accepted_us: int | None
     answered_us: int | None
     said: str | None  #: its effect, or why it was rejected
-
-
-class LimitsJson(ModelLimitsJson):
-    """The limits of a model in a run."""
-
-    run: str
 
 
 class BudgetJson(TypedDict):

@@ -101,6 +101,14 @@ class ModelLimitsJson(TypedDict):
     paused_until_us: int | None  #: requested by the endpoint, in Unix microseconds
 
 
+class LimitsJson(ModelLimitsJson):
+    """The limits of a model in a run."""
+
+    run: str
+    set_rpm: float | None  #: requests per minute that the user set; null: none
+    set_tpm: float | None  #: tokens per minute that the user set; null: none
+
+
 class BatchesJson(TypedDict):
     """Open batches of a provider's batch API."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,12 @@ from runner.cli.control import (
     control_request,
     show_dry,
 )
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from store.read.limits import ObservedLimits
+    from store.runs import RunFolder
 
 
 def _ceiling(
@@ -92,17 +98,61 @@ def _show_limits(manner: ControlRequest, model: str | None) -> int:
 
     with open_reader(manner.folder.log) as reader:
         seen = status(reader).limits
-    check_name("model", model, [model_limits.model for model_limits in seen])
+        check_name("model", model, [model_limits.model for model_limits in seen])
+        rates = _rates_set(reader, manner.folder, [limits.model for limits in seen])
     for model_limits in seen:
         if model not in {None, model_limits.model}:
             continue
+        set_rates = rates.get(model_limits.model)
         if manner.as_json:
+            fields = {
+                f"set_{name}": set_rates and set_rates[name] for name in ("rpm", "tpm")
+            }
             print_json(
                 "siftlog.limits/1",
-                {"run": manner.folder.run_id, **limits_json(model_limits)},
+                {"run": manner.folder.run_id, **limits_json(model_limits), **fields},
             )
         else:
-            print_text(f"{model_limits.model}: {model_limits}")
+            origin = "" if set_rates is None else _origin(model_limits, set_rates)
+            print_text(f"{model_limits.model}: {model_limits}{origin}")
     if not manner.folder.is_alive():
         print_note("As last observed: the run is not alive.")
     return DONE
+
+
+def _rates_set(
+    reader: sqlite3.Connection, folder: RunFolder, models: Sequence[str]
+) -> dict[str, dict[str, float | None]]:
+    """Return the rates that the user set, by model; none without the run's options."""
+    from runner.roles import recorded_options
+    from runner.run.control import KINDS, limits_in_force
+    from store.control import ALL
+    from store.read.status import run_started
+    from store.read.tasks import events
+
+    if not folder.config.exists():
+        return {}
+    options = recorded_options(folder.config, run_started(reader))
+    changes = limits_in_force(events(reader, limit=ALL, kinds=KINDS))
+    rates = {}
+    for model in models:
+        limits = options.limits_of(model)
+        for change in changes:
+            if change.concerns(model):
+                limits = change.applied_to(limits)
+        rates[model] = {"rpm": limits.rpm, "tpm": limits.tpm}
+    return rates
+
+
+def _origin(limits: ObservedLimits, set_rates: Mapping[str, float | None]) -> str:
+    """Describe the rates that the user set, where others are in force."""
+    from store.read.limits import UNITS
+
+    others = [
+        f"{UNITS[name]} learned from the endpoint, none set"
+        if rate is None
+        else f"at most {rate:,.10g} {UNITS[name]} set"
+        for name, rate in set_rates.items()
+        if getattr(limits, name) not in {None, rate}
+    ]
+    return f" ({'; '.join(others)})" if others else ""

@@ -293,7 +293,7 @@ def estimate(
 
 @click.command(cls=LongCommand, layout=RUN_LAYOUT, context_settings=ANY_SETTING)
 @arguments.run_argument
-@arguments.engine_options
+@arguments.engine_options_of_run
 @arguments.carrying
 @arguments.placing
 @arguments.sets

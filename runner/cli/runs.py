@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,7 +105,7 @@ def tasks(
     """List RUN's tasks, all or those that a filter lets through."""
     from runner.errors import UsageError
     from runner.table_files import csv_lines
-    from store.query import parse_query
+    from store.query import parse_query, with_keys
     from store.runs import resolve
 
     if as_csv and as_json:
@@ -115,11 +115,12 @@ def tasks(
     if as_csv:
         print_raw(csv_lines([_TASK_COLUMNS]))
     printed_n = 0
-    for page in _task_pages(folder.log, query, limit):
+    for page, reasons in _task_pages(folder.log, query, limit):
         if not (as_json or as_csv):
             # column widths are fixed by a page's cells
             titles = ("",) * len(_TASK_HEADERS) if printed_n else _TASK_HEADERS
-            print_text(as_text([wide_table(titles, map(_task_cells, page))]))
+            cells = (_task_cells(row, reasons.get(row.task, ())) for row in page)
+            print_text(as_text([wide_table(titles, cells)]))
         printed_n += len(page)
         for task in page:
             values = _task_values(task)
@@ -128,7 +129,11 @@ def tasks(
             elif as_csv:
                 print_raw(csv_lines([tuple(values.values())]))
     if not printed_n:
-        print_note(f"No task of {folder.run_id} fits {expression or 'anything'!r}.")
+        meant = with_keys(expression)
+        hint = f" Did you mean --filter '{meant}'?" if meant != expression else ""
+        print_note(
+            f"No task of {folder.run_id} fits {expression or 'anything'!r}.{hint}"
+        )
     return DONE
 
 
@@ -137,7 +142,7 @@ _TASK_HEADERS = (
 )
 
 
-def _task_cells(row: TaskRow) -> tuple[str, ...]:
+def _task_cells(row: TaskRow, retried: Sequence[str]) -> tuple[str, ...]:
     latency = row.latency_ms
     return (
         str(row.task),
@@ -148,7 +153,7 @@ def _task_cells(row: TaskRow) -> tuple[str, ...]:
         row.state.name.lower(),
         str(row.attempts),
         "-" if latency is None else f"{latency / 1e3:.1f} s",
-        _why(row),
+        _why(row) or (f"retried: {', '.join(retried)}" if retried else ""),
     )
 
 
@@ -197,8 +202,10 @@ def _task_values(row: TaskRow) -> dict[str, Any]:
 
 def _task_pages(
     log: Path, query: Query, limit: int | None
-) -> Iterator[Sequence[TaskRow]]:
+) -> Iterator[tuple[Sequence[TaskRow], Mapping[int, Sequence[str]]]]:
+    """Yield pages of tasks; with reasons of retries if the filter is about them."""
     from store.database import open_reader
+    from store.read.tasks import retry_reasons
     from store.read.tasks import tasks as page
 
     left = limit if limit is not None else -1
@@ -209,7 +216,8 @@ def _task_pages(
             rows = page(reader, query, after=after, limit=size)
             if not rows:
                 return
-            yield rows
+            numbers = [row.task for row in rows if query.failure is not None]
+            yield rows, retry_reasons(reader, numbers) if numbers else {}
             after = rows[-1].task
             left -= len(rows) if left > 0 else 0
 

@@ -240,7 +240,11 @@ def _show_scoring(
         *severe_findings(card, card.summary),
         *map(severe_line, run_scoring.findings),
     )
-    commands = next_commands(seen, folder.run_id, result_of(card).explain)
+    commands = [
+        command
+        for command in next_commands(seen, folder.run_id, result_of(card).explain)
+        if not command.line.startswith("siftlog score ")  # it has just been done
+    ]
     print_text(as_text(closing_facts(findings, run_scoring.folder, commands)))
 
 

@@ -38,7 +38,7 @@ NAME_CHARS: Final = 60
 
 @click.command()
 @arguments.run_argument
-@click.argument("name", metavar="ITEM|TASK")
+@click.argument("name", metavar="ITEM|TASK", required=False)
 @arguments.filter_
 @click.option("--full", is_flag=True, help="Print whole texts.")
 @click.option(
@@ -58,7 +58,7 @@ NAME_CHARS: Final = 60
 @arguments.as_json
 def show(
     run_name: str,
-    name: str,
+    name: str | None,
     expression: str,
     full: bool,
     parse: bool,
@@ -73,16 +73,24 @@ def show(
     shortened in the middle; --full prints them whole, and so does --json. Works on live
     and imported runs, and writes nothing.
     """
+    from runner.errors import UsageError
     from runner.task_detail import TaskReader
     from store.database import open_reader
     from store.query import parse_query
     from store.read.status import run_started
+    from store.read.tasks import example_item
     from store.runs import resolve
 
     query = parse_query(expression)
     folder = resolve(runs_dir, run_name)
     folder.refresh()
     with open_reader(folder.log) as reader:
+        if name is None:
+            raise UsageError(
+                f"Name an item of {folder.run_id}, such as siftlog show "
+                f"{folder.run_id} {example_item(reader)}, or a task by its number; "
+                f"siftlog tasks {folder.run_id} lists them."
+            )
         rows, total = _chosen(reader, folder, name, query, limit)
         tasks = TaskReader(reader, folder)
         replies = None

@@ -57,6 +57,9 @@ STATES: Final[Mapping[str, str]] = {
 STOPPED: Final = frozenset({"lost", "drained", "budget_stop", "cancelled"})
 """States without a process in which tasks lack an answer."""
 
+UNKNOWN_OUTCOME: Final = "of unknown outcome"
+"""Describes calls that were in flight when their process died."""
+
 REPORT: Final = "report.html"
 
 MOST_COMMANDS: Final = 3
@@ -151,7 +154,7 @@ def result_blocks(
         yield ""
     if present.state == "finished":
         yield _fact("done", done_text(present.status, course))
-        yield _fact("cost", cost_text(present.status))
+        yield _fact("cost", cost_text(present))
     else:
         yield from progress_facts(present, course)
     yield _fact("error", failure)
@@ -189,8 +192,9 @@ def done_text(status: Status, course: Course) -> str:
     )
 
 
-def cost_text(status: Status) -> str:
+def cost_text(present: LiveStatus) -> str:
     """Describe the recorded cost, by model, what may still be billed, the budget."""
+    status = present.status
     is_unknown = status.imported and not status.cost_usd
     parts = [NONE if is_unknown else cost(status.cost_usd)]
     if status.cost_usd is None and not status.attempts.answered:
@@ -200,11 +204,28 @@ def cost_text(status: Status) -> str:
         by_model = ", ".join(f"{model} {dollars(usd)}" for model, usd in shares.items())
         parts[0] += f" ({by_model})"
     if unsettled := status.possible_usd + status.in_flight_usd:
-        parts.append(f"up to {dollars(unsettled)} may still be billed")
+        calls = " and ".join(_unsettled(present))
+        parts.append(f"up to {dollars(unsettled)} may still be billed for {calls}")
     if status.budget_usd is not None:
         shared = "" if status.group is None else f" shared in {status.group}"
         parts.append(f"budget {dollars(status.budget_usd)}{shared}")
     return ", ".join(parts)
+
+
+def _unsettled(present: LiveStatus) -> Iterator[str]:
+    """Yield the calls whose bill is not known."""
+    from runner.engine.failure_policy import BILLED
+
+    status, unknown = present.status, _unknown(present)
+    failed = [f"{name} {n:,}" for name, n in status.errors.items() if name in BILLED]
+    if unknown:
+        yield f"{plural(unknown, 'call')} {UNKNOWN_OUTCOME}"
+    if failed:
+        yield f"failed calls ({', '.join(failed)})"
+    if status.billing.unknown:
+        yield f"{plural(status.billing.unknown, 'answer')} without usage"
+    if status.in_flight_usd and (present.is_alive or status.batches.count):
+        yield "calls in flight"
 
 
 def progress_facts(present: LiveStatus, course: Course) -> Iterator[Fact]:
@@ -218,7 +239,7 @@ def progress_facts(present: LiveStatus, course: Course) -> Iterator[Fact]:
         yield _fact("left", f"{left}; 9 of 10 runs end within it" if seconds else left)
         if present.forecast.budget_seconds is not None:
             yield _fact("stops", budget_text(present.forecast.budget_seconds))
-    yield _fact("cost", cost_text(present.status))
+    yield _fact("cost", cost_text(present))
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
         yield _fact("projected", _interval_text(present.comes_to_usd, cost))
     if present.rate is not None:
@@ -267,8 +288,8 @@ def missing_text(present: LiveStatus) -> str:
 
 
 def _state_names(present: LiveStatus) -> Mapping[TaskState, str]:
-    """Return the labels of the states; calls of a dead process are lost."""
-    lost = "in batches" if present.status.batches.count else "lost in flight"
+    """Return the labels of the states; nobody knows how calls of a dead process end."""
+    lost = "in batches" if present.status.batches.count else UNKNOWN_OUTCOME
     names = {state: state.name.lower() for state in TaskState}
     return names if present.is_alive else {**names, TaskState.RUNNING: lost}
 
@@ -286,7 +307,7 @@ def _details(present: LiveStatus) -> Iterator[Block]:
     """Yield the counts of a run, and what is noteworthy about its course."""
     status = present.status
     yield _fact("tasks", _tasks_text(present))
-    yield _fact("attempts", _attempts_text(status))
+    yield _fact("attempts", _attempts_text(present))
     yield _fact(
         "tokens",
         f"{status.tokens_in:,} in ({status.tokens_cached:,} cached), "
@@ -314,8 +335,15 @@ def _tasks_text(present: LiveStatus) -> str:
     return f"{tasks.planned:,} planned: {', '.join(parts)}"
 
 
-def _attempts_text(status: Status) -> str:
-    attempts = status.attempts
+def _unknown(present: LiveStatus) -> int:
+    """Return the calls of unknown outcome, those included that a resume will record."""
+    status = present.status
+    is_lost = _state_names(present)[TaskState.RUNNING] == UNKNOWN_OUTCOME
+    return status.attempts.unknown + (status.tasks.running if is_lost else 0)
+
+
+def _attempts_text(present: LiveStatus) -> str:
+    attempts, unknown = present.status.attempts, _unknown(present)
     free = [
         f"{n:,} of them {source}"
         for n, source in (
@@ -327,7 +355,7 @@ def _attempts_text(status: Status) -> str:
     cached = f" ({', '.join(free)})" if free else ""
     return (
         f"{attempts.started:,} started: {attempts.answered:,} answered"
-        f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown"
+        f"{cached}, {attempts.failed:,} failed, {unknown:,} {UNKNOWN_OUTCOME}"
     )
 
 
@@ -369,7 +397,7 @@ def _queues(present: LiveStatus) -> Iterator[Block]:
     """Yield the tasks of each stage and model, by state; without empty states."""
     names = _state_names(present)
     columns: list[Column] = [Words("stage"), Words("model")]
-    columns += [Numbers(names[state]) for state in TaskState]
+    columns += [Numbers(names[state].removeprefix("of ")) for state in TaskState]
     rows = [
         (queue.stage, queue.model, *(queue.states.get(s) or None for s in TaskState))
         for queue in present.status.queues

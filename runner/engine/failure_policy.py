@@ -104,6 +104,12 @@ RETRY_RULES: Mapping[type[e.AttemptError], RetryRule] = {
 }
 
 
+BILLED: Final = frozenset(
+    error.__name__ for error, rule in RETRY_RULES.items() if rule.is_billed
+)
+"""Names of the classes of failure that may be billed."""
+
+
 def may_be_billed(error: e.AttemptError) -> bool:
     """Return whether a failed attempt may cost money; an error status never does."""
     is_refused = error.status is not None and error.status >= HTTPStatus.BAD_REQUEST

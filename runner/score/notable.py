@@ -1,4 +1,4 @@
-"""Reads what a report shows of a run beside its scores: its times, notable items.
+"""Reads the notable items of a run, which a report shows beside its scores.
 
 `store.notable` chooses the items while the verdicts are written. Here their texts are
 read from the log: the end of the prompt, each reply, and its quotes in the paper.
@@ -20,7 +20,6 @@ from runner.plan import parsed_answer, task_of
 from runner.sent_requests import SentRequests, reply_text
 from store.errors import StoreError
 from store.notable import NotableRanking, RankedItem, RankedVerdict, UnparsedCount
-from store.read.course import work_times
 from store.tables import reply, tasks_numbered
 from store.task import TaskRow
 from store.titles import read_titles
@@ -36,14 +35,6 @@ MOST_REPLIES: Final = 8
 
 MOST_QUOTES: Final = 2
 """Quotes of one reply."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTimes:
-    """Times of a run's work, in microseconds since 1970 UTC."""
-
-    started_us: int
-    ended_us: int  #: its last event of work before the scoring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +70,6 @@ class NotableAnswers:
     items: tuple[NotableItem, ...] = ()
     counts: tuple[tuple[str, int], ...] = ()  #: items by their most telling reason
     unparsed: tuple[UnparsedCount, ...] = ()
-
-
-def run_times(reader: sqlite3.Connection, through_seq: int) -> RunTimes | None:
-    """Return when the run worked, up to one event; None for an empty log."""
-    times = work_times(reader, through_seq)
-    return times and RunTimes(started_us=times[0], ended_us=times[1])
 
 
 def notable_answers(

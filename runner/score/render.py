@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from runner.errors import UsageError
 from runner.installed import entry_points
 from runner.job import Job
-from runner.score.notable import NotableAnswers, RunTimes
+from runner.score.notable import NotableAnswers
 from runner.score.result import RunResult
 from runner.scorecard import (
     LIMITS,
@@ -29,6 +29,7 @@ from runner.scorecard import Cell as Value
 from runner.table_rendering import Kind, PrintCell, PrintColumn, PrintTable, typeset
 from store.document import as_text, blocks_of
 from store.events import Input
+from store.read.course import Course
 from store.read.status import Status
 from store.read.usage import UsageCount
 
@@ -488,7 +489,7 @@ class ReportSource:
     figure_formats: tuple[FigureFormat, ...] = FIGURE_FORMATS  #: of the files
     settings: BaseModel | None = None  #: all settings of the scoring
     description: tuple[str, ...] = ()  #: what the models were asked, in words
-    times: RunTimes | None = None
+    course: Course | None = None
     notable: NotableAnswers = field(default_factory=NotableAnswers)
     has_explain: bool = True  #: whether `siftlog explain` knows the job's items
 

@@ -27,7 +27,7 @@ from runner.job_faults import calling, parser_faults
 from runner.reply_labels import scored, scoring_inputs
 from runner.run.folder import owner
 from runner.score.log_answers import LogAnswers, ParsedFolder
-from runner.score.notable import notable_answers, run_times
+from runner.score.notable import notable_answers
 from runner.score.parsed_replies import FOLDER
 from runner.score.render import (
     FIGURE_FORMATS,
@@ -51,6 +51,7 @@ from store.errors import CorruptLog
 from store.events import Blob, Entry, Input, RunResumed, RunStarted, ScoringRecorded
 from store.log.sqlite import SqliteLog
 from store.notable import NotableItems
+from store.read.course import course
 from store.read.status import Status, added_stages, run_started, scorings, status
 from store.read.tasks import events, parts
 from store.read.usage import usage_counts
@@ -459,7 +460,7 @@ def reported(
         figure_formats=tuple(figures) or FIGURE_FORMATS,
         settings=settings,
         description=tuple(filter(None, description)),
-        times=run_times(reader, scoring.seq),
+        course=course(reader, scoring.seq),
         notable=notable_answers(items.ranking(), reader, titles, job, scoring.dataset),
         has_explain=type(job).explain is not Job.explain,
     )

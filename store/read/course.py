@@ -27,21 +27,23 @@ class Course:
         return self.worked_us / US_PER_S
 
 
-def course(conn: sqlite3.Connection) -> Course:
+def course(conn: sqlite3.Connection, through_seq: int | None = None) -> Course:
     """Return the course of a run that has started.
 
-    A session that was killed ends with its last event. Shards of a split run work at
-    the same time, so that its course is one session from its first to its last event.
+    A session that was killed ends with the last event of its process. Shards of a
+    split run work at the same time, so that its course is one session from its first to
+    its last event.
 
     Args:
         conn: a reader.
+        through_seq: the last event that counts; None: all do.
     """
-    turns = conn.execute(SQL["turns"]).fetchall()
+    turns = conn.execute(SQL["turns"], {"through": through_seq}).fetchall()
     _, started_us, _ = turns[0]
     _, last_us, last_kind = turns[-1]
     ended_us = last_us if last_kind in _ENDS else None
     if is_union(conn):
-        end_us = ended_us or _last_us(conn)
+        end_us = ended_us or _last_work_us(conn, through_seq) or started_us
         return Course(
             started_us=started_us,
             ended_us=ended_us,
@@ -49,18 +51,18 @@ def course(conn: sqlite3.Connection) -> Course:
             sessions=1,
         )
     worked_us = sessions = 0
-    began_us: int | None = None
+    began: tuple[int, int] | None = None  # number and time of the session's start
     for seq, at_us, kind in turns:
-        if began_us is not None and kind in _ENDS:
-            worked_us += max(0, at_us - began_us)
-            began_us = None
+        if began is not None and kind in _ENDS:
+            worked_us += max(0, at_us - began[1])
+            began = None
         elif kind in _STARTS:
-            if began_us is not None:  # the session before was killed
-                worked_us += max(0, _last_us(conn, before=seq) - began_us)
-            began_us = at_us
+            if began is not None:  # the session before was killed
+                worked_us += _worked_us(conn, *began, seq - 1)
+            began = seq, at_us
             sessions += 1
-    if began_us is not None:
-        worked_us += max(0, _last_us(conn) - began_us)
+    if began is not None:
+        worked_us += _worked_us(conn, *began, through_seq)
     return Course(
         started_us=started_us,
         ended_us=ended_us,
@@ -69,22 +71,26 @@ def course(conn: sqlite3.Connection) -> Course:
     )
 
 
-def _last_us(conn: sqlite3.Connection, before: int | None = None) -> int:
-    """Return the time of the last event, or of the last one *before* an event."""
-    (at_us,) = conn.execute(SQL["time_before"], {"before": before}).fetchone()
-    return int(at_us)
+def _worked_us(
+    conn: sqlite3.Connection, start: int, began_us: int, through_seq: int | None
+) -> int:
+    """Return the time from the start of a session to the last event of its process.
 
-
-def work_times(conn: sqlite3.Connection, through_seq: int) -> tuple[int, int] | None:
-    """Return the times of the first event and of the last event of a task.
+    What later processes recorded is left out: a scoring, or, just before they resume
+    the run, its calls of unknown outcome.
 
     Args:
         conn: a reader.
-        through_seq: the last event that counts.
-
-    Returns:
-        Both in microseconds since 1970 UTC, the same for a log without tasks; None for
-        an empty log.
+        start: the number of the event that started it.
+        began_us: the time of that event.
+        through_seq: the last event that counts; None: all do.
     """
-    first_us, last_us = conn.execute(SQL["work_times"], (through_seq,)).fetchone()
-    return None if first_us is None else (first_us, last_us or first_us)
+    numbers = {"start": start, "through": through_seq}
+    (last_us,) = conn.execute(SQL["session_last"], numbers).fetchone()
+    return max(0, int(last_us) - began_us)
+
+
+def _last_work_us(conn: sqlite3.Connection, through_seq: int | None) -> int | None:
+    """Return the time of the last event of a task; None: there is none."""
+    row = conn.execute(SQL["last_work"], {"through": through_seq}).fetchone()
+    return None if row is None else int(row[0])

@@ -290,12 +290,16 @@ def progress_text(progress: Progress) -> str:
     >>> at = ForecastInterval(low=5200, expected=5874, high=6700)
     >>> progress_text(Progress(done=126, remaining=at))
     '126 of about 6,000 done'
+    >>> end = ForecastInterval(low=0, expected=0.2, high=1)
+    >>> progress_text(Progress(done=1812, remaining=end))
+    '1,812 of about 1,812 done'
     """
     remaining = progress.remaining
     total = progress.done + round(remaining.expected)
     if remaining.high is None or remaining.low < remaining.expected < remaining.high:
-        digits = len(str(total)) - 2
-        return f"{progress.done:,} of about {round(total, -max(0, digits)):,} done"
+        rounded = round(total, -max(0, len(str(total)) - 2))
+        about = total if rounded < progress.done else rounded
+        return f"{progress.done:,} of about {about:,} done"
     return f"{progress.done:,} of {total:,} done"
 
 

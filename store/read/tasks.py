@@ -18,6 +18,7 @@ import difflib
 import enum
 import json
 import re
+import shlex
 import sqlite3
 from array import array
 from collections import Counter
@@ -203,6 +204,11 @@ def tasks_by_root(
     """Return tasks that match a filter, each first-stage task before its follow-ups."""
     statement = SQL["tasks_by_root"].format(query.condition())
     return task_rows(conn, statement, (*query.parameters(), limit))
+
+
+def example_item(conn: sqlite3.Connection) -> str:
+    """Return the key of the first task as a word for a shell; "ITEM" without tasks."""
+    return next((shlex.quote(row.key) for row in tasks(conn, limit=1)), "ITEM")
 
 
 def items_beginning(conn: sqlite3.Connection, text: str, limit: int) -> list[str]:
@@ -436,6 +442,22 @@ def attempt_histories(
         )
         for root in roots
     ]
+
+
+def retry_reasons(
+    conn: sqlite3.Connection, tasks: list[int]
+) -> dict[int, tuple[str, ...]]:
+    """Return the errors and reasons for which tasks were tried again, by task."""
+    reasons = {
+        task: dict.fromkeys(
+            end.outcome.error
+            if isinstance(end.outcome, AttemptFailed)
+            else end.outcome.reask
+            for end in ends
+        )
+        for task, ends in _attempts(conn, tasks).items()
+    }
+    return {task: tuple(filter(None, names)) for task, names in reasons.items()}
 
 
 def _attempts(

@@ -608,9 +608,12 @@ WHERE m.kind = ? AND m.seq > ? ORDER BY m.seq LIMIT ?;
 -- name: turns
 SELECT e.seq, e.ts_us, m.kind FROM mark AS m JOIN event AS e ON e.seq = m.seq
 WHERE m.kind IN ('run_started', 'run_resumed', 'run_finished', 'run_drained', 'run_cancelled')
+  AND (:through IS NULL OR m.seq <= :through)
 ORDER BY e.seq;
--- name: time_before
-SELECT ts_us FROM event WHERE seq < coalesce(:before, (SELECT max(seq) + 1 FROM event))
+-- name: session_last
+SELECT ts_us FROM event
+WHERE seq >= :start AND seq <= coalesce(:through, (SELECT max(seq) FROM event))
+  AND epoch = (SELECT epoch FROM event WHERE seq = :start)
 ORDER BY seq DESC LIMIT 1;
 -- name: last_marked
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
@@ -620,9 +623,10 @@ WHERE m.kind = ? ORDER BY m.seq DESC LIMIT 1;
 SELECT e.seq, k.name, e.ver, e.facts
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = 'tasks_planned' AND m.seq <= ? ORDER BY m.seq DESC LIMIT 1;
--- name: work_times
-SELECT (SELECT ts_us FROM event ORDER BY seq LIMIT 1),
-  (SELECT ts_us FROM event WHERE seq <= ? AND task IS NOT NULL ORDER BY seq DESC LIMIT 1);
+-- name: last_work
+SELECT ts_us FROM event
+WHERE seq <= coalesce(:through, (SELECT max(seq) FROM event)) AND task IS NOT NULL
+ORDER BY seq DESC LIMIT 1;
 -- name: events_back
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
 FROM event AS e JOIN kind AS k ON k.id = e.kind

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -56,17 +57,26 @@ RESUMED, FINISHED, SCORED = (
 )
 
 
+Life: TypeAlias = tuple[float, Sequence[tuple[Entry | Event, float]]]
+"""Seconds before a process opens the log, its events, and the seconds after each."""
+
+
 def taken_up_again(path: Path) -> Path:
     """A run that was killed after 30 s and taken up 80 s later for 60 s, then scored.
 
     Six events: at 0, 10 and 30 s, at 110 and 170 s, and an hour after that.
     """
-    clock = FakeClock()
-    lives: tuple[tuple[float, tuple[tuple[Entry | Event, float], ...]], ...] = (
+    return lived(
+        path,
         (0, ((RUN_STARTED, 10), (plan([task(1), task(2)]), 20), (started(1), 0))),
         (80, ((RESUMED, 60), (FINISHED, 0))),
         (3600, ((SCORED, 0),)),
     )
+
+
+def lived(path: Path, *lives: Life) -> Path:
+    """A log that one process after another opened."""
+    clock = FakeClock()
 
     async def live() -> None:
         log = await SqliteLog.create(

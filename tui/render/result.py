@@ -322,14 +322,14 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
         PanelColumn("stage", 10, is_right=False),
         PanelColumn("done", 6),
         PanelColumn("queued", 9),
-        PanelColumn("interrupted", 11),
+        PanelColumn("outcome unknown", 15),
         PanelColumn("waiting", 8),
         PanelColumn("failed", 8),
     ]
     rows = stage_rows(snapshot)
     longest = max((cell_len(row.stage) for row in rows), default=0)
     columns[0] = replace(
-        columns[0], width=max(5, min(longest, room.width - 52 - _LABEL))
+        columns[0], width=max(5, min(longest, room.width - 56 - _LABEL))
     )
     table = table_lines(
         columns,

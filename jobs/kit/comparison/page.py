@@ -256,6 +256,7 @@ def _match(match: ComparedModels, level: float, width: int) -> Iterator[Block]:
         yield "no metric to compare (a truth is needed, see 'siftlog score')"
     if any(metric.lower_is_better for metric in shared):
         yield f"{LOWER} lower is better"
+    yield from _paired_values(match, shared)
     yield from _uncompared(match)
     yield from _independent_tests(match, shared)
     yield from _agreed(match, shared)
@@ -274,6 +275,23 @@ def _match(match: ComparedModels, level: float, width: int) -> Iterator[Block]:
                 f"interval of {_named(match, metric.path)}: undefined in "
                 f"{interval.b - interval.b_used} of {interval.b} replicates",
             )
+
+
+def _paired_values(
+    match: ComparedModels, shared: Sequence[ComparedMetric]
+) -> Iterator[Fact]:
+    """Say why the values differ from those of each side alone, with an example."""
+    for metric in shared:
+        overlap = metric.overlap
+        if left_out := overlap.only_a + overlap.only_b + overlap.undefined:
+            name = _named(match, metric.path)
+            yield _fact(
+                "values",
+                "are over the n items that both have (such as "
+                f"{overlap.n:,} of {overlap.n + left_out:,} for {name}); a scorecard's "
+                "are over all items of its side",
+            )
+            return
 
 
 def _uncompared(match: ComparedModels) -> Iterator[Fact]:

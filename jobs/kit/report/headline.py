@@ -15,12 +15,12 @@ from jobs.kit.comparison.in_run import MetricVerdicts, run_verdicts
 from jobs.kit.report.html import Child, Element, element, facts_list, html_table
 from jobs.kit.text_format import metric_count, metric_interval, metric_target
 from runner.cli.console import duration
-from runner.score.notable import RunTimes
 from runner.score.render import ReportSource
 from runner.score.render import headlines as headline_paths
 from runner.scorecard import Direction, Metric, Scorecard
 from runner.table_rendering import format_number
 from store.document import Numbers, Words
+from store.read.course import Course
 from store.read.usage import dollars
 
 NAMED_MODELS: Final = 8
@@ -50,22 +50,21 @@ def facts(reported: ReportSource, operations: Mapping[str, Any]) -> Element:
     return facts_list(
         {
             "models": f"{named} and {more} more" if more > 0 else named,
-            **_times(reported.times, is_imported=reported.is_imported),
+            **_times(reported.course, is_imported=reported.is_imported),
             "cost": _cost(operations, is_imported=reported.is_imported),
             "tasks": _tasks(operations),
         }
     )
 
 
-def _times(times: RunTimes | None, *, is_imported: bool) -> Mapping[str, str]:
-    if times is None:
+def _times(course: Course | None, *, is_imported: bool) -> Mapping[str, str]:
+    if course is None:
         return {}
-    start = datetime.fromtimestamp(times.started_us / 1e6, UTC)
+    start = datetime.fromtimestamp(course.started_us / 1e6, UTC)
     when = f"{start.day} {start:%B %Y, %H:%M} UTC"
     if is_imported:
         return {"imported": when}
-    seconds = (times.ended_us - times.started_us) / 1e6
-    return {"started": when, "duration": duration(seconds)}
+    return {"started": when, "duration": duration(course.worked_s)}
 
 
 def _cost(operations: Mapping[str, Any], *, is_imported: bool) -> str:

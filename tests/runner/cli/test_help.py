@@ -93,6 +93,14 @@ def test_the_long_help_shows_every_option_once_and_in_a_section(
     assert f"{more} more options: siftlog {' '.join(words)} --help-all" in short
 
 
+@pytest.mark.parametrize("name", ["resume", "fork"])
+def test_options_that_a_run_keeps_have_no_default_of_their_own(name: str) -> None:
+    (taken,) = (each for words, each in EVERY if words == [name])
+    options = {option.name: option.help or "" for option in _visible(taken)}
+    for kept in ("concurrency", "timeout_s", "stop_if"):
+        assert options[kept].endswith("[default: the run's]")
+
+
 def test_run_shows_fifteen_options() -> None:
     short = command("run", "--help").out
     assert len(re.findall(r"^  --(?!help)", short, re.MULTILINE)) == 15

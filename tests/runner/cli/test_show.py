@@ -163,6 +163,15 @@ def test_what_is_not_there_is_a_sentence(
     assert sentence in line
 
 
+@pytest.mark.parametrize("verb", ["show", "explain"])
+def test_without_an_item_one_of_the_run_is_the_example(
+    sampled: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    code = exit_code([verb, "posts", "--runs-dir", str(sampled)])
+    assert code == 2
+    assert f"such as siftlog {verb} posts post_01/A.1" in capsys.readouterr().err
+
+
 def test_an_imported_answer_has_no_prompt_and_no_attempt(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,12 +6,14 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from runner.cli.status import status_json
 from runner.cli.status_page import cost_text, logs_text, status_page
 from runner.score.render import operations_json
 from runner.scorecard import Scorecard
 from store.database import open_reader
-from store.events import LimitObserved, TaskFailed
+from store.events import CommandAccepted, CommandApplied, LimitObserved, TaskFailed
 from store.read.course import course
 from store.read.forecast import progress_text
 from store.read.live import live_status
@@ -105,7 +107,10 @@ def test_a_killed_run_says_what_is_missing_and_how_to_go_on(tmp_path: Path) -> N
     remaining = seen.progress.remaining.expected
     assert facts["progress"].endswith(progress_text(seen.progress))
     assert facts["missing"].startswith(f"{remaining:.0f} tasks: ")
-    assert "lost in flight" in facts["missing"]
+    lost = f"{seen.status.tasks.running} of unknown outcome"
+    assert lost in facts["missing"]
+    assert lost in facts["tasks"]
+    assert facts["attempts"].endswith(lost)
     assert facts["next"].startswith("siftlog resume copy  # ")
     labels = [line[:10].strip() for line in lines if line]
     assert labels.index("progress") < labels.index("cost") < labels.index("tasks")
@@ -135,7 +140,62 @@ def test_a_run_without_an_answer_does_not_blame_the_price(tmp_path: Path) -> Non
     with open_reader(written(folder.log, *units)) as reader:
         seen = live_status(reader, FakeClock().now_us(), is_held=False)
     assert seen.status.cost_usd is None
-    assert cost_text(seen.status).startswith("? (no call was answered)")
+    assert cost_text(seen).startswith("? (no call was answered)")
+
+
+def test_limits_that_nobody_set_are_called_learned(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs/r1")
+    folder.path.mkdir(parents=True)
+    accepted = CommandAccepted(
+        command="c1", kind="limits", author="ada", payload='{"tpm": 9000}'
+    )
+    observed = LimitObserved(
+        model="m-large", concurrency=8, in_flight=0, rpm=350, tpm=7000
+    )
+    applied = CommandApplied(command="c1", effect="")
+    written(folder.log, [RUN_STARTED], [accepted], [applied], [observed])
+    folder.config.write_text('job = "screening"\n')
+    shown = siftlog("limits", "r1", cwd=tmp_path).stdout
+    assert shown == (
+        "m-large: 8 calls at a time, 350 requests a minute, 7,000 tokens a minute "
+        "(requests a minute learned from the endpoint, none set; "
+        "at most 9,000 tokens a minute set)\n"
+    )
+    fields = json.loads(siftlog("limits", "r1", "--json", cwd=tmp_path).stdout)
+    assert (fields["set_rpm"], fields["set_tpm"]) == (None, 9000)
+
+
+@pytest.mark.parametrize(
+    ("is_held", "calls"),
+    [(True, "calls in flight"), (False, "1 call of unknown outcome")],
+)
+def test_what_may_still_be_billed_names_its_calls(
+    tmp_path: Path, is_held: bool, calls: str
+) -> None:
+    lost = failed(2, error="Timeout", status=None, possible_usd=0.25)
+    units = (
+        [plan([task(1), task(2)])],
+        [replace(started(1), worst_usd=0.5), started(2)],
+    )
+    log = written(tmp_path / "log.db", [RUN_STARTED], *units, [lost])
+    with open_reader(log) as reader:
+        text = cost_text(live_status(reader, START_US, is_held=is_held))
+    most = "up to $0.7500 may still be billed"
+    assert most in text
+    assert calls in text
+    assert "failed calls (Timeout 1)" in text
+
+
+def test_a_filter_on_errors_shows_why_completed_tasks_were_retried(
+    tmp_path: Path,
+) -> None:
+    folder = RunFolder(tmp_path / "runs/r1")
+    folder.path.mkdir(parents=True)
+    ends = [failed(1), started(1, 2), answer(1, b"one", 2), completed(1, 2)]
+    written(folder.log, [RUN_STARTED], [plan([task(1)])], [started(1)], ends)
+    shown = siftlog("tasks", "r1", "--filter", "err:*", cwd=tmp_path).stdout
+    assert shown.rstrip().endswith("retried: Overloaded")
+    assert "retried" not in siftlog("tasks", "r1", cwd=tmp_path).stdout
 
 
 def test_failed_tasks_are_explained_by_their_most_frequent_message(

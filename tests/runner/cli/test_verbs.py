@@ -112,6 +112,8 @@ def test_tasks_are_filtered_and_limited(scored: Path) -> None:
     both = siftlog("tasks", "r", "--csv", "--json", cwd=scored, check=False)
     assert (both.returncode, both.stdout) == (2, "")
     assert "--csv and --json" in both.stderr
+    bare = siftlog("tasks", "r", "--filter", "failed", cwd=scored)
+    assert bare.stderr.endswith("Did you mean --filter 'state:failed'?\n")
     done = siftlog("tasks", "r", "--filter", "state:nowhere", cwd=scored, check=False)
     assert done.returncode == 2
     assert "nowhere" in done.stderr
@@ -198,6 +200,10 @@ def test_a_live_run_is_drained_and_resumed(tmp_path: Path, how: str) -> None:
         assert stands["attempts"]["started"] == stands["attempts"]["answered"]
         checked = siftlog("status", "r", "--check", cwd=tmp_path, check=False)
         assert checked.returncode == 5
+        if how == "drain":
+            scored = siftlog("score", "r", "--no-record", cwd=tmp_path).stdout
+            assert "next      siftlog resume r" in scored
+            assert "siftlog score r" not in scored  # it has just been done
         siftlog("resume", "r", cwd=tmp_path)
     end = status(tmp_path, "r")
     assert end["state"] == "finished"

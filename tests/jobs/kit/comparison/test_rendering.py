@@ -173,12 +173,16 @@ def test_one_paper_has_a_difference_and_no_interval() -> None:
     row = comparison_text([made], None, DRAWING).splitlines()[4]
     assert row.split()[:5] == ["m", "0.250", "0.500", "+0.250", "1"]
     assert row.endswith("1  too few")
+    values = "values     are over the n items that both have (such as 1 of 2 for m)"
+    assert values in comparison_text([made], None, DRAWING)
 
 
 def test_nothing_left_out_is_not_a_line() -> None:
     same = side({"m": means({"p1": 1.0, "p2": 0.0})})
     (made,) = compare_models([(same, same)], (), DRAWING)
-    assert "left out" not in comparison_text([made], None, DRAWING)
+    text = comparison_text([made], None, DRAWING)
+    assert "left out" not in text
+    assert "the n items that both have" not in text
 
 
 def test_replicates_without_a_value_are_said() -> None:

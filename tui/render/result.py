@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from store.document import plural
-from store.fold_state import US_PER_S
 from store.read.forecast import time_left_text
 from store.read.next_steps import next_commands
 from store.task import TaskState
@@ -117,7 +116,7 @@ def _path(path: Path) -> str:
 
 def _summary(snapshot: RunSnapshot) -> Iterator[Content]:
     tasks = snapshot.status.tasks
-    took = (snapshot.worked_until_us - snapshot.created_us) / US_PER_S
+    took = snapshot.facts.worked_s
     parts = [
         f"{count(tasks.completed)} completed",
         f"{count(tasks.failed)} failed",

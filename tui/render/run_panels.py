@@ -13,7 +13,6 @@ from typing import TypeAlias
 from textual.content import Content
 
 from store.document import plural
-from store.fold_state import US_PER_S
 from store.task import TaskState
 from tui.render import errors, models, progress, quality, result
 from tui.render.charts import bar
@@ -335,8 +334,7 @@ def progress_line(snapshot: RunSnapshot, room: Room) -> Content:
     share = snapshot.share
     figures = [f"{percent(share, tenths=True):>7}"]
     if snapshot.is_ended:
-        took_us = snapshot.worked_until_us - snapshot.created_us
-        figures.append(f"took {duration(took_us / US_PER_S)}")
+        figures.append(f"took {duration(snapshot.facts.worked_s)}")
     else:
         figures.append(f"left {eta(snapshot)}")
         figures += filter(UNKNOWN.__ne__, [rate_words(snapshot)])

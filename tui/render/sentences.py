@@ -99,8 +99,7 @@ def _without_success(snapshot: RunSnapshot) -> str:
 
 
 def _elapsed(snapshot: RunSnapshot) -> str:
-    ended_us = snapshot.status.signs.phase_us
-    return f"took {duration((ended_us - snapshot.created_us) / US_PER_S)}"
+    return f"took {duration(snapshot.facts.worked_s)}"
 
 
 def _ended(snapshot: RunSnapshot) -> str:

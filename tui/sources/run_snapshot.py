@@ -21,6 +21,7 @@ from store.database import LogReader, read_transaction, unreadable
 from store.errors import StoreError
 from store.events import AttemptFailed
 from store.fold_state import US_PER_S
+from store.read.course import course
 from store.read.forecast import Forecast, ForecastInterval, Progress, best_rate
 from store.read.history import (
     AnswerTail,
@@ -84,6 +85,7 @@ class RunFacts:
     oldest: tuple[InFlight, ...]
     errors: tuple[ErrorCount, ...]  #: most frequent first
     last_failure: LastFailure | None
+    worked_s: float = 0.0  #: time of work over all sessions
     #: tasks completed per minute in the run's best 10 minutes; None: too short
     best: float | None = None
     #: over the whole run; read where `answers` are not the ones to show
@@ -424,6 +426,7 @@ class RunSource:
                 oldest=oldest_in_flight(reader, 1),
                 errors=tuple(errors),
                 last_failure=_last_failure(reader, errors, None),
+                worked_s=course(reader).worked_s,
             )
         answers = self._tail.read(reader)
         # words of an end depend neither on the time nor on a process
@@ -448,6 +451,7 @@ class RunSource:
             errors=tuple(errors),
             failures=failures(reader, now - LATELY),
             last_failure=_last_failure(reader, errors, answers),
+            worked_s=course(reader).worked_s,
         )
 
 

@@ -60,7 +60,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> RunSnapshot:
 @pytest.fixture(scope="module")
 def finished(live: RunSnapshot) -> RunSnapshot:
     over = with_signs(live, phase="run_finished", phase_us=live.now_us + 90_000_000)
-    return replace(later(over, 3600), result=SEEN)
+    seen = replace(later(over, 3600), result=SEEN)
+    return replace(seen, facts=replace(seen.facts, worked_s=90.0))
 
 
 def test_a_finished_run_shows_metrics_findings_report_and_next_commands(

@@ -82,6 +82,9 @@ def _result(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     run, seen = shlex.quote(snapshot.status.run_id), snapshot.result
     yield from _summary(snapshot)
     if seen is None:
+        if snapshot.is_alive:
+            yield "Being scored now; the report follows."
+            return
         if snapshot.status.scorings:
             yield "The scoring is being read, or its files are missing."
         else:
@@ -367,4 +370,16 @@ def _how_to_go_on(snapshot: RunSnapshot, room: Room) -> Iterator[Content]:
         if projected is not None:
             words += f"  ·  projected cost {span(projected, money)}"
         yield _fact("left", words)
+    if snapshot.result is not None and snapshot.result.report is not None:
+        yield _fact("report", f"{_extent(snapshot)}{_path(snapshot.result.report)}")
     yield from _next(snapshot, room)
+
+
+def _extent(snapshot: RunSnapshot) -> str:
+    """Say how many tasks a partial scoring read; empty: it is not partial."""
+    headline = snapshot.result and snapshot.result.headline
+    if not headline or not headline.is_partial:
+        return ""
+    progress = snapshot.progress
+    total = round(progress.done + progress.remaining.expected)
+    return f"(partial, {headline.ended:,} of about {total:,}) "

@@ -92,8 +92,11 @@ def test_few_items_are_said_to_be_too_few(finished: RunSnapshot) -> None:
 
 
 def test_without_a_scoring_it_says_how_to_make_one(finished: RunSnapshot) -> None:
-    text = result(replace(finished, result=None), ROOM).plain
+    text = result(replace(finished, result=None, is_alive=False), ROOM).plain
     assert "The run is not scored yet: siftlog score r1" in text
+    working = result(replace(finished, result=None), ROOM).plain
+    assert "Being scored now; the report follows." in working
+    assert "siftlog score" not in working
 
 
 def test_a_job_without_gold_values_shows_its_answers(finished: RunSnapshot) -> None:
@@ -130,6 +133,16 @@ def test_an_unfinished_run_shows_what_is_missing_and_how_to_go_on(
     assert "missing   8 tasks remaining; not all is planned yet" in text
     assert f"next      {command}" in text
     assert "siftlog score r1" in text
+
+
+def test_an_unfinished_run_names_its_report_and_how_much_it_covers(
+    live: RunSnapshot,
+) -> None:
+    partial = replace(SEEN, headline=replace(HEADLINE, ended=2, is_partial=True))
+    drained = with_signs(live, phase="run_drained", phase_by="operator")
+    text = unfinished(replace(drained, result=partial), ROOM).plain
+    extent = "(partial, 2 of about 10) "
+    assert f"report    {extent}runs/r1/scores/1/report.html" in text
 
 
 def test_each_state_that_has_ended_begins_with_one_of_them(live: RunSnapshot) -> None:

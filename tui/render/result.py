@@ -317,7 +317,10 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     share = percent(snapshot.share, tenths=True)
     yield _fact("done", f"{plural(done, 'task')} ({share})")
     missing = f"{plural(round(remaining.expected), 'task')} remaining"
-    if not status.planning_exhausted:
+    more = round(remaining.expected) - status.tasks.open
+    if more > 0:
+        missing += f": {status.tasks.open:,} planned, about {more:,} not planned yet"
+    elif not status.planning_exhausted:
         missing += "; not all is planned yet"
     yield _fact("missing", missing)
     tail = list(_how_to_go_on(snapshot, room))

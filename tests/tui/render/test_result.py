@@ -13,6 +13,7 @@ from tests.replacing import replace
 from tests.tui.sights import HOSTILE, later, snapshot, with_signs, with_status
 from tui.render.glyphs import ASCII, UNICODE
 from tui.render.layout import LEAD, Room
+from tui.render.progress import stage_rows
 from tui.render.result import (
     headline_table,
     result,
@@ -130,7 +131,10 @@ def test_an_unfinished_run_shows_what_is_missing_and_how_to_go_on(
     text = unfinished(seen, ROOM).plain
     assert len(text.split("\n")) == unfinished_height(seen)
     assert "done      2 tasks (19.0 %)" in text
-    assert "missing   8 tasks remaining; not all is planned yet" in text
+    assert "missing   8 tasks remaining: 6 planned, about 2 not planned yet" in text
+    # the denominator of before the stop
+    lefts = [[row.left for row in stage_rows(each)] for each in (live, seen)]
+    assert lefts[0] == lefts[1]
     assert f"next      {command}" in text
     assert "siftlog score r1" in text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,11 +115,12 @@ def tasks(
     if as_csv:
         print_raw(csv_lines([_TASK_COLUMNS]))
     printed_n = 0
-    for page in _task_pages(folder.log, query, limit):
+    for page, recovered in _task_pages(folder.log, query, limit):
         if not (as_json or as_csv):
             # column widths are fixed by a page's cells
             titles = ("",) * len(_TASK_HEADERS) if printed_n else _TASK_HEADERS
-            print_text(as_text([wide_table(titles, map(_task_cells, page))]))
+            cells = (_task_cells(row, recovered) for row in page)
+            print_text(as_text([wide_table(titles, cells)]))
         printed_n += len(page)
         for task in page:
             values = _task_values(task)
@@ -137,7 +138,7 @@ _TASK_HEADERS = (
 )
 
 
-def _task_cells(row: TaskRow) -> tuple[str, ...]:
+def _task_cells(row: TaskRow, recovered: Mapping[int, str]) -> tuple[str, ...]:
     latency = row.latency_ms
     return (
         str(row.task),
@@ -148,7 +149,7 @@ def _task_cells(row: TaskRow) -> tuple[str, ...]:
         row.state.name.lower(),
         str(row.attempts),
         "-" if latency is None else f"{latency / 1e3:.1f} s",
-        _why(row),
+        _why(row) or recovered.get(row.task, ""),
     )
 
 
@@ -197,8 +198,10 @@ def _task_values(row: TaskRow) -> dict[str, Any]:
 
 def _task_pages(
     log: Path, query: Query, limit: int | None
-) -> Iterator[Sequence[TaskRow]]:
+) -> Iterator[tuple[Sequence[TaskRow], Mapping[int, str]]]:
+    """Yield pages of tasks, and what they recovered from."""
     from store.database import open_reader
+    from store.read.tasks import recoveries
     from store.read.tasks import tasks as page
 
     left = limit if limit is not None else -1
@@ -209,7 +212,7 @@ def _task_pages(
             rows = page(reader, query, after=after, limit=size)
             if not rows:
                 return
-            yield rows
+            yield rows, recoveries(reader, rows)
             after = rows[-1].task
             left -= len(rows) if left > 0 else 0
 

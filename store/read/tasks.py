@@ -49,7 +49,7 @@ from store.tables import (
     task_rows,
     visible_seq,
 )
-from store.task import PICO_PER_USD, TaskRow
+from store.task import PICO_PER_USD, TaskRow, TaskState
 from store.titles import SEPARATORS
 
 #: Number of tasks shown in orders without an index.
@@ -294,6 +294,27 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
             )
         )
     return rows
+
+
+def recoveries(conn: sqlite3.Connection, rows: Iterable[TaskRow]) -> dict[int, str]:
+    """Return the last problem of the completed tasks that needed another attempt."""
+    retried = [
+        row.task
+        for row in rows
+        if row.state is TaskState.COMPLETED and row.attempts > 1 and not row.reason
+    ]
+    problems: dict[int, str] = {}
+    for task, ends in (_attempts(conn, retried) if retried else {}).items():
+        for end in ends:
+            match end.outcome:
+                case AttemptFailed(error=error, status=status):
+                    code = "" if status is None else f" {status}"
+                    problems[task] = f"{error}{code}, recovered"
+                case AttemptAnswered(reask=str() as reason):
+                    problems[task] = f"{reason}, recovered"
+                case _:
+                    pass
+    return problems
 
 
 def model_calls(conn: sqlite3.Connection) -> dict[str, int]:

@@ -181,7 +181,7 @@ def outcome(line: TaskLine) -> str:
         case _:
             verdict = ""
     ungrounded = "ungrounded" if line.score and line.score.ungrounded else ""
-    return ", ".join(filter(None, (verdict, ungrounded))) or UNKNOWN
+    return ", ".join(filter(None, (verdict, ungrounded, line.recovered))) or UNKNOWN
 
 
 def _outcome_of_task_tone(line: TaskLine) -> str:

@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from store.printable import printable
 from store.query import Query
 from store.read.tasks import TaskOrder
+from tui.render.errors import PROBLEMS
 from tui.render.format import count
 from tui.render.glyphs import Glyphs
 from tui.render.layout import TableColumn
@@ -272,6 +273,7 @@ class TasksScreen(FilteredScreen):
     def _say(self) -> None:
         task_list = self._lister.list
         head = f"TASKS {self._source.run_id}"
+        head += " · problems" if task_list.expression == PROBLEMS else ""
         self.query_one("#head", TextLine).say(head, task_list.heading)
         self._table.explain(task_list.emptiness)
         self._table.count_on(is_counting=not task_list.is_whole)

@@ -150,7 +150,11 @@ ANSWER = answered(1)
 def test_a_score_is_a_word_or_how_many_are_right(
     found: Score | None, word: str
 ) -> None:
-    assert outcome(replace(FakeTasks(9).line(1), score=found)) == word
+    line = replace(FakeTasks(9).line(1), score=found)
+    assert outcome(line) == word
+    recovered = "Overloaded 503, recovered"
+    more = recovered if found is None or not found.judged else f"{word}, {recovered}"
+    assert outcome(replace(line, recovered=recovered)) == more
 
 
 @pytest.mark.parametrize(

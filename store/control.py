@@ -332,7 +332,7 @@ class CommandPreview:
 
     tasks: int
     in_flight: int  #: of these tasks, calls in flight
-    with_follow_ups: int = 0  #: tasks with their expected follow-ups; 0: not counted
+    with_follow_ups: float | None = None  #: tasks and those to come; None: unknown
     batched: int = 0  #: of these, calls to models that use batches
     usd: float | None = None  #: cost of sending the tasks again; None: unknown
     spent_usd: float | None = None  #: so far; None: unknown
@@ -387,7 +387,7 @@ def preview_open_tasks(
     check_name("stage", stage, sorted({queue.stage for queue in run.queues}))
     check_name("model", model, sorted({queue.model for queue in run.queues}))
     queues = [queue for queue in run.queues if is_within(queue.key, (stage, model))]
-    with_follow_ups = 0.0
+    with_follow_ups = None
     if paused_only:
         pauses = run.pauses
         queues = [q for q in queues if any(pause.holds(*q.key) for pause in pauses)]
@@ -398,7 +398,7 @@ def preview_open_tasks(
     return CommandPreview(
         tasks=sum(n for queue in queues for s, n in queue.states.items() if s.is_open),
         in_flight=sum(n for _, n in running),
-        with_follow_ups=round(with_follow_ups),
+        with_follow_ups=with_follow_ups,
         batched=sum(n for queue, n in running if queue.model in by_batches),
         **_money(reader),
     )
@@ -489,7 +489,7 @@ def _pause(payload: Payload, preview: CommandPreview, run_id: str) -> str:
 
 def _resume(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del payload
-    more = preview.with_follow_ups
+    more = round(preview.with_follow_ups or 0)
     about = f" (about {more:,} with follow-ups)" if more > preview.tasks else ""
     return f"{_tasks(preview.tasks, 'open ')} of {run_id}{about} would go on."
 

@@ -140,6 +140,7 @@ _TASK_HEADERS = (
 
 def _task_cells(row: TaskRow, recovered: Mapping[int, str]) -> tuple[str, ...]:
     latency = row.latency_ms
+    why = f"{recovered[row.task]}, recovered" if row.task in recovered else _why(row)
     return (
         str(row.task),
         row.stage,
@@ -149,7 +150,7 @@ def _task_cells(row: TaskRow, recovered: Mapping[int, str]) -> tuple[str, ...]:
         row.state.name.lower(),
         str(row.attempts),
         "-" if latency is None else f"{latency / 1e3:.1f} s",
-        _why(row) or recovered.get(row.task, ""),
+        why,
     )
 
 

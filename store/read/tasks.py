@@ -309,9 +309,9 @@ def recoveries(conn: sqlite3.Connection, rows: Iterable[TaskRow]) -> dict[int, s
             match end.outcome:
                 case AttemptFailed(error=error, status=status):
                     code = "" if status is None else f" {status}"
-                    problems[task] = f"{error}{code}, recovered"
+                    problems[task] = f"{error}{code}"
                 case AttemptAnswered(reask=str() as reason):
-                    problems[task] = f"{reason}, recovered"
+                    problems[task] = reason
                 case _:
                     pass
     return problems

@@ -374,15 +374,9 @@ def _how_to_go_on(snapshot: RunSnapshot, room: Room) -> Iterator[Content]:
             words += f"  ·  projected cost {span(projected, money)}"
         yield _fact("left", words)
     if snapshot.result is not None and snapshot.result.report is not None:
-        yield _fact("report", f"{_extent(snapshot)}{_path(snapshot.result.report)}")
+        yield _fact("report", _path(snapshot.result.report))
+        headline, progress = snapshot.result.headline, snapshot.progress
+        if headline is not None and headline.is_partial:
+            total = round(progress.done + progress.remaining.expected)
+            yield _fact("", f"partial: {headline.ended:,} of about {total:,} tasks")
     yield from _next(snapshot, room)
-
-
-def _extent(snapshot: RunSnapshot) -> str:
-    """Say how many tasks a partial scoring read; empty: it is not partial."""
-    headline = snapshot.result and snapshot.result.headline
-    if not headline or not headline.is_partial:
-        return ""
-    progress = snapshot.progress
-    total = round(progress.done + progress.remaining.expected)
-    return f"(partial, {headline.ended:,} of about {total:,}) "

@@ -196,7 +196,7 @@ class TasksScreen(FilteredScreen):
         self._clock = watched.sources.clock
         self._memory = watched.sources.filters
         self._models: tuple[str, ...] = ()
-        self._has_replicates = False
+        self._has_replicates = self._is_about_problems = False
         self._table: PagedTable[TaskLine] = PagedTable(
             self._columns(), watched.glyphs, id="tasks"
         )
@@ -234,6 +234,7 @@ class TasksScreen(FilteredScreen):
             self._clock,
             models=self._models,
             has_replicates=self._has_replicates,
+            is_about_problems=self._is_about_problems,
         )
 
     @property
@@ -295,6 +296,10 @@ class TasksScreen(FilteredScreen):
 
     def _begin(self, query: Query, expression: str, order: TaskOrder) -> None:
         """Start another list, which is shown as it grows."""
+        is_about_problems = "err:" in expression or "reason:" in expression
+        if is_about_problems != self._is_about_problems:
+            self._is_about_problems = is_about_problems
+            self._table.recolumn(self._columns())
         self._lister.begin(query, expression, order)
         self._work(self._lister.fill, "list")
 

@@ -108,7 +108,7 @@ def test_a_ceiling_is_that_of_the_last_command_since_the_run_was_resumed(
     resumed = RunResumed(code_sha256="2" * 64, settings="{}", unknown=0)
     again = written(path.with_name("again.db"), *units, [resumed])
     with open_reader(again) as reader:
-        assert str(status(reader).limits[0]).startswith("1 calls at a time, 60")
+        assert str(status(reader).limits[0]).startswith("1 call at a time, 60")
 
 
 def test_cost_is_unknown_while_one_price_is(path: Path) -> None:

@@ -45,6 +45,8 @@ cells of a name that more models side by side may leave."""
 _SIGNS = {"error": "$state-failed bold", "warn": "$state-waiting bold"}
 _MONITOR = "siftlog watch "
 """The command that the reader has typed."""
+_SCORING_S = 1800
+"""Age of an end after which it is not said that the run is being scored."""
 _LEAST_ITEMS = 30
 """Items below which a metric says too little about another sample."""
 
@@ -82,7 +84,8 @@ def _result(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     run, seen = shlex.quote(snapshot.status.run_id), snapshot.result
     yield from _summary(snapshot)
     if seen is None:
-        if snapshot.is_alive:
+        is_recent = snapshot.age_s(snapshot.worked_until_us) < _SCORING_S
+        if snapshot.has_process and is_recent:  # later, its number may be another's
             yield "Being scored now; the report follows."
             return
         if snapshot.status.scorings:

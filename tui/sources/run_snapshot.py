@@ -9,6 +9,8 @@ cursor stays open. A missing or replaced log is a valid result too.
 
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,7 @@ from store.database import LogReader, read_transaction, unreadable
 from store.errors import StoreError
 from store.events import AttemptFailed
 from store.fold_state import US_PER_S
+from store.log.interface import Heartbeat
 from store.read.forecast import Forecast, ForecastInterval, Progress, best_rate
 from store.read.history import (
     AnswerTail,
@@ -110,6 +113,8 @@ class RunSnapshot:
     result: ScoringResult | None = (
         None  #: of the newest scoring; None: not read, or none
     )
+    #: the process that worked on the run lives on: it scores it after its end
+    has_process: bool = False
 
     @property
     def status(self) -> Status:
@@ -141,6 +146,7 @@ class RunSnapshot:
             self.facts is other.facts
             and self.is_alive == other.is_alive
             and self.result is other.result
+            and self.has_process == other.has_process
             and self.state == other.state
             and self.now_us // step_us == other.now_us // step_us
         )
@@ -381,6 +387,7 @@ class RunSource:
             result=None
             if self._results is None
             else self._results.poll(_newest(facts.status)),
+            has_process=_is_running(facts.status.heartbeat),
         )
 
     def _refresh(self) -> None:
@@ -449,6 +456,17 @@ class RunSource:
             failures=failures(reader, now - LATELY),
             last_failure=_last_failure(reader, errors, answers),
         )
+
+
+def _is_running(heartbeat: Heartbeat | None) -> bool:
+    """Return whether the process of a heartbeat lives on this machine."""
+    if heartbeat is None or heartbeat.host != socket.gethostname():
+        return False
+    try:
+        os.kill(heartbeat.pid, 0)  # signal 0 only checks
+    except OSError:
+        return False
+    return True
 
 
 def _newest(run_status: Status) -> int | None:

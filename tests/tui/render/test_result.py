@@ -93,9 +93,10 @@ def test_few_items_are_said_to_be_too_few(finished: RunSnapshot) -> None:
 
 
 def test_without_a_scoring_it_says_how_to_make_one(finished: RunSnapshot) -> None:
-    text = result(replace(finished, result=None, is_alive=False), ROOM).plain
+    text = result(replace(finished, result=None), ROOM).plain
     assert "The run is not scored yet: siftlog score r1" in text
-    working = result(replace(finished, result=None), ROOM).plain
+    just_now = later(finished, -3000)
+    working = result(replace(just_now, result=None, has_process=True), ROOM).plain
     assert "Being scored now; the report follows." in working
     assert "siftlog score" not in working
 

@@ -23,7 +23,6 @@ from store.database import LogReader, read_transaction, unreadable
 from store.errors import StoreError
 from store.events import AttemptFailed
 from store.fold_state import US_PER_S
-from store.log.interface import Heartbeat
 from store.read.forecast import Forecast, ForecastInterval, Progress, best_rate
 from store.read.history import (
     AnswerTail,
@@ -387,7 +386,7 @@ class RunSource:
             result=None
             if self._results is None
             else self._results.poll(_newest(facts.status)),
-            has_process=_is_running(facts.status.heartbeat),
+            has_process=_is_running(facts.status),
         )
 
     def _refresh(self) -> None:
@@ -458,8 +457,9 @@ class RunSource:
         )
 
 
-def _is_running(heartbeat: Heartbeat | None) -> bool:
-    """Return whether the process of a heartbeat lives on this machine."""
+def _is_running(run_status: Status) -> bool:
+    """Return whether the process of the last heartbeat lives on this machine."""
+    heartbeat = run_status.heartbeat
     if heartbeat is None or heartbeat.host != socket.gethostname():
         return False
     try:

@@ -35,6 +35,7 @@ from store.events import CommandAccepted, CommandApplied, CommandRejected, Recor
 from store.nearest import did_you_mean
 from store.query import final_tasks_query
 from store.read.limits import UNITS, model_limits_in_words
+from store.read.remaining import set_apart
 from store.read.status import status
 from store.read.tasks import QueueKey, count_by_queue, mean_costs
 from store.read.usage import batches, dollars, spending
@@ -331,6 +332,7 @@ class CommandPreview:
 
     tasks: int
     in_flight: int  #: of these tasks, calls in flight
+    with_follow_ups: float | None = None  #: tasks and those to come; None: unknown
     batched: int = 0  #: of these, calls to models that use batches
     usd: float | None = None  #: cost of sending the tasks again; None: unknown
     spent_usd: float | None = None  #: so far; None: unknown
@@ -385,14 +387,18 @@ def preview_open_tasks(
     check_name("stage", stage, sorted({queue.stage for queue in run.queues}))
     check_name("model", model, sorted({queue.model for queue in run.queues}))
     queues = [queue for queue in run.queues if is_within(queue.key, (stage, model))]
+    with_follow_ups = None
     if paused_only:
         pauses = run.pauses
         queues = [q for q in queues if any(pause.holds(*q.key) for pause in pauses)]
+        held = {queue.key for queue in queues}
+        _, with_follow_ups = set_apart(run.remaining, lambda *key: key in held)
     running = [(queue, queue.states.get(TaskState.RUNNING, 0)) for queue in queues]
     by_batches = {batch.model for batch in batches(reader)}
     return CommandPreview(
         tasks=sum(n for queue in queues for s, n in queue.states.items() if s.is_open),
         in_flight=sum(n for _, n in running),
+        with_follow_ups=with_follow_ups,
         batched=sum(n for queue, n in running if queue.model in by_batches),
         **_money(reader),
     )
@@ -483,7 +489,9 @@ def _pause(payload: Payload, preview: CommandPreview, run_id: str) -> str:
 
 def _resume(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del payload
-    return f"{_tasks(preview.tasks, 'open ')} of {run_id} would go on."
+    more = round(preview.with_follow_ups or 0)
+    about = f" (about {more:,} with follow-ups)" if more > preview.tasks else ""
+    return f"{_tasks(preview.tasks, 'open ')} of {run_id}{about} would go on."
 
 
 def _drain(payload: Payload, preview: CommandPreview, run_id: str) -> str:

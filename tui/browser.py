@@ -8,6 +8,7 @@ it.
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
@@ -36,6 +37,9 @@ _FIT = """<script>
 """Chooses the largest font, up to the usual one, in which screens fit the window."""
 _COLUMNS, _LINES = 82, 25
 """Cells that a screen needs, and one or two for the page's edge."""
+
+_WEB_FONT = re.compile(r'<link[^>]+href="https://fonts\.[^>]*>')
+"""A font of the page's template from another server, which would learn of the visit."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -67,7 +71,6 @@ class BrowserPage(Server):
         super().__init__(command, host, port, title="siftlog", public_url=url)
         self._listening = listening
         self._say = say
-        # its template loads a web font, which is optional
         origins = f"'self' {url} ws://{name}:{port}"
         self._policy = (
             f"default-src {origins} data:; script-src {origins} 'unsafe-inline'; "
@@ -120,6 +123,8 @@ class BrowserPage(Server):
 def fitted_page(page: str) -> str:
     """Return the page of a terminal with a font that fits the window of its browser.
 
+    Nothing is loaded from other servers.
+
     Other texts are unchanged.
     """
     terminal = page.find('id="terminal"')
@@ -127,5 +132,5 @@ def fitted_page(page: str) -> str:
         return page
     end = page.index("</div>", terminal) + len("</div>")
     fit = _FIT.replace("COLUMNS", str(_COLUMNS)).replace("LINES", str(_LINES))
-    page = page[:end] + fit + page[end:]
+    page = _WEB_FONT.sub("", page[:end] + fit + page[end:])
     return page.replace("<head>", f"<head>{_VIEWPORT}", 1)

@@ -115,11 +115,11 @@ def tasks(
     if as_csv:
         print_raw(csv_lines([_TASK_COLUMNS]))
     printed_n = 0
-    for page, reasons in _task_pages(folder.log, query, limit):
+    for page, recovered in _task_pages(folder.log, query, limit):
         if not (as_json or as_csv):
             # column widths are fixed by a page's cells
             titles = ("",) * len(_TASK_HEADERS) if printed_n else _TASK_HEADERS
-            cells = (_task_cells(row, reasons.get(row.task, ())) for row in page)
+            cells = (_task_cells(row, recovered) for row in page)
             print_text(as_text([wide_table(titles, cells)]))
         printed_n += len(page)
         for task in page:
@@ -142,8 +142,9 @@ _TASK_HEADERS = (
 )
 
 
-def _task_cells(row: TaskRow, retried: Sequence[str]) -> tuple[str, ...]:
+def _task_cells(row: TaskRow, recovered: Mapping[int, str]) -> tuple[str, ...]:
     latency = row.latency_ms
+    why = f"{recovered[row.task]}, recovered" if row.task in recovered else _why(row)
     return (
         str(row.task),
         row.stage,
@@ -153,7 +154,7 @@ def _task_cells(row: TaskRow, retried: Sequence[str]) -> tuple[str, ...]:
         row.state.name.lower(),
         str(row.attempts),
         "-" if latency is None else f"{latency / 1e3:.1f} s",
-        _why(row) or (f"retried: {', '.join(retried)}" if retried else ""),
+        why,
     )
 
 
@@ -202,10 +203,10 @@ def _task_values(row: TaskRow) -> dict[str, Any]:
 
 def _task_pages(
     log: Path, query: Query, limit: int | None
-) -> Iterator[tuple[Sequence[TaskRow], Mapping[int, Sequence[str]]]]:
-    """Yield pages of tasks; with reasons of retries if the filter is about them."""
+) -> Iterator[tuple[Sequence[TaskRow], Mapping[int, str]]]:
+    """Yield pages of tasks, and what they recovered from."""
     from store.database import open_reader
-    from store.read.tasks import retry_reasons
+    from store.read.tasks import recoveries
     from store.read.tasks import tasks as page
 
     left = limit if limit is not None else -1
@@ -216,8 +217,7 @@ def _task_pages(
             rows = page(reader, query, after=after, limit=size)
             if not rows:
                 return
-            numbers = [row.task for row in rows if query.failure is not None]
-            yield rows, retry_reasons(reader, numbers) if numbers else {}
+            yield rows, recoveries(reader, rows)
             after = rows[-1].task
             left -= len(rows) if left > 0 else 0
 

@@ -130,6 +130,7 @@ class Forecast:
     seconds: ForecastInterval | None  #: None: nothing has shown its speed yet
     paused_tasks: int  #: that wait for a pause to end, and have no part in the time
     stages: tuple[StageForecast, ...]
+    models: Mapping[str, float]  #: seconds of each model that has work left
     cost_usd: ForecastInterval | None  #: in addition to what is recorded
     #: until the budget stops the run; None: it lasts, by the expected cost
     budget_seconds: ForecastInterval | None

@@ -25,10 +25,19 @@ def limits_in_words(values: Mapping[str, float | None]) -> str:
     return ", ".join(
         f"no limit of {unit}"
         if values[name] is None
-        else f"{values[name]:,.10g} {unit}"
+        else f"{values[name]:,.10g} {_unit(unit, values[name])}"
         for name, unit in UNITS.items()
         if name in values
     )
+
+
+def _unit(unit: str, n: float | None) -> str:
+    """Return a unit, in the singular for one.
+
+    >>> _unit("calls at a time", 1)
+    'call at a time'
+    """
+    return unit.replace("s ", " ", 1) if n == 1 else unit
 
 
 def model_limits_in_words(model: str | None, values: Mapping[str, float | None]) -> str:
@@ -62,7 +71,8 @@ class ObservedLimits:
             calls += f" of at most {self.ceiling:,}"
         rates = {"rpm": self.rpm, "tpm": self.tpm}
         rest = limits_in_words({k: v for k, v in rates.items() if v is not None})
-        return ", ".join(filter(None, (f"{calls} {UNITS['concurrency']}", rest)))
+        unit = _unit(UNITS["concurrency"], self.ceiling or self.concurrency)
+        return ", ".join(filter(None, (f"{calls} {unit}", rest)))
 
 
 def observed_limits(conn: sqlite3.Connection) -> tuple[ObservedLimits, ...]:

@@ -309,6 +309,7 @@ class LiveStatus:
             seconds=seconds,
             paused_tasks=round(left.paused),
             stages=left.stages,
+            models=left.models,
             cost_usd=None if cost is None else cost.usd,
             budget_seconds=None
             if cost is None or seconds is None or self._budget_room_usd is None

@@ -51,7 +51,7 @@ from store.tables import (
     task_rows,
     visible_seq,
 )
-from store.task import PICO_PER_USD, TaskRow
+from store.task import PICO_PER_USD, TaskRow, TaskState
 from store.titles import SEPARATORS
 
 #: Number of tasks shown in orders without an index.
@@ -330,6 +330,27 @@ def _last_message(conn: sqlite3.Connection, row: TaskRow) -> str:
     return row.error or ""
 
 
+def recoveries(conn: sqlite3.Connection, rows: Iterable[TaskRow]) -> dict[int, str]:
+    """Return the last problem of the completed tasks that needed another attempt."""
+    retried = [
+        row.task
+        for row in rows
+        if row.state is TaskState.COMPLETED and row.attempts > 1 and not row.reason
+    ]
+    problems: dict[int, str] = {}
+    for task, ends in (_attempts(conn, retried) if retried else {}).items():
+        for end in ends:
+            match end.outcome:
+                case AttemptFailed(error=error, status=status):
+                    code = "" if status is None else f" {status}"
+                    problems[task] = f"{error}{code}"
+                case AttemptAnswered(reask=str() as reason):
+                    problems[task] = reason
+                case _:
+                    pass
+    return problems
+
+
 def model_calls(conn: sqlite3.Connection) -> dict[str, int]:
     """Return the number of requests sent by model, without cached answers."""
     return dict(conn.execute(SQL["model_calls"]).fetchall())
@@ -442,22 +463,6 @@ def attempt_histories(
         )
         for root in roots
     ]
-
-
-def retry_reasons(
-    conn: sqlite3.Connection, tasks: list[int]
-) -> dict[int, tuple[str, ...]]:
-    """Return the errors and reasons for which tasks were tried again, by task."""
-    reasons = {
-        task: dict.fromkeys(
-            end.outcome.error
-            if isinstance(end.outcome, AttemptFailed)
-            else end.outcome.reask
-            for end in ends
-        )
-        for task, ends in _attempts(conn, tasks).items()
-    }
-    return {task: tuple(filter(None, names)) for task, names in reasons.items()}
 
 
 def _attempts(

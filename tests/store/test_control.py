@@ -348,6 +348,11 @@ def test_only_paused_tasks_would_go_on(tmp_path: Path) -> None:
         small = preview_command(reader, "resume", {"model": "m-small"})
         large = preview_command(reader, "resume", {"model": "m-large"})
     assert (everything.tasks, small.tasks, large.tasks) == (1, 1, 0)
+    assert everything.with_follow_ups == 1
+    more = replace(everything, with_follow_ups=7)
+    assert preview_sentence("resume", {}, more, "r") == (
+        "1 open task of r (about 7 with follow-ups) would go on."
+    )
 
 
 def test_calls_in_batches_are_not_said_to_finish(tmp_path: Path) -> None:

@@ -58,7 +58,9 @@ async def browse(url: str) -> None:
         async with session.get(url) as answer:
             assert answer.status == 200
             assert "frame-ancestors" in answer.headers["Content-Security-Policy"]
-            assert f"ws{url[4:]}/ws" in await answer.text()
+            page = await answer.text()
+            assert f"ws{url[4:]}/ws" in page
+            assert "https://" not in page
         for path in ("", "/ws"):
             assert await refused(session, url + path, Host="evil.example")
             assert await refused(session, url + path, Origin="http://evil.example")

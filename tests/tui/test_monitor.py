@@ -151,6 +151,7 @@ def test_one_key_lists_the_tasks_with_problems(tmp_path: Path) -> None:
         assert "p Problems" in seat.shown().split("\n")[-1]
         await seat.press("p")
         assert seat.app.screen.query_one(Input).value == PROBLEMS
+        assert "TASKS 1120-a · problems" in seat.shown()
         await seat.press("escape")
         assert isinstance(seat.app.screen, RunScreen)
 

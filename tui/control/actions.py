@@ -116,7 +116,6 @@ class Action:
     key: str | None  #: None: only in the palette
     title: str
     about: str
-    is_in_key_line: bool = True  #: shown in the line of keys
     is_reversible: bool = False  #: enter confirms it at once
     choices: Callable[[RunSnapshot, str], tuple[CommandChoice, ...]]
     """Returns the choices for a run and the current task filter."""
@@ -303,9 +302,8 @@ ACTIONS = (
     Action(
         name="cancel",
         key="C",
-        title="Cancel",
-        about="End the run: drain it, or skip open tasks",
-        is_in_key_line=False,
+        title="Stop",
+        about="End the run: drain it, or cancel it and skip open tasks",
         choices=_cancelling,
     ),
     SCORE,

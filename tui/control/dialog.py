@@ -315,6 +315,11 @@ class Dialog(Modal[ConfirmedCommand | None]):
             self.query_one("#name", Input).focus()
 
     @on(Button.Pressed, "#no")
+    def _decline(self) -> None:
+        """Say that enter was No: it may have been meant as Yes."""
+        self.app.notify(f"Nothing was sent; y confirms {self._choice.kind}.")
+        self.action_no()
+
     def action_no(self) -> None:
         """Dismiss the dialog without a command."""
         self.dismiss(None)

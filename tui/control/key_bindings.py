@@ -169,7 +169,6 @@ class TerminalControlApp(TerminalApp):
             action.key,
             f"ask('{action.name}')",
             f"{action.title}{CONTROL}",
-            show=action.is_in_key_line,
             tooltip=action.about,
             id=action.name,
         )
@@ -213,7 +212,11 @@ class TerminalControlApp(TerminalApp):
         """Say why a disabled command key does nothing."""
         seen = self.seen
         action = next((a for a in ACTIONS if a.key == event.key), None)
-        if seen is None or action is None:
+        if action is None:
+            return
+        if seen is None:
+            if isinstance(self.screen, RunsScreen):
+                self.notify(f"{action.title}: open the run first (enter).")
             return
         if self._controller is None:
             reason = "this monitor is read-only"

@@ -103,7 +103,7 @@ def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
     """Return the models that have planned tasks."""
     limits = {seen.model: seen for seen in snapshot.status.limits}
     minute = last_minute(snapshot)
-    is_known = snapshot.rate is not None
+    is_known = snapshot.rate is not None and bool(snapshot.recent_minutes)
     refused = _refused(snapshot) if is_known else None
     recent = snapshot.facts.answers.models if snapshot.facts.answers else ()
     latest = {answers.model: answers for answers in recent}
@@ -240,8 +240,15 @@ def names_of(snapshot: RunSnapshot) -> dict[str, str]:
 
 
 def limited_by(snapshot: RunSnapshot) -> str:
-    """Describe the current bottleneck in a few words; empty if there is none."""
+    """Describe the current bottleneck in a few words; empty if there is none.
+
+    It is that of the model that ends last, if that is known.
+    """
     rows = model_rows(snapshot)
+    left_s = snapshot.forecast.models if snapshot.forecast else {}
+    if left_s:
+        last = max(left_s, key=left_s.__getitem__)
+        rows = [row for row in rows if row.model == last]
     for row in rows:
         for name, use in (("tokens/min", row.tokens), ("requests/min", row.requests)):
             if use.is_full:

@@ -68,7 +68,7 @@ class StageRow:
 
     stage: str
     states: Mapping[TaskState, int]
-    left: int  #: includes forecast follow-ups that are not planned yet
+    left: int  #: includes expected follow-ups that are not planned yet
     forecast: StageForecast | None
     retry_s: float | None  #: seconds until its next retry
 
@@ -97,16 +97,18 @@ def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
             states[state] += n
     stage_forecasts = snapshot.forecast.stages if snapshot.forecast else ()
     forecasts = {stage.stage: stage for stage in stage_forecasts}
+    remaining: dict[str, float] = defaultdict(float)
+    for queue_left in snapshot.status.remaining.queues:
+        remaining[queue_left.stage] += queue_left.left
     due = _due(snapshot)
     rows = []
     for stage, states in by_stage.items():
         forecast = forecasts.get(stage)
-        open_ = sum(n for state, n in states.items() if state.is_open)
         rows.append(
             StageRow(
                 stage=stage,
                 states=states,
-                left=forecast.left if forecast else open_,
+                left=forecast.left if forecast else round(remaining[stage]),
                 forecast=forecast,
                 retry_s=due.get(stage),
             )

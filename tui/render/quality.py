@@ -28,6 +28,8 @@ LEAST_REPLIES = 30
 more."""
 TITLE = f"replies by model, faults may overlap; ! from {100 * WARN_FROM:.0f} %"
 TOO_FEW = "too few"
+_REFUSAL = "refusal"
+"""Why a refused reply could not be parsed, in `jobs.kit.replies`."""
 _SHARE = 8
 """Cells of a share with its sign."""
 _OPTIONAL = ("empty", "failed")
@@ -133,29 +135,41 @@ def quality_rows(snapshot: RunSnapshot) -> list[QualityRow]:
 
 
 def quality_goals(snapshot: RunSnapshot) -> list[str]:
-    """Return the filter of each row: the model's replies that were not parsed."""
-    return [f"{term('model', row.model)} parse:*" for row in quality_rows(snapshot)]
+    """Return the filter of each row: its replies that were not parsed, else all."""
+    unparsed = {of.model for of in snapshot.status.replies if of.unparsed}
+    return [
+        f"{term('model', row.model)} "
+        f"{'parse:*' if row.model in unparsed else 'state:completed'}"
+        for row in quality_rows(snapshot)
+    ]
 
 
 def warnings(snapshot: RunSnapshot) -> Iterator[str]:
     """Yield a sentence for each share that needs the reader, without a full stop."""
+    reasons = {*snapshot.status.parse_failures, *snapshot.status.reasked}
     for row in quality_rows(snapshot):
+        shares = {fault.fault: fault.share for fault in row.faults}
+        is_one = shares["unparsed"] == shares["refused"] and reasons <= {_REFUSAL}
         for fault in row.faults:
-            if fault.is_warning:
+            if fault.is_warning and not (is_one and fault.fault == "unparsed"):
                 noun = "quotes and values" if fault.fault == "ungrounded" else "replies"
                 noun = "tasks" if fault.fault == "failed" else noun
                 yield (
                     f"warning: {row.name}: {_percentage(fault.share or 0.0)} of "
-                    f"{count(fault.n)} {noun} {fault.fault}{_overlap(row, fault)}"
+                    f"{count(fault.n)} {noun} {fault.fault}"
+                    f"{_overlap(fault, shares, is_one=is_one)}"
                 )
 
 
-def _overlap(row: QualityRow, fault: FaultShare) -> str:
+def _overlap(
+    fault: FaultShare, shares: Mapping[str, float | None], *, is_one: bool
+) -> str:
     """Say that a share may hold another: most refused replies cannot be parsed."""
-    has_refused = any(of.fault == "refused" and of.share for of in row.faults)
-    if not has_refused or fault.fault != "unparsed":
-        return ""
-    return ", with refused ones"
+    if is_one and fault.fault == "refused":
+        return " and so unparsed"
+    return (
+        ", with refused ones" if shares["refused"] and fault.fault == "unparsed" else ""
+    )
 
 
 def quality_height(snapshot: RunSnapshot) -> int:

@@ -44,6 +44,8 @@ cells of a name that more models side by side may leave."""
 _SIGNS = {"error": "$state-failed bold", "warn": "$state-waiting bold"}
 _MONITOR = "siftlog watch "
 """The command that the reader has typed."""
+_SCORING_S = 1800
+"""Age of an end after which it is not said that the run is being scored."""
 _LEAST_ITEMS = 30
 """Items below which a metric says too little about another sample."""
 
@@ -81,6 +83,10 @@ def _result(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     run, seen = shlex.quote(snapshot.status.run_id), snapshot.result
     yield from _summary(snapshot)
     if seen is None:
+        is_recent = snapshot.age_s(snapshot.worked_until_us) < _SCORING_S
+        if snapshot.has_process and is_recent:  # later, its number may be another's
+            yield "Being scored now; the report follows."
+            return
         if snapshot.status.scorings:
             yield "The scoring is being read, or its files are missing."
         else:
@@ -313,7 +319,10 @@ def _unfinished(snapshot: RunSnapshot, room: Room) -> Iterator[str | Content]:
     share = percent(snapshot.share, tenths=True)
     yield _fact("done", f"{plural(done, 'task')} ({share})")
     missing = f"{plural(round(remaining.expected), 'task')} remaining"
-    if not status.planning_exhausted:
+    more = round(remaining.expected) - status.tasks.open
+    if more > 0:
+        missing += f": {status.tasks.open:,} planned, about {more:,} not planned yet"
+    elif not status.planning_exhausted:
         missing += "; not all is planned yet"
     yield _fact("missing", missing)
     tail = list(_how_to_go_on(snapshot, room))
@@ -366,4 +375,10 @@ def _how_to_go_on(snapshot: RunSnapshot, room: Room) -> Iterator[Content]:
         if projected is not None:
             words += f"  ·  projected cost {span(projected, money)}"
         yield _fact("left", words)
+    if snapshot.result is not None and snapshot.result.report is not None:
+        yield _fact("report", _path(snapshot.result.report))
+        headline, progress = snapshot.result.headline, snapshot.progress
+        if headline is not None and headline.is_partial:
+            total = round(progress.done + progress.remaining.expected)
+            yield _fact("", f"partial: {headline.ended:,} of about {total:,} tasks")
     yield from _next(snapshot, room)

@@ -357,8 +357,12 @@ def _notice(snapshot: RunSnapshot, room: Room, *, is_read_only: bool) -> str:
     """Explain the state, with a key for the next step; empty if all is well."""
     notice = sentence(snapshot)
     if notice and snapshot.status.pauses and snapshot.state in _PAUSABLE:
-        # the key comes first: it is never cut
-        return notice if is_read_only else f"P lifts it{DOT}{pause_words(snapshot)}"
+        if is_read_only:
+            return notice
+        words = pause_words(snapshot)
+        whole = f"{words}; P resumes it"
+        # the key is never cut
+        return whole if len(whole) <= room.width else f"P resumes{DOT}{words}"
     key = _NEXT.get(snapshot.state, "")
     if notice and key and len(notice) + len(key) + len(DOT) <= room.width:
         return f"{notice}{DOT}{key}"

@@ -176,7 +176,7 @@ def _live(snapshot: RunSnapshot) -> str:
         return "no tasks planned yet"
     if not snapshot.status.pauses:
         return ""
-    return f"{pause_words(snapshot)} · 'siftlog resume {_run(snapshot)}' lifts it"
+    return f"{pause_words(snapshot)} · 'siftlog resume {_run(snapshot)}' resumes it"
 
 
 def _run(snapshot: RunSnapshot) -> str:
@@ -187,8 +187,7 @@ def pause_words(snapshot: RunSnapshot) -> str:
     """Say what is paused, and by whom."""
     by = snapshot.status.signs.paused_by
     scope = " and ".join(map(str, snapshot.status.pauses)) or f"the run (by {by})"
-    part = "" if snapshot.state == "paused" else " in part"
-    return f"paused{part}: {scope}"
+    return f"paused: {scope}"
 
 
 def _quiet(snapshot: RunSnapshot) -> str:
@@ -235,7 +234,9 @@ def _draining(snapshot: RunSnapshot) -> str:
 
 def _drained(snapshot: RunSnapshot) -> str:
     reason = snapshot.status.why or "a stop was requested"
-    return f"continue with 'siftlog resume {snapshot.status.run_id}' · {reason}"
+    command = f"siftlog resume {snapshot.status.run_id}"
+    # most reasons say how to go on
+    return reason if command in reason else f"continue with '{command}' · {reason}"
 
 
 def _budget_stop(snapshot: RunSnapshot) -> str:

@@ -57,6 +57,7 @@ def task_columns(
     *,
     models: Sequence[str] = (),
     has_replicates: bool = False,
+    is_about_problems: bool = False,
 ) -> tuple[TableColumn[TaskLine], ...]:
     """Return the columns of tasks.
 
@@ -65,6 +66,7 @@ def task_columns(
         clock: gives ages.
         models: those of the run, which are shown without what their names share.
         has_replicates: whether an item has several tasks of a stage and model.
+        is_about_problems: whether the list is of tasks that had a problem.
     """
     short = short_names(models)
 
@@ -145,9 +147,9 @@ def task_columns(
         ),
         TableColumn(
             title="outcome",
-            width=9,
+            width=18 if is_about_problems else 9,
             most=40,
-            text=outcome,
+            text=problem if is_about_problems else outcome,
             tone=_outcome_of_task_tone,
             grows=True,
         ),
@@ -182,6 +184,11 @@ def outcome(line: TaskLine) -> str:
             verdict = ""
     ungrounded = "ungrounded" if line.score and line.score.ungrounded else ""
     return ", ".join(filter(None, (verdict, ungrounded))) or UNKNOWN
+
+
+def problem(line: TaskLine) -> str:
+    """Say what went wrong with a task, or had before it was completed."""
+    return f"{line.recovered}, recovered" if line.recovered else outcome(line)
 
 
 def _outcome_of_task_tone(line: TaskLine) -> str:

@@ -73,7 +73,8 @@ class PaletteCommands(Provider):
         """Yield the commands that match the input."""
         matcher = self.matcher(query)
         for title, about, do, _ in self.app.get_system_commands(self.screen):
-            score = matcher.match(title)
+            # "drain" is only in what stopping a run is about
+            score = matcher.match(title) or float(query.lower() in about.lower()) / 2
             if score > 0:
                 yield Hit(score, matcher.highlight(title), do, help=about)
         for title, about, do, _ in self._typed(query):

@@ -240,7 +240,15 @@ class RunsScreen(Screen[None]):
         Binding("k", "move('up')", "Up", show=False, id="move.up"),
         Binding("g", "move('first')", "First", show=False, id="move.first"),
         Binding("G", "move('last')", "Last", show=False, id="move.last"),
-        Binding("enter,right", "open", "Open", key_display="enter", id="open"),
+        # priority: the list has keys of these names, which the line of keys omits
+        Binding(
+            "enter,right",
+            "open",
+            "Open",
+            key_display="enter",
+            id="open",
+            priority=True,
+        ),
         # priority: of keys that arrive together, later ones are typed into the field
         Binding("slash", "find", "Find", id="filter", priority=True),
         Binding("r", "sort", "Sort again", show=False, id="refresh"),
@@ -453,9 +461,9 @@ class RunsScreen(Screen[None]):
         self.set_focus(self._input)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let the field receive its key as a character."""
+        """Let the field receive its keys."""
         del parameters
-        return action != "find" or self.focused is not self._input
+        return action not in {"find", "open"} or self.focused is not self._input
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter by the new words."""

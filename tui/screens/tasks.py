@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from store.printable import printable
 from store.query import Query
 from store.read.tasks import TaskOrder
+from tui.render.errors import PROBLEMS
 from tui.render.format import count
 from tui.render.glyphs import Glyphs
 from tui.render.layout import TableColumn
@@ -195,7 +196,7 @@ class TasksScreen(FilteredScreen):
         self._clock = watched.sources.clock
         self._memory = watched.sources.filters
         self._models: tuple[str, ...] = ()
-        self._has_replicates = False
+        self._has_replicates = self._is_about_problems = False
         self._table: PagedTable[TaskLine] = PagedTable(
             self._columns(), watched.glyphs, id="tasks"
         )
@@ -233,6 +234,7 @@ class TasksScreen(FilteredScreen):
             self._clock,
             models=self._models,
             has_replicates=self._has_replicates,
+            is_about_problems=self._is_about_problems,
         )
 
     @property
@@ -272,6 +274,7 @@ class TasksScreen(FilteredScreen):
     def _say(self) -> None:
         task_list = self._lister.list
         head = f"TASKS {self._source.run_id}"
+        head += " · problems" if task_list.expression == PROBLEMS else ""
         self.query_one("#head", TextLine).say(head, task_list.heading)
         self._table.explain(task_list.emptiness)
         self._table.count_on(is_counting=not task_list.is_whole)
@@ -293,6 +296,10 @@ class TasksScreen(FilteredScreen):
 
     def _begin(self, query: Query, expression: str, order: TaskOrder) -> None:
         """Start another list, which is shown as it grows."""
+        is_about_problems = "err:" in expression or "reason:" in expression
+        if is_about_problems != self._is_about_problems:
+            self._is_about_problems = is_about_problems
+            self._table.recolumn(self._columns())
         self._lister.begin(query, expression, order)
         self._work(self._lister.fill, "list")
 

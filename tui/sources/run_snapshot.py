@@ -9,6 +9,8 @@ cursor stays open. A missing or replaced log is a valid result too.
 
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -112,6 +114,8 @@ class RunSnapshot:
     result: ScoringResult | None = (
         None  #: of the newest scoring; None: not read, or none
     )
+    #: the process that worked on the run lives on: it scores it after its end
+    has_process: bool = False
 
     @property
     def status(self) -> Status:
@@ -143,6 +147,7 @@ class RunSnapshot:
             self.facts is other.facts
             and self.is_alive == other.is_alive
             and self.result is other.result
+            and self.has_process == other.has_process
             and self.state == other.state
             and self.now_us // step_us == other.now_us // step_us
         )
@@ -383,6 +388,7 @@ class RunSource:
             result=None
             if self._results is None
             else self._results.poll(_newest(facts.status)),
+            has_process=_is_running(facts.status),
         )
 
     def _refresh(self) -> None:
@@ -453,6 +459,18 @@ class RunSource:
             last_failure=_last_failure(reader, errors, answers),
             worked_s=course(reader).worked_s,
         )
+
+
+def _is_running(run_status: Status) -> bool:
+    """Return whether the process of the last heartbeat lives on this machine."""
+    heartbeat = run_status.heartbeat
+    if heartbeat is None or heartbeat.host != socket.gethostname():
+        return False
+    try:
+        os.kill(heartbeat.pid, 0)  # signal 0 only checks
+    except OSError:
+        return False
+    return True
 
 
 def _newest(run_status: Status) -> int | None:

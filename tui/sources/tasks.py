@@ -22,6 +22,7 @@ from store.read.tasks import (
     changed_tasks,
     event_times,
     list_tasks,
+    recoveries,
     reply_heads,
 )
 from store.read.usage import error_counts
@@ -51,6 +52,7 @@ class TaskLine:
     score: Score | None = None  #: from the latest scoring; None: not scored there
     title: str = ""  #: of its item; empty: not known
     head: str = ""  #: the beginning of its reply; empty: not read
+    recovered: str = ""  #: its last problem, if a later attempt had none
 
 
 HEAD_CHARS = 120
@@ -92,6 +94,7 @@ def read_lines(
         if row.reply_seq is not None and row.task not in scores
     ]
     texts = heads.read(conn, unscored)
+    recovered = recoveries(conn, rows)
     return {
         row.task: TaskLine(
             row=row,
@@ -99,6 +102,7 @@ def read_lines(
             score=scores.get(row.task),
             title=titles.get(row.key, ""),
             head="" if row.reply_seq is None else texts.get(row.reply_seq, ""),
+            recovered=recovered.get(row.task, ""),
         )
         for row in rows
     }

@@ -186,18 +186,6 @@ def test_what_may_still_be_billed_names_its_calls(
     assert "failed calls (Timeout 1)" in text
 
 
-def test_a_filter_on_errors_shows_why_completed_tasks_were_retried(
-    tmp_path: Path,
-) -> None:
-    folder = RunFolder(tmp_path / "runs/r1")
-    folder.path.mkdir(parents=True)
-    ends = [failed(1), started(1, 2), answer(1, b"one", 2), completed(1, 2)]
-    written(folder.log, [RUN_STARTED], [plan([task(1)])], [started(1)], ends)
-    shown = siftlog("tasks", "r1", "--filter", "err:*", cwd=tmp_path).stdout
-    assert shown.rstrip().endswith("retried: Overloaded")
-    assert "retried" not in siftlog("tasks", "r1", cwd=tmp_path).stdout
-
-
 def test_failed_tasks_are_explained_by_their_most_frequent_message(
     tmp_path: Path,
 ) -> None:

@@ -22,6 +22,7 @@ from store.read.tasks import (
     attempt_histories,
     changed_tasks,
     list_tasks,
+    recoveries,
     tasks,
 )
 from store.read.usage import usage_counts
@@ -71,6 +72,8 @@ def test_attempts_stand_in_order_with_the_time_that_they_took(tmp_path: Path) ->
     )
     with open_reader(path) as reader:
         ((course,),) = attempt_histories(reader, "m-large")
+        recovered = recoveries(reader, tasks(reader))
+    assert recovered == {1: "Overloaded 503"}
     assert [round((e.duration_us or 0) / 1e6, 3) for e in course.attempts] == [2, 3]
     outcomes = [type(ended.outcome).__name__ for ended in course.attempts]
     assert outcomes == ["AttemptFailed", "AttemptAnswered"]

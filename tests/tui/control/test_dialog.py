@@ -127,6 +127,10 @@ def test_a_yes_counts_with_the_figures_and_enter_alone_is_a_no() -> None:
 
         async def leave(seat: Seat, key: str = key) -> None:
             await seat.press(key)
+            assert seat.pilot is not None
+            told = [each.message for each in seat.pilot.app._notifications]
+            # enter may have been meant as yes
+            assert told == ["Nothing was sent; y confirms pause."] * (key == "enter")
 
         assert Seat(PAUSE).look(leave) == [None]
 

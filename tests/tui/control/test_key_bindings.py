@@ -131,6 +131,9 @@ def test_a_pause_is_told_from_the_request_to_its_effect_over_whatever_is_in_fron
 ) -> None:
     async def act(seat: Seat, pilot: Pilot[str]) -> None:
         assert "read-only" not in seat.shown()
+        await seat.press(pilot, ":", *"drain")
+        await seat.until(pilot, lambda: "Stop…  (C)" in seat.shown())
+        await seat.press(pilot, "escape")
         await seat.press(pilot, "P", "y")
         assert seat.control.wishes == [("pause", {}, "live")]
         assert seat.told == ["Sent: pause."]
@@ -213,6 +216,9 @@ def test_what_may_not_be_asked_or_makes_no_sense_is_grey_and_not_in_the_palette(
         assert seat.told[0] == "Pause: not possible, this monitor is read-only."
         await seat.press(pilot, "1")
         assert not {key for key in seat.app.screen.active_bindings if key in "PLRC"}
+        assert "enter Open" in seat.shown()
+        await seat.press(pilot, "C")
+        assert seat.told[-1] == "Stop: open the run first (enter)."
 
     async def few(seat: Seat, pilot: Pilot[str]) -> None:
         assert seat.grey() == {"pause", "limits", "cancel"}

@@ -143,6 +143,29 @@ def test_calls_at_a_time_hold_a_run_back_too(live: RunSnapshot) -> None:
     )
 
 
+def test_only_the_model_that_ends_last_holds_a_run_back(live: RunSnapshot) -> None:
+    forecast = live.forecast
+    assert forecast is not None
+    assert forecast.models["m-large"] > forecast.models["m-small"]
+    large, small = (
+        ObservedLimits(model=m, concurrency=n, rpm=None, tpm=None, paused_until_us=None)
+        for m, n in (("m-large", 8), ("m-small", 1))
+    )
+    queues = tuple(
+        replace(queue, states={**queue.states, TaskState.RUNNING: 1})
+        for queue in live.status.queues
+    )
+    seen = with_status(live, limits=(large, small), queues=queues)
+    assert limited_by(seen) == ""
+
+
+def test_how_to_go_on_is_said_once(live: RunSnapshot) -> None:
+    drained = with_signs(live, phase="run_drained", phase_by="operator")
+    whys = ("Interrupted; continue with: siftlog resume r1", "a machine's time is up")
+    said = [sentence(with_status(drained, why=why)) for why in whys]
+    assert said == [whys[0], "continue with 'siftlog resume r1' · " + whys[1]]
+
+
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
 @pytest.mark.parametrize("cursor", [None, 0, 7, 19])
 def test_a_table_shows_the_rows_around_its_cursor(
@@ -201,9 +224,11 @@ def test_the_key_that_lifts_a_pause_is_named_and_the_model_says_paused(
     seen = with_status(live, pauses=(pause,))
     room = Room(width=80, height=24, glyphs=UNICODE)
     third = header(seen, room).plain.split("\n")[2]
-    assert third.startswith("P lifts it · paused in part: model x/m-large (by ops)")
+    assert third == "paused: model x/m-large (by ops); P resumes it"
+    narrow = header(seen, replace(room, width=30)).plain.split("\n")[2]
+    assert narrow.startswith("P resumes · paused: model")
     read_only = header(seen, room, is_read_only=True).plain.split("\n")[2]
-    assert "'siftlog resume r1' lifts it" in read_only
+    assert "'siftlog resume r1' resumes it" in read_only
     held = with_status(live, pauses=(replace(pause, model=None),))
     assert models(held, room).plain.count("paused") == 2
     assert "paused" not in models(live, room).plain

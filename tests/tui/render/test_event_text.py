@@ -29,7 +29,7 @@ from tests.replacing import replace
 from tests.store.samples import ASIDE, RUN_STARTED, answered, completed, failed, started
 from tests.tui.fake_tasks import FakeTasks
 from tui.render.event_text import event_line, facts_text
-from tui.render.tasks import attempt_columns, next_reason, outcome
+from tui.render.tasks import attempt_columns, next_reason, outcome, problem
 from tui.sources.tasks import AttemptLine
 
 SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
@@ -150,7 +150,12 @@ ANSWER = answered(1)
 def test_a_score_is_a_word_or_how_many_are_right(
     found: Score | None, word: str
 ) -> None:
-    assert outcome(replace(FakeTasks(9).line(1), score=found)) == word
+    line = replace(FakeTasks(9).line(1), score=found)
+    assert outcome(line) == word
+    assert problem(line) == word
+    assert problem(replace(line, recovered="Overloaded 503")) == (
+        "Overloaded 503, recovered"
+    )
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,11 @@ def test_before_the_first_whole_minute_nothing_is_known_of_rates(
     assert line.split()[2:] == ["1/8", "-/60", "-", "-", "none"]
     assert "no whole minute yet" in drawn(progress.rate, live)
     assert "/h" not in drawn(progress.cost, live)
+    # with a rate since the start, too
+    young = later(live, 70)
+    young = with_signs(young, heartbeat_us=young.now_us)
+    assert young.rate is not None
+    assert drawn(models.models, young).split("\n")[1].split()[3:5] == ["-/60", "-"]
 
 
 def test_money_is_told_with_its_rate_and_its_budget(live: RunSnapshot) -> None:

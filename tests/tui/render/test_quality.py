@@ -87,11 +87,26 @@ def test_before_the_first_reply_it_says_so(live: RunSnapshot) -> None:
     assert quality_height(seen) == 2
 
 
-def test_a_row_leads_to_replies_that_were_not_parsed(live: RunSnapshot) -> None:
-    goals = quality_goals(live)
+def test_refused_replies_that_are_all_the_unparsed_ones_have_one_warning(
+    live: RunSnapshot,
+) -> None:
+    replies = (shares(replies=75, unparsed=4, refused=4),)
+    seen = with_status(live, replies=replies, parse_failures={"refusal": 4}, reasked={})
+    assert list(warnings(seen)) == [
+        "warning: m-large: 5.3 % of 75 replies refused and so unparsed"
+    ]
+    mixed = with_status(seen, parse_failures={"refusal": 3, "no_json": 1})
+    assert len(list(warnings(mixed))) == 2
+
+
+def test_a_row_leads_to_replies_that_were_not_parsed_else_to_all(
+    live: RunSnapshot,
+) -> None:
+    replies = (shares(replies=9, unparsed=1), shares("m-small", replies=9))
+    goals = quality_goals(with_status(live, replies=replies))
     assert goals == [
         "model:m-large parse:*",
-        "model:m-small parse:*",
+        "model:m-small state:completed",
     ]
     assert all(parse_query(goal) for goal in goals)
 

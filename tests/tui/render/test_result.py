@@ -13,6 +13,7 @@ from tests.replacing import replace
 from tests.tui.sights import HOSTILE, later, snapshot, with_signs, with_status
 from tui.render.glyphs import ASCII, UNICODE
 from tui.render.layout import LEAD, Room
+from tui.render.progress import stage_rows
 from tui.render.result import (
     headline_table,
     result,
@@ -95,6 +96,10 @@ def test_few_items_are_said_to_be_too_few(finished: RunSnapshot) -> None:
 def test_without_a_scoring_it_says_how_to_make_one(finished: RunSnapshot) -> None:
     text = result(replace(finished, result=None), ROOM).plain
     assert "The run is not scored yet: siftlog score r1" in text
+    just_now = later(finished, -3000)
+    working = result(replace(just_now, result=None, has_process=True), ROOM).plain
+    assert "Being scored now; the report follows." in working
+    assert "siftlog score" not in working
 
 
 def test_a_job_without_gold_values_shows_its_answers(finished: RunSnapshot) -> None:
@@ -128,9 +133,22 @@ def test_an_unfinished_run_shows_what_is_missing_and_how_to_go_on(
     text = unfinished(seen, ROOM).plain
     assert len(text.split("\n")) == unfinished_height(seen)
     assert "done      2 tasks (19.0 %)" in text
-    assert "missing   8 tasks remaining; not all is planned yet" in text
+    assert "missing   8 tasks remaining: 6 planned, about 2 not planned yet" in text
+    # the denominator of before the stop
+    lefts = [[row.left for row in stage_rows(each)] for each in (live, seen)]
+    assert lefts[0] == lefts[1]
     assert f"next      {command}" in text
     assert "siftlog score r1" in text
+
+
+def test_an_unfinished_run_names_its_report_and_how_much_it_covers(
+    live: RunSnapshot,
+) -> None:
+    partial = replace(SEEN, headline=replace(HEADLINE, ended=2, is_partial=True))
+    drained = with_signs(live, phase="run_drained", phase_by="operator")
+    text = unfinished(replace(drained, result=partial), ROOM).plain
+    assert "report    runs/r1/scores/1/report.html" in text
+    assert "          partial: 2 of about 10 tasks" in text
 
 
 def test_each_state_that_has_ended_begins_with_one_of_them(live: RunSnapshot) -> None:

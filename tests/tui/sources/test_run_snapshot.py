@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,6 +166,17 @@ def test_a_run_has_ended_when_nobody_works_on_it(tmp_path: Path) -> None:
     assert not live.is_ended
     assert not later(live, 60).is_ended  # silent, and yet somebody holds its log
     assert with_signs(live, phase="run_finished").is_ended
+
+
+def test_a_process_that_lives_on_is_seen_after_its_end(folder: RunFolder) -> None:
+    # the second is above all numbers of processes
+    for pid, lives in ((os.getpid(), True), (2**22 + 1, False)):
+        host = socket.gethostname()
+        edit(folder.log, f"UPDATE heartbeat SET pid = {pid}, host = '{host}'")
+        with RunSource(folder, FakeClock()) as source:
+            seen = source.poll()
+        assert isinstance(seen, RunSnapshot)
+        assert seen.has_process is lives
 
 
 def test_a_pace_is_of_whole_minutes_since_work_began(tmp_path: Path) -> None:

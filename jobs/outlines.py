@@ -8,7 +8,7 @@ from __future__ import annotations
 from runner.registry import JobOutline
 
 ASK = JobOutline(
-    version="1",
+    version="2",
     stages={
         "ask": "subject",
         "chunk": "subject",

@@ -66,8 +66,8 @@ WORDING: Final = PromptCatalog(
                 "user": (
                     Placeholder(
                         name="values",
-                        meaning="question, value and quote of each field, between "
-                        "marks",
+                        meaning="question, type, value and quote of each field, "
+                        "between marks",
                         needed=True,
                     ),
                 ),

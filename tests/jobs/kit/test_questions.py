@@ -171,7 +171,7 @@ def test_the_sixth_job_runs_scores_explains_and_imports(
     assert "read     warfarin: right" in page
     answers = tmp_path / "answers.csv"
     answers.write_text("id,answer\na1,warfarin\nb1,insulin\n")
-    assert "Accuracy          1.000" in run(
+    assert "Accuracy              1.000" in run(
         "import", "treatments", str(answers), *data, "--run-id", "given"
     )
     assert "accuracy" in run("compare", "floor", "given")

@@ -173,7 +173,7 @@ async def test_a_reply_without_length_ends_with_its_connection() -> None:
             e.MalformedReply,
             "compression is damaged",
         ),
-        (http(b"<html>"), e.MalformedReply, "not a chat completion"),
+        (http(b"<html>"), e.MalformedReply, "answered with a web page"),
         (http(b"", "204 No Content"), e.BadRequest, "204"),
         (http(b"{}", "429 Too Many", retry_after="2"), e.RateLimited, "429"),
         (http(b"", "302 Found", location="/v2"), e.BadRequest, "redirects"),

@@ -257,7 +257,7 @@ def test_cached_tokens_are_read_and_an_unknown_field_is_passed_over() -> None:
     "body",
     [
         b"",
-        b"<html>",
+        b"plain words",
         b"null",
         b"[]",
         b"{}",

@@ -30,7 +30,7 @@ For the monitor:
   log holds, and what its scorings say of it
 - `labels.events`: what a label log holds
 - `titles`: titles of a run's items
-- `read.status`, `read.live`, `read.tasks`, `read.usage`, `read.history`,
+- `read.status`, `read.live`, `read.tasks`, `read.usage`, `read.history`, `read.course`,
   `read.forecast`, `read.limits`, `read.next_steps`: what a log reports about its run
 - `query`, `time_travel`: filters, and the state of a log at an earlier moment
 - `control`: requests to a run, and their answers

@@ -317,7 +317,9 @@ class Dialog(Modal[ConfirmedCommand | None]):
     @on(Button.Pressed, "#no")
     def _decline(self) -> None:
         """Say that enter was No: it may have been meant as Yes."""
-        self.app.notify(f"Nothing was sent; y confirms {self._choice.kind}.")
+        self.app.notify(
+            f"Nothing was sent; y confirms {self._choice.kind}.", markup=False
+        )
         self.action_no()
 
     def action_no(self) -> None:

@@ -216,7 +216,9 @@ class TerminalControlApp(TerminalApp):
             return
         if seen is None:
             if isinstance(self.screen, RunsScreen):
-                self.notify(f"{action.title}: open the run first (enter).")
+                self.notify(
+                    f"{action.title}: open the run first (enter).", markup=False
+                )
             return
         if self._controller is None:
             reason = "this monitor is read-only"

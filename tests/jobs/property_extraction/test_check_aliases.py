@@ -17,7 +17,7 @@ import pytest
 
 from tests.commands import command
 from tests.csv_files import rows, write_csv
-from tests.jobs.property_extraction.aliases.reviewed_names import reviewed_aliases
+from tests.jobs.property_extraction.aliases.reviewed_names import digest, reviewed_aliases
 from tests.jobs.property_extraction.real_predictions import (
     CHAT,
     FREE,
@@ -228,11 +228,8 @@ def test_what_the_draft_renames_and_gains(
         if row["alias_id"] and row["raw_pred_name"] != row["property_name"]
     ]
     assert len(renamed) == 120
-    assert {row["raw_pred_name"] for row in renamed if row["status"] == "TP"} == {
-        "Debye temperature ΘD",
-        "Sommerfeld coefficient γ",
-        "coherence length ξ_GL(0)",
-    }
+    right = {digest(row["raw_pred_name"]) for row in renamed if row["status"] == "TP"}
+    assert right == {"29a2bba4ab88", "312c7383822f", "406a9f645a68"}
     words = ("misses", "name_matches", "encompassment")
     found = real.scored(FREE, *DOCUMENT, "--aliases", path, "--accept-drafts")
     assert found.values(*words) == (28, 16, 57.142857142857146)

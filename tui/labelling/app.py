@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import termios
 from typing import TYPE_CHECKING
 
 from store.clock import Clock, SystemClock
@@ -57,4 +59,7 @@ async def label_on_screen(desk: SessionDesk, author: str) -> None:
         glyphs=glyphs_for(os.environ),
         theme=resolve_theme(os.environ.get("TEXTUAL_THEME")),
     )
+    if sys.stdin.isatty():
+        # keys that a killed session has left are answers to items of its own
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
     await app.run_async()

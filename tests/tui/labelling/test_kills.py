@@ -94,7 +94,7 @@ def test_no_acknowledged_label_of_a_terminal_is_lost(tmp_path: Path) -> None:
 def settled(folder: Path, terminal: Terminal, acknowledged: int, keys: str) -> int:
     """Return how many labels there are once a session has begun.
 
-    Keys that the killed one has not read are typed into this one.
+    It drops the keys that the killed one had not read: they were typed for its items.
     """
     terminal.shown = terminal.read_until(OPENED).rpartition(OPENED)[2]
     while True:

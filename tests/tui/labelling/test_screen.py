@@ -248,7 +248,7 @@ def test_an_adjudicator_sees_the_labels_of_all_and_names_only_on_demand(
         assert "0 of 1" in seat.shown()
         assert "item-00002" in seat.shown()
         for text in ("ann: include", "bob: exclude (no)"):
-            assert text in seat.shown()
+            await seat.until(lambda: text in seat.shown())  # noqa: B023
         assert "secret" not in seat.shown()
         await seat.press("q")
 

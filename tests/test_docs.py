@@ -135,6 +135,13 @@ def _commands() -> Iterator[tuple[str, list[str]]]:
                 yield page.name, shlex.split(line, comments=True)
 
 
+@pytest.mark.parametrize("page", [README, *PAGES, *NOTES], ids=lambda page: page.name)
+def test_every_indented_block_begins_after_a_blank_line(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    torn = re.findall(r"^(?![ |*\d-]).+\n {4}.+$", text, re.MULTILINE)
+    assert not torn, "the first line of a block has lost its indentation"
+
+
 def test_every_command_of_a_page_is_one_with_options_that_it_has() -> None:
     frame = click.Context(cli, info_name="siftlog")
     run = cli.get_command(frame, "run")

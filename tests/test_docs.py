@@ -202,6 +202,13 @@ def test_the_example_job_plugs_in_and_is_run_imported_and_compared(
 
 
 @pytest.mark.timeout(180)
+def test_the_bill_of_the_page_on_bills_has_a_double_charge(tmp_path: Path) -> None:
+    printed = follow((DOCS / "reconcile.md").read_text(), tmp_path)
+    assert re.search(r"^double charge +1 ", printed, re.MULTILINE)
+    assert re.search(r"^residual +- +0\.0+$", printed, re.MULTILINE)
+
+
+@pytest.mark.timeout(180)
 def test_the_page_on_added_stages_goes_as_it_is_written(tmp_path: Path) -> None:
     page = (DOCS / "add-stage.md").read_text()
     for name in ("participants.py", "trials.jsonl"):

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from runner.errors import DatasetError
 from runner.json_entries import entries_of
 from runner.reconcile.usage_forms import COUNTS, FORMS, UsageFileForm
-from store.document import cut, one_line
+from store.printable import cut, one_line
 from store.task import PICO_PER_USD
 
 US: Final = 1_000_000

@@ -54,12 +54,14 @@ def compare(
     bodies: Callable[[Sequence[SentCall]], Iterator[tuple[int, str]]],
 ) -> Reconciliation:
     """Compare a usage file with calls; `bodies` is that of `match`."""
-    lines = _of_run(calls, usage.lines)
+    span_us = _span(calls)
+    lines = _within(span_us, usage.lines)
     report = Reconciliation(
         form=usage.form,
         calls=len(calls),
         lines=len(lines),
         outside=len(usage.lines) - len(lines),
+        span_us=span_us,
         logged_pico=sum(call.cost_pico or 0 for call in calls),
         possible_pico=sum(call.possible_pico for call in calls),
     )
@@ -94,12 +96,21 @@ def compare(
     return report
 
 
-def _of_run(calls: Sequence[SentCall], lines: Sequence[UsageLine]) -> list[UsageLine]:
-    """Return the lines of the time of the run."""
+def _span(calls: Sequence[SentCall]) -> tuple[int, int] | None:
+    """Return the start of the first call and the end of the last one."""
     if not calls:
+        return None
+    first = min(call.started_us for call in calls)
+    return first, max(call.ended_us or call.started_us for call in calls)
+
+
+def _within(
+    span_us: tuple[int, int] | None, lines: Sequence[UsageLine]
+) -> list[UsageLine]:
+    """Return the lines of a span of time; clocks may differ by `SKEW_US`."""
+    if span_us is None:
         return []
-    first = min(call.started_us for call in calls) - SKEW_US
-    last = max(call.ended_us or call.started_us for call in calls) + SKEW_US
+    first, last = span_us[0] - SKEW_US, span_us[1] + SKEW_US
 
     def is_of_run(line: UsageLine) -> bool:
         if line.start_us is None:

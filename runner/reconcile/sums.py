@@ -10,7 +10,8 @@ billed for them, if it is within the bound of their cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from runner.errors import DatasetError
 from runner.money.prices import cost_pico
@@ -61,6 +62,23 @@ def compare_sums(
         report.billed_pico += billed
         detail = f"model {line.model} is not in the run"
         report.add(Amount(BillCause.NO_CALL, billed, detail), None, line)
+
+
+NAMES: Final = {
+    "tokens_in": "prompt",
+    "tokens_out": "output",
+    "tokens_cached": "cached",
+    "tokens_cache_write": "cache write",
+    "tokens_cache_write_1h": "one-hour cache write",
+    "tokens_reasoning": "reasoning",
+}
+"""Names of the counts in details, by field of a line."""
+
+
+def _named_counts(counts: Mapping[str, int]) -> str:
+    """Return the differences of all counts, such as `+13 output, -17 prompt tokens`."""
+    named = (f"{count:+,} {NAMES[name]}" for name, count in sorted(counts.items()))
+    return f"{', '.join(named)} tokens"
 
 
 class _Sum:
@@ -171,8 +189,7 @@ class _Sum:
             reasoning = sum(c.usage.tokens_reasoning for c in self._known if c.usage)
             is_reasoning = name == "tokens_out" and different[name] == reasoning
             cause = BillCause.REASONING if is_reasoning else cause  # noqa: PLW2901
-            detail = f"{different[name]:+,} {name.removeprefix('tokens_')} tokens"
-            return Amount(cause, excess, detail)
+            return Amount(cause, excess, _named_counts(different))
         for cause, cost in costs_by_cause(self._charges(), self._prices).items():
             if abs(self._billed - cost) <= self._tolerance_pico:
                 return Amount(cause, excess, "in all calls")

@@ -33,8 +33,7 @@ from runner.scorecard import Booking, Scorecard
 from store.served_by import ServedBy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSpec:
+class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A planned task: item and stage, without its prompt."""
 
     stage: str

@@ -61,7 +61,7 @@ def verify(
     is computed again from label events and library.
     """
     from runner.certificates import checked_certificate
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.errors import UsageError
     from store.clock import SystemClock
     from store.database import open_reader
@@ -184,7 +184,7 @@ def _verify_bundle(
     from runner.bundle.disclosure import check_disclosure, read_disclosure
     from runner.bundle.manifest import RedactedManifest
     from runner.bundle.verify import check
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.cli.run_steps import CLOCK
     from runner.errors import UsageError
 

@@ -34,7 +34,10 @@ from store.served_by import ServedBy
 
 
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A planned task: item and stage, without its prompt."""
+    """A planned task: item and stage, without its prompt.
+
+    `msgspec.structs.replace` makes a changed copy of it.
+    """
 
     stage: str
     key: str  #: the item; unique in its stage

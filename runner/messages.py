@@ -248,7 +248,10 @@ Part: TypeAlias = TextPart | ImagePart
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """One message; its parts are concatenated."""
+    """One message; its parts are concatenated.
+
+    `msgspec.structs.replace` makes a changed copy of it, or of a `TextPart`.
+    """
 
     role: Literal["system", "user", "assistant"]
     parts: tuple[Part, ...]

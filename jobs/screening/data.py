@@ -65,8 +65,7 @@ def index_in(ids: Ids, target: str) -> int | None:
     return index if ids[index : index + 1] == (target,) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArticleText:
+class ArticleText(msgspec.Struct, frozen=True, kw_only=True):
     """Text and year of a review or a paper."""
 
     title: str = ""
@@ -179,8 +178,7 @@ UNLABELLED = -1
 """Label of a record that has not been decided."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScreeningRecord:
+class ScreeningRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A paper that is to be screened for a review."""
 
     review: str

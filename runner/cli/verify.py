@@ -64,7 +64,7 @@ def verify(
     is computed again from label events and library.
     """
     from runner.certificates import checked_certificate
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from store.clock import SystemClock
     from store.database import open_reader
     from store.errors import EventsLost
@@ -198,7 +198,7 @@ def _verify_bundle(
     from runner.bundle.disclosure import check_disclosure, read_disclosure
     from runner.bundle.manifest import RedactedManifest
     from runner.bundle.verify import check
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.cli.run_steps import CLOCK
     from runner.errors import UsageError
 

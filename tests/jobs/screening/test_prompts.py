@@ -214,7 +214,10 @@ def test_a_text_can_neither_close_its_block_nor_add_a_line() -> None:
     assert [line.split(":")[0] for line in shown.split("\n")] == ["Title", "Abstract"]
 
 
-@given(st.text(st.sampled_from(" \t\n\x1c\x85\xa0\u2028ab\u00b5"), max_size=12))
+@given(
+    st.text(st.sampled_from(" \t\n\x1c\x85\xa0\u2028ab\u00b5"), max_size=12)
+    | st.text(st.sampled_from(" \t\n\v\f\r\x1c\x1d\x1e\x1fab"), max_size=8)
+)
 def test_a_field_is_one_line_with_one_blank_between_words(text: str) -> None:
     assert one_line(text) == " ".join(text.split())
 

@@ -15,8 +15,9 @@ from tui.render.format import UNKNOWN, amount, count, duration, money
 from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, one_line, table_lines
 from tui.render.result import headline_table
 from tui.render.sentences import utc
-from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
+from tui.sources.headline import HeadlineProgress
 from tui.sources.history import US_PER_MINUTE, HistoryColumn, RunHistory, RunMark
+from tui.sources.result import Headline, HeadlineMetric
 
 _S_PER_MINUTE = 60
 _MINUTES_PER_HOUR = 60

@@ -30,8 +30,7 @@ from tui.render.layout import (
 from tui.render.models import short_names
 from tui.render.progress import stage_rows
 from tui.render.sentences import may_be_billed, span, spent
-from tui.sources.headline import Headline, HeadlineMetric
-from tui.sources.result import AnswerSheet, ResultFinding
+from tui.sources.result import AnswerSheet, Headline, HeadlineMetric, ResultFinding
 from tui.sources.run_snapshot import RunSnapshot
 
 _LABEL = 10

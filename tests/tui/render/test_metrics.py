@@ -24,8 +24,9 @@ from tui.render.metrics import (
     headline,
     provenance,
 )
-from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
+from tui.sources.headline import HeadlineProgress
 from tui.sources.history import HistoryColumn
+from tui.sources.result import Headline, HeadlineMetric
 
 ROOM = Room(width=50, height=8, glyphs=UNICODE)
 BY_NAME = {series.name: series for series in SERIES}

@@ -22,8 +22,13 @@ from tui.render.result import (
     unfinished_height,
 )
 from tui.render.run_panels import ENDINGS, panels_of
-from tui.sources.headline import Headline, HeadlineMetric
-from tui.sources.result import AnswerSheet, ResultFinding, ScoringResult
+from tui.sources.result import (
+    AnswerSheet,
+    Headline,
+    HeadlineMetric,
+    ResultFinding,
+    ScoringResult,
+)
 from tui.sources.run_snapshot import RunSnapshot
 
 ROOM = Room(width=90, height=30, glyphs=UNICODE)

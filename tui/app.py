@@ -254,7 +254,7 @@ class Monitor(TerminalControlApp):
     def action_label(self) -> None:
         """Label the item of the task in front, or the items of the run."""
         # labels need the job, which the monitor does without
-        from tui.labelling.monitor import label_screen  # noqa: PLC0415
+        from tui.labelling.app import label_screen  # noqa: PLC0415
 
         folder = self._folder_in_front
         if folder is not None:

@@ -21,7 +21,7 @@ from store.runs import RunFolder, list_runs
 from tui.control.key_bindings import TerminalControlApp
 from tui.render.colours import COLOUR_THEMES
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
-from tui.render.metrics import headline_by_model
+from tui.render.headline import headline_by_model
 from tui.render.sentences import farewell
 from tui.run_screens import (
     RUN_SCREENS,

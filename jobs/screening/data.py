@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from jobs.screening.citations import Citations
 
 Decision: TypeAlias = Literal["include", "exclude", "unclear"]
-DECISIONS: tuple[Decision, ...] = get_args(Decision)
 
 ReasonCode: TypeAlias = Literal[
     "meets_criteria",

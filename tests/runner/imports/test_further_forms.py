@@ -54,6 +54,15 @@ def test_filters_of_a_document_are_scores_of_one_reply(tmp_path: Path) -> None:
     assert replies[0].fields == {"doc_id": "0", "task": "sums", "doc.q": "How many?"}
 
 
+def test_a_sample_without_replies_is_named(tmp_path: Path) -> None:
+    whole = harness(0, [["a"]])
+    path = lines(tmp_path / "s.jsonl", whole, {"doc_id": 1, "doc": {}})
+    with pytest.raises(
+        DatasetError, match=r"^s\.jsonl line 2: .* missing required field 'resps' \("
+    ):
+        read(path, model="m")
+
+
 @pytest.mark.parametrize("is_text", [False, True])
 def test_the_likeliest_choice_is_the_reply(tmp_path: Path, *, is_text: bool) -> None:
     values = [-1.5, -0.2, -9.0]
@@ -283,7 +292,10 @@ def test_plain_lines_have_keys_of_several_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ('{"prompt": "a", "reply": "b", "model": "m"', r"line 2: not valid JSON, "),
+        (
+            '{"prompt": "a", "reply": "b", "model": "m"',
+            r"line 2: not valid JSON, expecting ',' delimiter at character \d+ \(",
+        ),
         ('["a"]', r"line 2: expected 'object', got 'array' \(export"),
         ('{"prompt": "a", "model": "m"}', r"line 2: no reply \(its key is one of "),
         ('{"reply": "a", "model": "m"}', r"line 2: neither an id nor a prompt \("),

@@ -106,7 +106,7 @@ def import_(
     request = RunRequest.of(flags, {**parameters, "sets": tuple(sets)})
     folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
     if not dry_run:
-        check_new(folder)  # before files are read, which can take minutes
+        check_new(folder, "--as")  # before files are read, which can take minutes
     file = run_steps.configuration(request.source, job)
     settings = run_steps.typed_settings(job, request.source, file)
     work = load_workload(job, settings)

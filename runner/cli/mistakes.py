@@ -72,9 +72,9 @@ def _wrong(error: click.BadParameter, see: str) -> str:
         kinds = kind.types if isinstance(kind, click.Tuple) else [kind]
         choices = [
             str(choice)
-            for each in kinds
-            if isinstance(each, click.Choice)
-            for choice in each.choices
+            for part in kinds
+            if isinstance(part, click.Choice)
+            for choice in part.choices
         ]
         hint = did_you_mean(match[1], choices, "")
         return f"{match[1]!r} is not one of {', '.join(choices)}; {hint or see}"

@@ -13,7 +13,10 @@ import pytest
 
 from runner.exports import FORMS
 from runner.exports.source import VerdictIndex
+from runner.job import Job
+from runner.registry import job_of
 from runner.scorecard import Verdict
+from store.events import RunStarted
 from tests.commands import siftlog
 from tests.corpus import write_corpus
 
@@ -174,6 +177,26 @@ def test_one_log_of_inspect_is_of_one_model(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"rows.jsonl", "runs"}
     siftlog(*words, "two", cwd=tmp_path)
     assert len([*(tmp_path / "two").iterdir()]) == 2
+
+
+def test_the_job_of_an_imported_run_is_found_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"id": n, "prompt": f"Say {n}", "reply": "a"} for n in range(5)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ("import", "rows.jsonl", "--model=m", "--as", "i", "--no-report")
+    siftlog(*words, cwd=tmp_path)
+    searched: list[RunStarted] = []
+
+    def counted(first: RunStarted) -> Job:
+        searched.append(first)
+        return job_of(first)
+
+    monkeypatch.setattr("runner.exports.source.job_of", counted)
+    siftlog("export", "i", "--to", "inspect", "i.json", cwd=tmp_path)
+    samples = json.loads((tmp_path / "i.json").read_bytes())["samples"]
+    assert [sample["input"] for sample in samples] == [f"Say {n}" for n in range(5)]
+    assert len(searched) == 1
 
 
 @pytest.mark.parametrize(

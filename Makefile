@@ -68,7 +68,8 @@ bench: $(READY)
 litellm-proxy: $(READY)
 	$(BIN)/python -m tests.thirdparty.litellm_proxy
 
-# inspect_ai, lm_eval, mlflow and others that judge imports and exports, likewise (1 GB)
+# inspect_ai, lm_eval, mlflow, promptfoo (if npm is there) and others that judge imports and
+# exports, likewise (1.3 GB)
 judges: $(READY)
 	$(BIN)/python -m tests.thirdparty.judges
 

@@ -1,4 +1,4 @@
-"""The command export: writes tables or folders, or sends OpenTelemetry traces."""
+"""The command export: writes tables, folders, files, or OpenTelemetry traces."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ PROGRESS_ROWS: Final = 1_000
     "to",
     type=(click.Choice(FORMS), click.Path(path_type=Path)),
     metavar="FORM OUT",
-    help=f"Write a new folder OUT for another program instead, as {', '.join(FORMS)}.",
+    help="Write a new folder OUT for another program instead, as "
+    f"{', '.join(FORMS)}; or one file: OUT.eval or OUT.json for inspect, OUT.zip for "
+    "ro-crate.",
 )
 @click.option(
     "--prompts/--no-prompts",
@@ -93,7 +95,7 @@ def export(
     and repeatedly: files are replaced, and spans and metrics keep their ids.
 
     With --to, the run is written for another program: answers, with the verdicts and
-    metrics of a scoring if there is one. An existing folder is never changed.
+    metrics of a scoring if there is one. What exists is never changed.
     """
     from runner.errors import UsageError
     from store.runs import resolve
@@ -105,8 +107,8 @@ def export(
         )
     if to is not None and (subjects or form or otlp is not None or dry_run):
         raise UsageError(
-            "--to writes one folder with everything in it: leave out tables, --format, "
-            "--otlp and --dry-run."
+            "--to writes one folder or file with everything in it: leave out tables, "
+            "--format, --otlp and --dry-run."
         )
     if scoring is not None and to is None and "scores" not in subjects:
         raise UsageError("--scoring is about scores: say export RUN scores.")
@@ -114,7 +116,7 @@ def export(
     if otlp is not None:
         return _send(folder, otlp, dry_run=dry_run, as_json=as_json)
     if to is not None:
-        return _write_folder(folder, *to, scoring, prompts=prompts, as_json=as_json)
+        return _write_target(folder, *to, scoring, prompts=prompts, as_json=as_json)
     selected_subjects = tuple(dict.fromkeys(subjects or DEFAULT))
     return _write(
         folder,
@@ -186,7 +188,7 @@ def _write(
     return DONE
 
 
-def _write_folder(
+def _write_target(
     folder: RunFolder,
     form: str,
     out: Path,
@@ -197,11 +199,11 @@ def _write_folder(
 ) -> int:
     from runner.cli.console import relax_collector
     from runner.cli.paced import paced_progress
-    from runner.exports.folder import export_folder, refuse_existing
     from runner.exports.source import open_source
+    from runner.exports.target import check_target, write_target
     from store.clock import SystemClock
 
-    refuse_existing(out)
+    check_target(form, out)
     relax_collector()
     with (
         paced_progress(SystemClock()) as progress,
@@ -214,7 +216,7 @@ def _write_folder(
             progress=progress,
         ) as source,
     ):
-        files = export_folder(form, source)
+        files = write_target(form, source)
         recorded = source.scoring
     if as_json:
         print_json(
@@ -222,7 +224,7 @@ def _write_folder(
             {
                 "run": folder.run_id,
                 "form": form,
-                "folder": str(out),
+                "out": str(out),
                 "seq": source.through_seq,
                 "scoring": None if recorded is None else recorded.number,
                 "files": [{"file": str(f.path), "bytes": f.size} for f in files],

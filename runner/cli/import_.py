@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,11 +17,14 @@ from runner.errors import UsageError
 if TYPE_CHECKING:
     from runner.imported_answers import ImportSummary
     from runner.imports.tasks import ForeignImporter
-    from runner.job import Importer, Job
+    from runner.job import ImportedAnswer, Importer, Job
     from runner.workload import Workload
 
 GENERAL_JOB: Final = "replies"
 """The job of files of other tools, if none is named: their prompts are its items."""
+
+PROGRESS_ANSWERS: Final = 100
+"""Answers between two looks at the clock, for a line of progress."""
 
 FILES: Final = "rows"
 """Its setting with these files; `form` and `item` are settings too."""
@@ -84,6 +87,7 @@ def import_(
     import asyncio
 
     from runner.cli import run_steps
+    from runner.cli.progress import paced_progress
     from runner.imported_answers import AnswerSpool, census, write_answers
     from runner.run.end import RunOutcome
     from runner.run.folder import check_new, create
@@ -100,17 +104,22 @@ def import_(
         sets += [f"form={form}"] if form else []
         sets += [f"item={item}"] if item else []
     request = RunRequest.of(flags, {**parameters, "sets": tuple(sets)})
+    folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
+    if not dry_run:
+        check_new(folder, "--as")  # before files are read, which can take minutes
     file = run_steps.configuration(request.source, job)
     settings = run_steps.typed_settings(job, request.source, file)
     work = load_workload(job, settings)
-    foreign = foreign_importer(work, files, form, item)
-    importer = foreign or importer_of(job, form)
 
     console.relax_collector()
-    with AnswerSpool() as spool:
+    with paced_progress(run_steps.CLOCK) as progress, AnswerSpool() as spool:
+        foreign = foreign_importer(work, files, form, item, progress)
+        importer = foreign or importer_of(job, form)
         answers = importer.read(
             files, settings, model=model, form=form, replicates=dict(replicates)
         )
+        if foreign is None:
+            answers = counted(answers, "{:,} answers read", progress)
         summary = census(job, spool.fill(answers))
         if request.output.as_json:
             print_summary(job, summary, foreign, dry_run=dry_run)
@@ -120,8 +129,6 @@ def import_(
         options = run_steps.engine_options(
             NOT_TYPED, {}, model=summary.models, replicates=summary.replicates
         )
-        folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
-        check_new(folder)
         context = run_steps.run_context(request, folder, work)
 
         async def write() -> None:
@@ -129,7 +136,10 @@ def import_(
                 folder, work, options, context.clock, imported=True
             ) as log:
                 context.launched()
-                await write_answers(log, work, spool, print_note)
+                line = f"{{:,}} of {summary.answers:,} answers written"
+                await write_answers(
+                    log, work, counted(spool, line, progress), print_note
+                )
 
         asyncio.run(write())
     report(job, summary, foreign, "Imported")
@@ -155,7 +165,11 @@ def is_file(word: str) -> bool:
 
 
 def foreign_importer(
-    work: Workload, files: Sequence[Path], form: str | None, item: str
+    work: Workload,
+    files: Sequence[Path],
+    form: str | None,
+    item: str,
+    progress: Callable[[str], None],
 ) -> ForeignImporter | None:
     """Return the importer for files of other tools; None if they are the job's own.
 
@@ -176,7 +190,17 @@ def foreign_importer(
     )
     if not is_foreign and not (work.job.importer is None and files):
         return None
-    return ForeignImporter(work.job, work.dataset, item)
+    return ForeignImporter(work.job, work.dataset, item, progress)
+
+
+def counted(
+    answers: Iterable[ImportedAnswer], line: str, progress: Callable[[str], None]
+) -> Iterator[ImportedAnswer]:
+    """Yield *answers*, and show how many there were, by a line with a place for it."""
+    for number, answer in enumerate(answers, 1):
+        yield answer
+        if number % PROGRESS_ANSWERS == 0:
+            progress(line.format(number))
 
 
 def importer_of(job: Job, form: str | None) -> Importer:

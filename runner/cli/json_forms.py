@@ -139,11 +139,11 @@ class FolderExportFileJson(TypedDict):
 
 
 class FolderExportJson(TypedDict):
-    """A folder that was written for another program."""
+    """A folder or a file that was written for another program."""
 
     run: str
     form: str
-    folder: str
+    out: str  #: the folder or file
     seq: int  #: the last event that was read
     scoring: int | None  #: None: the run has no scoring
     files: list[FolderExportFileJson]

@@ -69,7 +69,13 @@ def _wrong(error: click.BadParameter, see: str) -> str:
     """Return what is wrong with a value."""
     kind = None if error.param is None else error.param.type
     if match := _NO_CHOICE.fullmatch(error.message):
-        choices = [*kind.choices] if isinstance(kind, click.Choice) else []
+        kinds = kind.types if isinstance(kind, click.Tuple) else [kind]
+        choices = [
+            str(choice)
+            for part in kinds
+            if isinstance(part, click.Choice)
+            for choice in part.choices
+        ]
         hint = did_you_mean(match[1], choices, "")
         return f"{match[1]!r} is not one of {', '.join(choices)}; {hint or see}"
     if match := _NOT_A.fullmatch(error.message):

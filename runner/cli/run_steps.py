@@ -501,7 +501,8 @@ def _show_end(
 def _failures(folder: RunFolder, state: Status) -> str:
     """Describe failed tasks and the next step."""
     if state.imported:
-        return f"{state.tasks.failed} imported tasks had failed."
+        failed = state.tasks.failed
+        return f"{failed} imported {'task' if failed == 1 else 'tasks'} had failed."
     run = folder.run_id
     resume = "the same command" if folder.part else f"siftlog resume {run}"
     return (

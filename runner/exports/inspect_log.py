@@ -1,4 +1,4 @@
-"""Writes logs of inspect_ai, format 2: one `.eval` file for each model.
+"""Writes logs of inspect_ai, format 2: one file for each model, `.eval` or `.json`.
 
 A sample is a task: its id is the task's key, its epoch the replicate. The header holds
 the job as inspect's task, the metrics of a scoring as its results, and the usage.
@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import Any, Final
+from typing import IO, Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import msgspec
 
 from runner.bundle.archive import PIECE, plain_member
+from runner.errors import UsageError
 from runner.exports.source import (
     COMMON_PARAMETERS,
     CommonParameters,
@@ -70,8 +71,8 @@ def write(source: ExportSource, folder: Path) -> Iterator[Path]:
     names = slugs(source.models)
     with ExitStack() as leaving:
         logs = {
-            model: _Log(source, model, folder, names[model], leaving)
-            for model in source.models
+            model: _Log(source, model, folder / _name(source, model, slug), leaving)
+            for model, slug in names.items()
         }
         for task in source.tasks():
             logs[task.row.model].add(task)
@@ -79,27 +80,114 @@ def write(source: ExportSource, folder: Path) -> Iterator[Path]:
             yield log.close()
 
 
+def write_file(source: ExportSource, path: Path) -> None:
+    """Write the log of a run with one model, as `.eval` or as `.json`.
+
+    Raises:
+        UsageError: the run has several models.
+    """
+    if len(source.models) != 1:
+        raise UsageError(
+            f"Run {source.first.run_id} has {len(source.models)} models, and a log of "
+            f"inspect has one: name a folder, such as {source.out.with_suffix('')}, for"
+            " a log of each."
+        )
+    (model,) = source.models
+    with ExitStack() as leaving:
+        log = _Log(source, model, path, leaving)
+        for task in source.tasks():
+            log.add(task)
+        log.close()
+
+
+def _name(source: ExportSource, model: str, slug: str) -> str:
+    """Return a file name as inspect's: time, task and id, between underscores."""
+    created = iso_time(source.status.created_us).replace(":", "-")
+    task = f"{source.first.job}-{slug}".replace("_", "-")
+    return f"{created}_{task}_{_id(source, 'task', model)}.eval"
+
+
+def _id(source: ExportSource, kind: str, model: str = "") -> str:
+    """Return an id that is the same in each export of a run."""
+    state = source.status
+    names = "\n".join([kind, state.run_id, str(state.created_us), model])
+    return hashlib.sha256(names.encode()).hexdigest()[:22]
+
+
+class _Archive:
+    """A log as `.eval`: an archive with a member for each sample."""
+
+    def __init__(self, path: Path, leaving: ExitStack) -> None:
+        self._archive = leaving.enter_context(ZipFile(path, "w"))
+        self._summaries = _JsonList(leaving)
+
+    def add(self, sample: Json) -> None:
+        """Write a sample."""
+        self._put(f"{SAMPLES}{sample['id']}_epoch_{sample['epoch']}.json", sample)
+        self._summaries.add(_summary(sample))
+
+    def close(self, header: Json) -> None:
+        """Write the header."""
+        member = plain_member("summaries.json", ZIP_DEFLATED)
+        with self._archive.open(member, "w") as file:
+            self._summaries.copy_to(file)
+        self._put(HEADER, header)
+        self._archive.close()
+
+    def _put(self, name: str, content: Json) -> None:
+        self._archive.writestr(plain_member(name, ZIP_DEFLATED), _encoded(content))
+
+
+class _JsonFile:
+    """A log as `.json`: the header with a list of the samples."""
+
+    def __init__(self, path: Path, leaving: ExitStack) -> None:
+        self._file = leaving.enter_context(path.open("wb"))
+        self._samples = _JsonList(leaving)
+
+    def add(self, sample: Json) -> None:
+        """Write a sample."""
+        self._samples.add(sample)
+
+    def close(self, header: Json) -> None:
+        """Write the header, which comes first, and the samples."""
+        self._file.write(_encoded(header).removesuffix(b"}") + b',"samples":')
+        self._samples.copy_to(self._file)
+        self._file.write(b"}")
+        self._file.close()
+
+
+class _JsonList:
+    """A list of JSON values in a temporary file."""
+
+    def __init__(self, leaving: ExitStack) -> None:
+        self._file = leaving.enter_context(
+            SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - by *leaving*
+        )
+        self._separator = b"["
+
+    def add(self, value: Json) -> None:
+        self._file.write(self._separator + _encoded(value))
+        self._separator = b","
+
+    def copy_to(self, file: IO[bytes]) -> None:
+        self._file.write(b"[]" if self._separator == b"[" else b"]")
+        self._file.seek(0)
+        while piece := self._file.read(PIECE):
+            file.write(piece)
+
+
 class _Log:
     """The log of one model, written sample by sample."""
 
     def __init__(
-        self,
-        source: ExportSource,
-        model: str,
-        folder: Path,
-        slug: str,
-        leaving: ExitStack,
+        self, source: ExportSource, model: str, path: Path, leaving: ExitStack
     ) -> None:
         self._source = source
         self._model = model
-        # inspect reads the task and its id from the name, between underscores
-        created = iso_time(source.status.created_us).replace(":", "-")
-        task = f"{source.first.job}-{slug}".replace("_", "-")
-        self._path = folder / f"{created}_{task}_{self._id('task')}.eval"
-        self._archive = leaving.enter_context(ZipFile(self._path, "w"))
-        self._summaries = leaving.enter_context(
-            SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - by *leaving*
-        )
+        self._path = path
+        kind = _JsonFile if path.suffix == ".json" else _Archive
+        self._file = kind(path, leaving)
         self._samples = 0
         self._errors = 0
         self._scored: dict[str, int] = {}  #: samples by name of the score
@@ -108,11 +196,8 @@ class _Log:
 
     def add(self, task: ExportedTask) -> None:
         """Write a sample."""
-        sample_id = self._source.sample_id(task.row)
-        sample = _sample(task, sample_id)
-        self._put(f"{SAMPLES}{sample_id}_epoch_{task.row.replicate}.json", sample)
-        separator = b"," if self._samples else b"["
-        self._summaries.write(separator + _encoded(_summary(sample)))
+        sample = _sample(task, self._source.sample_id(task.row))
+        self._file.add(sample)
         self._samples += 1
         self._errors += "error" in sample
         for name in sample.get("scores", {}):
@@ -122,20 +207,9 @@ class _Log:
         self._parameters.add(task.parameters)
 
     def close(self) -> Path:
-        """Write the summaries and the header, and close the file."""
-        self._summaries.write(b"]" if self._samples else b"[]")
-        self._summaries.seek(0)
-        with self._archive.open(
-            plain_member("summaries.json", ZIP_DEFLATED), "w"
-        ) as file:
-            while piece := self._summaries.read(PIECE):
-                file.write(piece)
-        self._put(HEADER, self._header())
-        self._archive.close()
+        """Write the rest and close the file."""
+        self._file.close(self._header())
         return self._path
-
-    def _put(self, name: str, content: Json) -> None:
-        self._archive.writestr(plain_member(name, ZIP_DEFLATED), _encoded(content))
 
     def _header(self) -> Json:
         state = self._source.status
@@ -163,11 +237,11 @@ class _Log:
         settings = source.settings()
         scoring = source.scoring
         return {
-            "eval_id": self._id("eval"),
-            "run_id": self._id("run", of_model=False),
+            "eval_id": _id(source, "eval", self._model),
+            "run_id": _id(source, "run"),
             "created": iso_time(source.status.created_us),
             "task": first.job,
-            "task_id": self._id("task"),
+            "task_id": _id(source, "task", self._model),
             "task_version": first.job_version,
             "task_args": settings,
             "dataset": {"name": first.job, "samples": self._samples},
@@ -185,13 +259,6 @@ class _Log:
                 "scorecard_sha256": scoring and scoring.digest,
             },
         }
-
-    def _id(self, kind: str, *, of_model: bool = True) -> str:
-        """Return an id that is the same in each export of a run."""
-        state = self._source.status
-        names = [kind, state.run_id, str(state.created_us)]
-        digest = hashlib.sha256("\n".join([*names, self._model * of_model]).encode())
-        return digest.hexdigest()[:22]
 
     def _results(self) -> Json:
         metrics = self._source.metrics(self._model)

@@ -12,10 +12,12 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
-from runner.bundle.archive import pieces
+from runner.bundle.archive import pieces, plain_member
 from runner.bundle.manifest import SCORECARD
 from runner.bundle.pack import make_bundle
 from runner.errors import UsageError
@@ -85,6 +87,21 @@ def write(source: ExportSource, folder: Path) -> Iterator[Path]:
     )
     path.write_text(f"{text}\n", "utf-8")
     yield path
+
+
+def write_file(source: ExportSource, path: Path) -> None:
+    """Write the crate as a zip archive; raises as `write` does."""
+    with TemporaryDirectory(dir=path.parent) as draft:
+        folder = Path(draft)
+        list(write(source, folder))
+        with ZipFile(path, "w") as archive:
+            for part in sorted(folder.iterdir()):
+                # the bundle is packed already
+                method = ZIP_STORED if part.suffix == ".zip" else ZIP_DEFLATED
+                member = plain_member(part.name, method)
+                member.file_size = part.stat().st_size
+                with part.open("rb") as content, archive.open(member, "w") as file:
+                    shutil.copyfileobj(content, file)
 
 
 def _workflow(source: ExportSource, folder: Path) -> Path:

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from runner.export import repeated_scoring
+from runner.job import Job
 from runner.plan import reply_of, served_by
 from runner.registry import job_of
 from runner.score.repeat import chosen
@@ -198,11 +199,16 @@ class ExportSource:
         """The scorecard, from a replay; None without a scoring. Raises likewise."""
         return None if self._scoring is None else self._scoring.scorecard
 
+    @cached_property
+    def _job(self) -> Job:
+        """The job, found once: that reads the entry points of all packages."""
+        return job_of(self.first)
+
     def _request(self, row: TaskRow) -> SentRequest | None:
         """Return the prompt of an imported reply, if the job's data hold it."""
         if not self.first.imported or self._scoring is None:
             return None
-        return prompt_in_data(job_of(self.first), self._scoring.dataset, row)
+        return prompt_in_data(self._job, self._scoring.dataset, row)
 
     @cached_property
     def _staged(self) -> frozenset[str]:

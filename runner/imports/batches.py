@@ -139,6 +139,11 @@ def read_openai(path: Path) -> Iterator[ForeignReply]:
     """
     for where, result in json_lines(path, OpenAIResult):
         response = result.response
+        if response is None and result.error is None:
+            raise DatasetError(
+                f"{where}: neither a response nor an error (export the file again, or "
+                "remove such lines)."
+            )
         if response is None or result.error is not None:
             code = result.error.code if result.error else None
             yield _failed(result.custom_id, code or "unknown")

@@ -41,7 +41,7 @@ class HarnessSample(msgspec.Struct, kw_only=True):
     target: Any = None
     arguments: dict[str, dict[str, Any]] | list[list[Any]] = []
     """Prompt of each call, and its choice or parameters."""
-    resps: list[Any] = []  #: of each call, its replies or its log-likelihoods
+    resps: list[Any]  #: of each call, its replies or its log-likelihoods
     filter: str = "none"
     metrics: list[str] = []
 

@@ -146,8 +146,12 @@ def decoded(raw: bytes, kind: type[T], where: str) -> T:
     except msgspec.ValidationError as error:
         raise _unfit(where, error) from error
     except (ValueError, RecursionError) as error:
+        problem = str(error)
+        if isinstance(error, json.JSONDecodeError):
+            # the line is in *where*, and that of the value alone would mislead
+            problem = f"{error.msg.lower()} at character {error.pos + 1}"
         raise DatasetError(
-            f"{where}: not valid JSON, {error} (export the file again, or remove it)."
+            f"{where}: not valid JSON, {problem} (export the file again)."
         ) from error
 
 

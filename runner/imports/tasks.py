@@ -10,12 +10,12 @@ places alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -26,6 +26,9 @@ from runner.imports.records import ForeignReply, item_key
 from runner.job import AnySettings, Dataset, ImportedAnswer, Job, TaskSpec
 from runner.job_faults import calling
 from store.nearest import nearest
+
+PROGRESS_REPLIES: Final = 100
+"""Replies between two messages of progress."""
 
 
 class _Place(NamedTuple):
@@ -47,14 +50,22 @@ class ForeignImporter:
         dataset: its data.
         item: name of the field that holds the key of a reply's item, such as
             `metadata.pmid`; "": the id of the sample.
+        progress: receives how many replies have been read.
     """
 
-    def __init__(self, job: Job, dataset: Dataset, item: str = "") -> None:
+    def __init__(
+        self,
+        job: Job,
+        dataset: Dataset,
+        item: str = "",
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.formats: Mapping[str, str] = {
             name: form.title for name, form in FORMS.items()
         }
         self._job = job
         self._item = item
+        self._progress = progress
         with calling(job, "plan"):
             self._specs = list(job.plan(dataset))
         numbers: dict[str, list[int]] = {}
@@ -90,7 +101,10 @@ class ForeignImporter:
         decoder = msgspec.msgpack.Decoder(ImportedAnswer)
         unknown: Counter[str] = Counter()
         with TemporaryFile(buffering=1 << 20) as stored:
-            for file, reply in read_files(files, form, model):
+            replies = read_files(files, form, model)
+            for count, (file, reply) in enumerate(replies, 1):
+                if count % PROGRESS_REPLIES == 0:
+                    self._progress(f"{file.name}: {count:,} replies read")
                 key = item_key(reply, self._item)
                 number = self._numbers.get(key)
                 if number is None:

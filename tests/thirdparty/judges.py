@@ -1,8 +1,9 @@
 """The programs whose files siftlog imports and exports, in an environment of their own.
 
 They judge both directions: inspect_ai, lm_eval, Langfuse, MLflow, the validators of
-RO-Crates, and the schemas of Every Eval Ever. `python -m tests.thirdparty.judges` makes
-the environment (`make judges`). The scripts in `judge_scripts` run there.
+RO-Crates, and the schemas of Every Eval Ever; and promptfoo, which needs npm.
+`python -m tests.thirdparty.judges` makes the environments (`make judges`). The scripts
+in `judge_scripts` run there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.thirdparty.environments import Environment
+from tests.thirdparty.environments import Environment, NodePackages
 
 SCHEMAS: Final = "every_eval_ever/schemas"
 EVERY_EVAL_EVER: Final = "every-eval-ever==0.3.0"
@@ -56,12 +57,55 @@ ENVIRONMENT: Final = Environment(
 )
 
 
+PROMPTFOO: Final = NodePackages(
+    name="promptfoo",
+    packages=("promptfoo@0.121.20",),  # the last one for Node 20
+    natives=("@libsql/{platform}@0.5.29",),
+)
+
+_PROMPTFOO_ENV: Final = {
+    "PROMPTFOO_DISABLE_TELEMETRY": "1",
+    "PROMPTFOO_DISABLE_UPDATE": "1",
+    "PROMPTFOO_DISABLE_REMOTE_GENERATION": "1",
+    "NO_PROXY": "127.0.0.1",
+}
+
+
 def require_judges() -> None:
     """Skip a test where the environment is absent."""
     if os.environ.get("SIFTLOG_PROVE"):
         ENVIRONMENT.make()
     if not ENVIRONMENT.is_made():
         pytest.skip("the judges have no environment: make judges")
+
+
+def require_promptfoo() -> None:
+    """Skip a test where promptfoo is absent."""
+    if not NodePackages.is_possible():
+        pytest.skip("promptfoo needs npm and node, which are not installed")
+    if os.environ.get("SIFTLOG_PROVE"):
+        PROMPTFOO.make()
+    if not PROMPTFOO.is_made():
+        pytest.skip("promptfoo is not installed: make judges")
+
+
+def run_promptfoo(*words: object, cwd: Path) -> None:
+    """Run `promptfoo eval` in a folder, in which it keeps its state too.
+
+    Its exit code is that of the assertions, so only its files say that it has ended.
+    """
+    command = [*PROMPTFOO.command("promptfoo"), "eval", "--no-cache", *words]
+    state = {"HOME": str(cwd), "PROMPTFOO_CONFIG_DIR": str(cwd / "promptfoo-state")}
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env={**os.environ, **_PROMPTFOO_ENV, **state},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "Eval complete" in done.stdout, done.stdout + done.stderr
 
 
 def run_script(name: str, *words: object, cwd: Path) -> Any:
@@ -91,3 +135,7 @@ def schema(name: str) -> Any:
 
 if __name__ == "__main__":
     ENVIRONMENT.make()
+    if NodePackages.is_possible():
+        PROMPTFOO.make()
+    else:
+        sys.stdout.write("without npm and node, promptfoo judges nothing\n")

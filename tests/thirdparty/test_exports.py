@@ -8,8 +8,10 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jsonschema
 import pytest
@@ -26,7 +28,7 @@ from tests.thirdparty.judges import (
     run_there,
     schema,
 )
-from tests.thirdparty.servers import free_port, served
+from tests.thirdparty.servers import fetch_json, free_port, served
 
 JOB = "paper-investigation"
 
@@ -206,6 +208,8 @@ def test_a_crate_is_valid_and_its_bundle_is_proven(cwd: Path) -> None:
         first, second, *_ = run_started(reader).inputs
     assert read["inputs"] == [first.sha256, second.sha256]
     siftlog("verify", "crate/r.siftlog.zip", cwd=cwd)
+    siftlog("export", "r", "--to", "ro-crate", "crate.zip", cwd=cwd)
+    assert run_there(VALIDATE_CRATE, "crate.zip", cwd=cwd) == read
 
 
 def test_datasets_loads_every_table_that_the_card_names(
@@ -261,13 +265,15 @@ print(json.dumps(None))
 
 COMPARE_INSPECT = """
 import json, sys
+from pathlib import Path
 from inspect_ai.log import list_eval_logs, read_eval_log
 from inspect_ai.scorer import value_to_float
 
 number = value_to_float()
 logs = []
-for folder in sys.argv[1:]:
-    (log,) = map(read_eval_log, list_eval_logs(folder))
+for name in sys.argv[1:]:
+    files = list_eval_logs(name) if Path(name).is_dir() else [name]
+    (log,) = map(read_eval_log, files)
     logs.append({
         "model": log.eval.model,
         "usage": {k: v.model_dump() for k, v in log.stats.model_usage.items()},
@@ -284,7 +290,7 @@ for folder in sys.argv[1:]:
                     if name in ("match", "includes")
                 },
             }
-            for sample in log.samples
+            for sample in sorted(log.samples, key=lambda s: (s.epoch, s.id))
         ],
     })
 print(json.dumps(logs))
@@ -296,10 +302,49 @@ def test_a_log_of_inspect_is_equal_after_import_and_export(tmp_path: Path) -> No
     run_there(WRITE_INSPECT, cwd=tmp_path)
     log = next((tmp_path / "theirs").glob("*.eval"))
     siftlog("import", log, "--as", "imported", "--no-report", cwd=tmp_path)
-    siftlog("export", "imported", "--to", "inspect", "ours", cwd=tmp_path)
-    theirs, ours = run_there(COMPARE_INSPECT, "theirs", "ours", cwd=tmp_path)
+    targets = ("ours", "ours.eval", "ours.json")
+    for target in targets:
+        siftlog("export", "imported", "--to", "inspect", target, cwd=tmp_path)
+    theirs, *ours = run_there(COMPARE_INSPECT, "theirs", *targets, cwd=tmp_path)
     assert len(theirs["samples"]) == 12
-    assert ours == theirs
+    assert ours == [theirs] * 3
+
+
+@contextmanager
+def _viewing(cwd: Path, folder: str, home: Path) -> Iterator[str]:
+    """`inspect view` of a folder; yield its address."""
+    port = free_port()
+    words = (ENVIRONMENT.home / "bin/inspect", "view", "start", "--log-dir", folder)
+    words += ("--host", "127.0.0.1", "--port", port)
+    env = {"XDG_DATA_HOME": str(home)}  # where it notes that it runs
+    url = f"http://127.0.0.1:{port}"
+    with served(words, cwd=cwd, url=url, env=env):
+        yield url
+
+
+def test_inspect_view_lists_the_logs_and_their_samples(
+    cwd: Path, tmp_path: Path
+) -> None:
+    siftlog("export", "r", "--to", "inspect", "listed", cwd=cwd)
+    tasks = _rows(cwd, "tasks")
+    with _viewing(cwd, "listed", tmp_path) as url:
+        files = fetch_json(f"{url}/api/logs")["files"]
+        assert {Path(file["name"]).name for file in files} == {
+            path.name for path in (cwd / "listed").iterdir()
+        }
+        for file in files:
+            log = fetch_json(f"{url}/api/logs/{quote(file['name'], safe='')}")
+            model = log["eval"]["model"]
+            ended = {
+                (f"{row['stage']}/{row['key']}", row["replicate"], row["state"])
+                for row in tasks
+                if row["model"] == model and row["state"] in {"completed", "failed"}
+            }
+            assert ended
+            assert ended == {
+                (s["id"], s["epoch"], "failed" if s.get("error") else "completed")
+                for s in log["samples"]
+            }
 
 
 @pytest.mark.skipif("SIFTLOG_PROVE" not in os.environ, reason="SIFTLOG_PROVE=1")
@@ -307,12 +352,7 @@ def test_a_log_of_inspect_is_equal_after_import_and_export(tmp_path: Path) -> No
 def test_inspect_view_shows_the_samples_in_a_browser(cwd: Path, tmp_path: Path) -> None:
     siftlog("export", "r", "--to", "inspect", "viewed", cwd=cwd)
     log = next((cwd / "viewed").iterdir())
-    port = free_port()
-    words = (ENVIRONMENT.home / "bin/inspect", "view", "start", "--log-dir", "viewed")
-    words += ("--host", "127.0.0.1", "--port", port)
-    env = {"XDG_DATA_HOME": str(tmp_path)}  # where it notes that it runs
-    url = f"http://127.0.0.1:{port}"
-    with served(words, cwd=cwd, url=url, env=env):
+    with _viewing(cwd, "viewed", tmp_path) as url:
         shown = asyncio.run(_shown(f"{url}/#/logs/{log.name}/samples", tmp_path))
     model = log.name.split("_")[1].removeprefix(f"{JOB}-").replace("-", "/")
     answers = [row for row in _rows(cwd, "answers") if row["model"] == model]

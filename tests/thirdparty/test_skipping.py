@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.thirdparty import judges
+
 ROOT = Path(__file__).parent.parent.parent
 RUN = """
 import importlib.util, sys
@@ -54,3 +56,9 @@ def test_an_absent_package_is_a_skip_and_in_ci_a_failure(
     else:
         assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
         assert "1 skipped" in done.stdout
+
+
+def test_promptfoo_is_a_skip_without_npm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(pytest.skip.Exception, match="needs npm and node, which are no"):
+        judges.require_promptfoo()

@@ -243,7 +243,7 @@ def test_files_that_cannot_be_read_can_be_left_out(folder: Path) -> None:
     told(imported(folder, "--preds", preds, "--model", "m"), "b.csv: column")
     done = imported(folder, "--preds", preds, "--model", "m", "--skip-bad")
     # the run says that something failed, and what
-    assert (done.code, "1 imported tasks had failed" in done.err) == (3, True)
+    assert (done.code, "1 imported task had failed" in done.err) == (3, True)
     tasks = command("tasks", folder / "runs/r", "--filter", "state:failed", "--json")
     (failed,) = map(json.loads, tasks.out.splitlines())
     assert (failed["key"], failed["error"]) == ("b.csv", "unreadable_file")

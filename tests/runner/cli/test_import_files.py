@@ -35,7 +35,7 @@ def test_a_log_becomes_a_run_that_is_scored_explained_and_bundled(
     assert done.err.splitlines()[-3:] == [
         "note: not kept: explanations of scores (8 replies)",
         "Imported 8 tasks of: mock/a, 1 failed.",
-        "1 imported tasks had failed.",
+        "1 imported task had failed.",
     ]
     assert command("score", "theirs", "--no-report").code == 0
     metrics = metrics_of("theirs", 2, "mock/a")
@@ -117,6 +117,19 @@ def test_a_damaged_file_leaves_no_run(
     assert done.err.startswith("siftlog: theirs.eval: the archive is cut or damaged, ")
     assert len(done.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_of_that_name_is_found_before_files_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines(tmp_path / "rows.jsonl", {"id": 1, "reply": "a", "model": "m"})
+    assert command("import", "rows.jsonl", "--as", "x", "--no-score").code == 0
+    (tmp_path / "rows.jsonl").write_text('{"id": 1, "reply": ')
+    done = command("import", "rows.jsonl", "--as", "x")
+    assert done.code == 2
+    assert done.err.startswith("siftlog: There is a run 'x' already; ")
+    assert command("import", "rows.jsonl", "--as", "x", "--dry-run").code == 1
 
 
 def test_replies_are_scored_by_another_job(

@@ -55,6 +55,10 @@ SENTENCES = {
         "--rps-after needs 2 values; see siftlog COMMAND --help."
     ),
     # values of options
+    "export weekend --to inspct x": (
+        "--to: 'inspct' is not one of inspect, hugging-face, every-eval-ever, mlflow, "
+        "ro-crate; did you mean 'inspect'?"
+    ),
     "run ask --rpm x": "--rpm: 'x' is not a number; see siftlog run --help.",
     "run ask --concurrency x": (
         "--concurrency: 'x' is not a whole number; see siftlog run --help."

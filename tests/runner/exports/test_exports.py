@@ -13,7 +13,10 @@ import pytest
 
 from runner.exports import FORMS
 from runner.exports.source import VerdictIndex
+from runner.job import Job
+from runner.registry import job_of
 from runner.scorecard import Verdict
+from store.events import RunStarted
 from tests.commands import siftlog
 from tests.corpus import write_corpus
 
@@ -119,6 +122,102 @@ def test_a_run_without_a_scoring_has_answers_alone(form: str, cwd: Path) -> None
             assert not any(name.endswith("metrics.jsonl") for name in contents)
 
 
+FILES = [(form, ending) for form, of in FORMS.items() for ending in of.endings]
+
+
+@pytest.mark.parametrize(("form", "ending"), FILES)
+def test_a_target_that_ends_like_a_file_is_one_file(
+    form: str, ending: str, cwd: Path, tmp_path: Path
+) -> None:
+    names = [f"out{ending}", f"again{ending}"]
+    for name in names:
+        done = siftlog("export", "r", "--to", form, tmp_path / name, "--json", cwd=cwd)
+        content = json.loads(done.stdout)
+        path = tmp_path / name
+        assert content["out"] == str(path)
+        assert content["files"] == [{"file": str(path), "bytes": path.stat().st_size}]
+    assert {path.name for path in tmp_path.iterdir()} == {*names}
+    first, second = ((tmp_path / name).read_bytes() for name in names)
+    assert first == second
+    done = siftlog("export", "r", "--to", form, path, cwd=cwd, check=False)
+    assert done.returncode == 2
+    assert "exists already, and an export replaces nothing" in done.stderr
+
+
+def test_one_file_has_what_the_folder_has(cwd: Path, tmp_path: Path) -> None:
+    for form, name in (
+        *(("inspect", name) for name in ("log", "log.eval", "log.json")),
+        *(("ro-crate", name) for name in ("crate", "crate.zip")),
+    ):
+        siftlog("export", "r", "--to", form, tmp_path / name, cwd=cwd)
+    (log,) = (tmp_path / "log").iterdir()
+    assert log.read_bytes() == (tmp_path / "log.eval").read_bytes()
+    whole = json.loads((tmp_path / "log.json").read_bytes())
+    with ZipFile(log) as archive:
+        samples = [n for n in archive.namelist() if n.startswith("samples/")]
+        assert whole.pop("samples") == [json.loads(archive.read(n)) for n in samples]
+        assert samples
+        assert whole == json.loads(archive.read("header.json"))
+    with ZipFile(tmp_path / "crate.zip") as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    assert content == _contents(tmp_path / "crate")
+
+
+def test_one_log_of_inspect_is_of_one_model(tmp_path: Path) -> None:
+    rows = [{"id": 1, "reply": "a", "model": model} for model in "mn"]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    siftlog("import", "rows.jsonl", "--as", "two", "--no-report", cwd=tmp_path)
+    words = ("export", "two", "--to", "inspect")
+    done = siftlog(*words, "two.eval", cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "siftlog: Run two has 2 models, and a log of inspect has one: name a folder, "
+        "such as two, for a log of each.\n"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"rows.jsonl", "runs"}
+    siftlog(*words, "two", cwd=tmp_path)
+    assert len([*(tmp_path / "two").iterdir()]) == 2
+
+
+def test_the_job_of_an_imported_run_is_found_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"id": n, "prompt": f"Say {n}", "reply": "a"} for n in range(5)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ("import", "rows.jsonl", "--model=m", "--as", "i", "--no-report")
+    siftlog(*words, cwd=tmp_path)
+    searched: list[RunStarted] = []
+
+    def counted(first: RunStarted) -> Job:
+        searched.append(first)
+        return job_of(first)
+
+    monkeypatch.setattr("runner.exports.source.job_of", counted)
+    siftlog("export", "i", "--to", "inspect", "i.json", cwd=tmp_path)
+    samples = json.loads((tmp_path / "i.json").read_bytes())["samples"]
+    assert [sample["input"] for sample in samples] == [f"Say {n}" for n in range(5)]
+    assert len(searched) == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "out", "sentence"),
+    [
+        ("every-eval-ever", "out.json", "writes a folder: name a folder, such as out."),
+        ("mlflow", "mlflow.db", "writes a folder: name a folder, such as mlflow."),
+        ("inspect", "out.zip", "writes a folder, or a file that ends in .eval or "),
+    ],
+)
+def test_a_folder_does_not_end_like_a_file(
+    form: str, out: str, sentence: str, cwd: Path
+) -> None:
+    done = siftlog("export", "r", "--to", form, out, cwd=cwd, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        f"siftlog: {out} ends like a file, and --to {form} {sentence}"
+    )
+    assert not (cwd / out).exists()
+
+
 def test_a_crate_needs_a_scoring_and_prompts(cwd: Path, tmp_path: Path) -> None:
     for words, told in (
         (("bare",), "Run bare has no scoring; make one with: siftlog score bare"),
@@ -150,7 +249,7 @@ def test_prompts_are_left_out_on_request(form: str, cwd: Path, tmp_path: Path) -
 def test_a_folder_is_written_alone(words: tuple[str], cwd: Path) -> None:
     done = siftlog("export", "r", *words, "--to", "inspect", "x", cwd=cwd, check=False)
     assert done.returncode == 2
-    assert "--to writes one folder with everything in it" in done.stderr
+    assert "--to writes one folder or file with everything in it" in done.stderr
 
 
 def test_the_verdicts_of_a_task_come_back_in_order() -> None:

@@ -124,6 +124,14 @@ def test_a_reply_of_the_responses_api_is_read(tmp_path: Path) -> None:
     assert [m.text for m in replies["a"].messages] == ["Be brief.", "How many?"]
 
 
+def test_a_result_without_response_and_error_is_named(tmp_path: Path) -> None:
+    path = lines(tmp_path / "out.jsonl", {"custom_id": "a", "response": None})
+    with pytest.raises(
+        DatasetError, match=r"^out\.jsonl line 1: neither a response nor an error \("
+    ):
+        read(path)
+
+
 @pytest.mark.parametrize("is_one_object", [False, True])
 def test_results_of_anthropic_are_stored_as_received(
     tmp_path: Path, *, is_one_object: bool

@@ -54,6 +54,15 @@ def test_filters_of_a_document_are_scores_of_one_reply(tmp_path: Path) -> None:
     assert replies[0].fields == {"doc_id": "0", "task": "sums", "doc.q": "How many?"}
 
 
+def test_a_sample_without_replies_is_named(tmp_path: Path) -> None:
+    whole = harness(0, [["a"]])
+    path = lines(tmp_path / "s.jsonl", whole, {"doc_id": 1, "doc": {}})
+    with pytest.raises(
+        DatasetError, match=r"^s\.jsonl line 2: .* missing required field 'resps' \("
+    ):
+        read(path, model="m")
+
+
 @pytest.mark.parametrize("is_text", [False, True])
 def test_the_likeliest_choice_is_the_reply(tmp_path: Path, *, is_text: bool) -> None:
     values = [-1.5, -0.2, -9.0]
@@ -74,6 +83,7 @@ def test_results_of_promptfoo_are_the_same_in_both_files(tmp_path: Path) -> None
     chat = json.dumps([{"role": "user", "content": "Say 4"}])
     right = {
         "promptIdx": 0,
+        "promptId": "a1",
         "testIdx": 3,
         "provider": {"id": "openai:gpt-x", "label": ""},
         "prompt": {"raw": chat, "label": "p"},
@@ -88,8 +98,8 @@ def test_results_of_promptfoo_are_the_same_in_both_files(tmp_path: Path) -> None
         "testCase": {"assert": [{"type": "equals", "value": "4"}]},
         "gradingResult": {"pass": True},
     }
-    failed = {**right, "promptIdx": 1, "failureReason": 2, "error": "API error: busy"}
-    failed |= {"response": {"error": "API error: busy"}, "success": False, "score": 0}
+    failed = {**right, "promptIdx": 1, "promptId": "b2", "failureReason": 2}
+    failed |= {"error": "busy", "response": {"error": "busy"}, "success": False}
     rows = lines(tmp_path / "r.jsonl", right, failed)
     whole = tmp_path / "r.json"
     report = {"version": 3, "timestamp": "2026-01-31T09:30:00Z", "prompts": []}
@@ -102,6 +112,7 @@ def test_results_of_promptfoo_are_the_same_in_both_files(tmp_path: Path) -> None
         model="openai:gpt-x",
         messages=first.messages,
         text="4",
+        epoch=4,
         usage=Usage(tokens_in=9, tokens_out=1),
         created_s=1769851800,
         latency_ms=12,
@@ -112,9 +123,34 @@ def test_results_of_promptfoo_are_the_same_in_both_files(tmp_path: Path) -> None
         dropped=("explanations of scores",),
     )
     assert first.messages[0].text == "Say 4"
-    assert (second.item, second.text, second.error) == ("test-3/prompt-1", None, "API")
+    assert (second.item, second.text, second.error) == ("test-3/prompt-1", None, "busy")
     assert second.scores == {}
     assert [reply.text for reply in read(rows)] == ["4", None]
+
+
+def test_lines_of_promptfoo_belong_together_in_any_order(tmp_path: Path) -> None:
+    def result(test: int, column: int, prompt: str, model: str) -> dict[str, Any]:
+        return {
+            "testIdx": test,
+            "promptIdx": column,
+            "promptId": prompt,
+            "provider": {"id": model},
+            "response": {"output": "4"},
+            "vars": {"n": test // 2},  # each test twice, as by --repeat 2
+        }
+
+    columns = [(0, "p", "a"), (1, "q", "a"), (2, "p", "b"), (3, "q", "b")]
+    results = [result(test, *column) for test in range(4) for column in columns]
+    expected = {
+        (f"test-{test}{prompt}", model, epoch)
+        for test in (0, 2)
+        for epoch in (test + 1, test + 2)
+        for prompt in ("", "/prompt-1")
+        for model in "ab"
+    }
+    for order in (results, results[::-1], results[5:] + results[:5]):
+        path = lines(tmp_path / "r.jsonl", *order)
+        assert {(r.item, r.model, r.epoch) for r in read(path)} == expected
 
 
 def generation(**more: Any) -> dict[str, Any]:
@@ -256,7 +292,10 @@ def test_plain_lines_have_keys_of_several_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ('{"prompt": "a", "reply": "b", "model": "m"', r"line 2: not valid JSON, "),
+        (
+            '{"prompt": "a", "reply": "b", "model": "m"',
+            r"line 2: not valid JSON, expecting ',' delimiter at character \d+ \(",
+        ),
         ('["a"]', r"line 2: expected 'object', got 'array' \(export"),
         ('{"prompt": "a", "model": "m"}', r"line 2: no reply \(its key is one of "),
         ('{"reply": "a", "model": "m"}', r"line 2: neither an id nor a prompt \("),

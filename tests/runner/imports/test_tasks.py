@@ -54,6 +54,16 @@ def test_tasks_come_in_the_order_of_the_plan_whatever_the_file_has(
     assert [answer.text for answer in answers] == ["1", "4", "3", "2"]
 
 
+def test_the_number_of_replies_read_is_shown(tmp_path: Path) -> None:
+    path = plain(tmp_path, *((f"i{n}", "m", "x") for n in range(250)))
+    dataset = replies.load(replies.Settings(rows=(path,)))
+    shown: list[str] = []
+    importer = ForeignImporter(replies, dataset, progress=shown.append)
+    for _ in importer.read((path,), None, model=None, form=None, replicates={}):
+        pass
+    assert shown == [f"plain.jsonl: {count} replies read" for count in (100, 200)]
+
+
 def test_epochs_order_replicates_and_scores_are_kept_by_replies(tmp_path: Path) -> None:
     path = json_log(
         tmp_path / "a.json",

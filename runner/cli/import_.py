@@ -87,7 +87,7 @@ def import_(
     import asyncio
 
     from runner.cli import run_steps
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.imported_answers import AnswerSpool, census, write_answers
     from runner.run.end import RunOutcome
     from runner.run.folder import check_new, create

@@ -72,6 +72,8 @@ def fork(
     check_new(folder, "--as")
     file = read_toml(parent.config) if parent.config.exists() else {}
     file.pop("budget", None)  # that of the parent run is spent
+    if first.shard is not None:
+        file.pop("rate_share", None)  # this process does the work of several
     fixed = {"replicates": first.replicates, **roles.fixed(first.models)}
     options = run_steps.engine_options(request.options, {**file, **fixed})
     typed = run_steps.with_temperature(job, request.source.typed(), request.options)

@@ -119,9 +119,11 @@ def check_addable(folder: RunFolder, job: Job, source: StageSource) -> None:
     run, name, after = folder.run_id, source.added.stage.name, source.added.after
     with open_reader(folder.log) as reader:
         first, state, before = run_started(reader), status(reader), added_stages(reader)
-    if folder.shards() or first.shard is not None:
+    if first.shard is not None:
         raise UsageError(
-            f"Run {run} is split, and a stage can be added to a run with one log only."
+            f"Run {run} is split, and a stage is added to a run with one log: make one "
+            f"that adopts its answers with siftlog fork {run} --as NEW, and add the "
+            "stage to NEW."
         )
     if first.group is not None:
         raise UsageError(
@@ -265,6 +267,7 @@ async def stage_forecast(
         async with await SqliteLog.open(
             copy.log, clock=context.clock, owner=owner()
         ) as log:
+            await log.serve_forked_bodies()  # of a fork, the copy has them as parts
             await log.append(entry)
             await act_out(
                 copy,

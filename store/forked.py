@@ -4,8 +4,8 @@ An adopted answer is an `attempt_answered` like any other, without a row in `bod
 names its event in the parent's log and the SHA-256 of the body. A temporary view takes
 the place of the table `body` in a connection to a fork, so every statement reads
 adopted bodies too. They come from the fork's own parts, where a bundle puts them, or
-from the parent, which lies beside the fork and may be a fork itself, or split: then they
-are read from the union of its logs.
+from the parent, which lies beside the fork and may be a fork itself. Of a split parent
+they are read from the union of its logs.
 """
 
 from __future__ import annotations

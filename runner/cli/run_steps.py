@@ -342,6 +342,8 @@ def as_scored_before(
 ) -> tuple[BaseModel, list[str]]:
     """Return settings with the files that only the newest scoring had, as gold labels.
 
+    Where it had another file than the run itself, the run's counts.
+
     Args:
         folder: of the run whose newest scoring counts.
         work: the run that is to be scored.
@@ -351,18 +353,25 @@ def as_scored_before(
         The settings, and a sentence for each of these files.
     """
     with open_reader(folder.log) as reader:
-        newest = newest_scoring(reader)
+        newest, began_with = newest_scoring(reader), run_started(reader).inputs
     if newest is None or not isinstance(newest.event, ScoringRecorded):
         return work.settings, []
     scored, present = newest.event, work.settings.model_dump(mode="json")
     paths: dict[str, list[str]] = {}
+    values, sentences = {}, []
     # a setting may be empty because its file lies in a folder that another one names
     of_run = {known.setting for known in work.inputs}
+    known = {(each.setting, each.sha256) for each in (*began_with, *work.inputs)}
     for used in scored.inputs:
         is_empty = used.setting in present and not present[used.setting]
         if (is_empty and used.setting not in of_run) or used.setting == REPLY_LABELS:
             paths.setdefault(used.setting, []).append(used.path)
-    values, sentences = {}, []
+        elif used.setting in of_run and (used.setting, used.sha256) not in known:
+            sentences.append(
+                f"Scored with {used.setting} of the run, not with {used.path}, which "
+                f"scoring {scored.number} had; to use that: siftlog score {run} "
+                f"--{used.setting} {used.path}"
+            )
     for name, files in paths.items():
         text, number = " ".join(files), scored.number
         if name in present and all(Path(file).exists() for file in files):

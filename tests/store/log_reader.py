@@ -59,6 +59,19 @@ def unpack(enc: int, data: bytes | None) -> bytes | None:
     return data
 
 
+def of_split(union: sqlite3.Connection, log: str, seq: int) -> int:
+    """The number in `log.db` of an event of one of a split run's logs."""
+    (here,) = union.execute(
+        "SELECT o.seq + :seq - o.own_seq AS here FROM origin AS o "
+        "JOIN event AS e ON e.seq = here JOIN opening AS p ON p.epoch = e.epoch "
+        "JOIN merged AS m ON m.part = p.part "
+        "WHERE m.log = :log AND o.own_seq <= :seq "
+        "AND o.seq = (SELECT max(seq) FROM origin WHERE seq <= here)",
+        {"log": bytes.fromhex(log), "seq": seq},
+    ).fetchone()
+    return int(here)
+
+
 def adopted(
     conn: sqlite3.Connection, parent: Path, forked: dict[str, Any]
 ) -> bytes | None:
@@ -71,10 +84,14 @@ def adopted(
         return unpack(*blob)
     there = sqlite3.connect(f"{parent.resolve().as_uri()}?mode=ro", uri=True)
     try:
+        if forked.get("log"):
+            seq = of_split(there, forked["log"], forked["seq"])
+        else:
+            seq = forked["seq"]
         enc, facts, data = there.execute(
             "SELECT e.enc, e.facts, b.data FROM event AS e "
             "LEFT JOIN body AS b ON b.seq = e.seq WHERE e.seq = ?",
-            (forked["seq"],),
+            (seq,),
         ).fetchone()
         if earlier := json.loads(facts).get("forked"):
             (first,) = there.execute("SELECT facts FROM event WHERE seq = 1").fetchone()

@@ -26,33 +26,43 @@ from runner.job import Answer, Answers, Job, Task, TaskSpec
 from runner.messages import AnyReply, ChatRequest, Message, Reply, TextPart, Usage
 from runner.money.tokens import prompt_tokens, text_tokens, worst_output
 from runner.options import RunOptions, options_from
+from runner.plan import task_of
 from runner.run import endpoints, launch
 from runner.run.add_stage import StageSource
-from runner.run.fork import carried_stages, fork_origin, forks_of
+from runner.run.fork import carried_stages, fork_origin, forks_of, parent_answers
 from runner.run.rehearsal import ForkForecast, rehearse
 from runner.score.scoring import score_run
 from runner.scorecard import Metric, Scorecard
+from runner.shards.parts import shard_of
+from runner.shards.worker import work_on
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import copy_log, open_reader
 from store.errors import StoreError
-from store.events import Entry
+from store.events import AttemptAnswered, Entry
 from store.lineage import StageAdded
-from store.read.tasks import every_task
+from store.read.live import union_progress
+from store.read.status import run_started
+from store.read.tasks import events, every_task
 from store.read.usage import spending
 from store.runs import RunFolder
-from store.tables import payload
+from store.tables import head, last_seq, payload, started
+from store.union.source import LocalLogSource
 from store.verify import verify
 from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, status, until
 from tests.runner.run.test_launch import _shell
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.store import log_reader
+from tests.store.union.union_logs import union_of
 
 EXAMPLES = 150 if "SIFTLOG_PROVE" in os.environ else 5
 
 Sent = list[tuple[str, str, str, int, str]]
 """Stage, key, model, replicate and request of each call."""
+
+Parts = tuple[str, ...]
+"""Shards that make a run, in this order; later ones adopt what others answered."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,12 +162,13 @@ class World:
         edits: Edits,
         parent: str | None = None,
         stage: str | None = None,
+        parts: Parts = (),
         **changes: Any,
     ) -> tuple[RunFolder, Sent, bytes, ForkForecast | None]:
         """Run the edited job; return its folder, calls, scorecard and forecast.
 
         With the declaration of a stage the run has it from the beginning; a fork has
-        those of its parent.
+        those of its parent. With parts the run is split.
         """
         job: Job = EditedJob(edits)
         added = [] if stage is None else [self.declared(stage)]
@@ -185,6 +196,13 @@ class World:
 
         async def carried() -> tuple[bytes, ForkForecast | None]:
             plan = origin = None
+            for part in parts:
+                shard = shard_of(part)
+                of_part = folder.shard(shard.index, shard.count)
+                ended = await work_on(of_part, shard, work, options, shell)
+                assert ended.outcome == "finished"
+            if parts:
+                folder.refresh()
             if parent is not None:
                 above = RunFolder(self.path / parent)
                 origin = fork_origin(
@@ -199,10 +217,11 @@ class World:
                     above, name, work, options, shell, fork=origin, added=added
                 )
                 assert sent == []
-            ended = await launch.start(
-                folder, work, options, shell, fork=origin, added=added
-            )
-            assert ended.outcome == "finished"
+            if not parts:
+                ended = await launch.start(
+                    folder, work, options, shell, fork=origin, added=added
+                )
+                assert ended.outcome == "finished"
             scoring = await score_run(
                 job, folder, work.settings, clock=SystemClock(), record=True
             )
@@ -235,18 +254,30 @@ EDITS = st.builds(
     models=st.sampled_from([("m1",), ("m2",), ("m1", "m2")]),
     from_stage=st.sampled_from([None, None, "read", "ask", "sum"]),
 )
-ADDED = st.sampled_from([None, *STAGES])
+PARENTS = st.one_of(
+    st.sampled_from([None, *STAGES]).map(lambda stage: (stage, ())),
+    st.sampled_from(
+        [
+            ("0/2", "1/2"),
+            ("2/3", "0/3", "1/3"),
+            ("1/2", "0/1"),
+            ("0/2", "1/2", "0/3", "1/3", "2/3"),
+        ]
+    ).map(lambda parts: (None, parts)),
+)
+"""The stage that was added to a parent, and the parts of one that is split."""
 
 
 @pytest.mark.timeout(3600 if EXAMPLES > 100 else 900)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
-@given(first=EDITS, then=EDITS, stage=ADDED)
+@given(first=EDITS, then=EDITS, above=PARENTS)
 def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(
-    first: Edits, then: Edits, stage: str | None
+    first: Edits, then: Edits, above: tuple[str | None, Parts]
 ) -> None:
+    stage, parts = above
     with TemporaryDirectory() as room:
         world = World(Path(room))
-        _, before, _, _ = world.run("parent", first, stage=stage)
+        parent, before, _, _ = world.run("parent", first, stage=stage, parts=parts)
         scratch, whole, expected, _ = world.run("scratch", then, stage=stage)
         fork, asked, content, plan = world.run("fork", then, parent="parent")
         assert plan is not None
@@ -264,6 +295,82 @@ def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(
         assert content == expected
         assert _spent(fork) == plan.spend_pico
         assert plan.saved_pico + _spent(fork) == _spent(scratch)
+        if parts:
+            _merge_in_another_order(parent)
+        with open_reader(fork.log) as reader:
+            assert verify(reader).is_sound
+
+
+def _merge_in_another_order(folder: RunFolder) -> None:
+    """Make the union of a split run again, with other numbers for its events."""
+    for file in folder.path.glob("log.db*"):
+        file.unlink()
+    logs = []
+    for shard in folder.shards():
+        with open_reader(shard.log) as reader:
+            logs.append((LocalLogSource(reader).identity.log, shard.log))
+    union_of(folder.log, [log for _, log in sorted(logs, reverse=True)])
+
+
+def test_an_answer_of_a_split_run_is_named_by_its_log(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    parent, before, _, _ = world.run("a", Edits(), parts=("0/2", "1/2"))
+    fork, asked, _, _ = world.run("b", Edits(), parent="a")
+    assert (len(before), asked) == (12, [])
+    bodies = _bodies(fork)
+    with open_reader(fork.log) as reader:
+        origin = run_started(reader).fork
+        adopted = [
+            row.event.forked
+            for row in events(reader, kinds=["attempt_answered"])
+            if isinstance(row.event, AttemptAnswered)
+        ]
+    with open_reader(parent.log) as reader:
+        whole = union_progress(reader)
+    assert origin is not None
+    assert whole is not None
+    assert origin.link == whole.digest
+    logs = {}
+    for shard in parent.shards():
+        with open_reader(shard.log) as reader:
+            log = LocalLogSource(reader).identity.log.hex()
+            logs[log] = (last_seq(reader), head(reader))
+            for forked in adopted:
+                assert forked is not None
+                if forked.log == log:
+                    body = payload(reader, forked.seq) or b""
+                    assert hashlib.sha256(body).hexdigest() == forked.sha256
+    assert {log.log: (log.seq, log.link) for log in origin.logs} == logs
+    assert {forked.log for forked in adopted if forked} == set(logs)
+    assert _read_by_the_page(fork) == bodies
+    _merge_in_another_order(parent)
+    assert _read_by_the_page(fork) == _bodies(fork) == bodies
+    parent.log.unlink()
+    with pytest.raises(StoreError, match="again with 'siftlog merge a'"):
+        _bodies(fork)
+
+
+def test_a_split_run_that_asked_again_keeps_the_answers_of_its_fork(
+    tmp_path: Path,
+) -> None:
+    """What a shard records after a fork began is not of the parent."""
+    world = World(tmp_path)
+    parent, *_ = world.run("a", Edits(), parts=("1/2",))
+    with open_reader(parent.log) as reader:
+        tasks = len(list(every_task(reader)))
+    fork, asked, _, _ = world.run("b", Edits(), parent="a")
+    assert len(asked) == 12 - tasks
+    with open_reader(fork.log) as reader:
+        origin = run_started(reader).fork
+    assert origin is not None
+    world.run("a", Edits(), parts=("0/2",))
+    answers = parent_answers(fork, origin)
+    with open_reader(parent.log) as reader:
+        now = [
+            asyncio.run(answers.again(task_of(row), started(reader, row.task) or ""))
+            for row in every_task(reader)
+        ]
+    assert (len(now), now.count(None)) == (12, 12 - tasks)
 
 
 def test_a_fork_has_the_stages_that_were_added_and_adopts_their_answers(

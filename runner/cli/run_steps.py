@@ -434,8 +434,9 @@ def end(
     if shows and not output.as_json:
         _show_end(folder, scoring, seen, past, failure, findings, output)
     else:
-        for finding in findings:
-            print_note(finding)
+        for line in (failure, *findings):
+            if line:
+                print_note(line)
     failed = (
         failed_checks(scoring.scorecard, strict=output.strict)
         if scoring is not None

@@ -257,18 +257,30 @@ def adoptable(
     return fork_origin(parent, job, before, options, variables, from_stage=from_stage)
 
 
-def new_folder(runs_dir: Path, name: str | None, job: Job) -> RunFolder:
-    """Return the folder of a new run; the default name is the time and the job."""
+def new_folder(
+    runs_dir: Path, name: str | None, job: Job, *, option: str = "--run-id"
+) -> RunFolder:
+    """Return the folder of a new run; the default name is the time and the job.
+
+    Args:
+        runs_dir: where it will be.
+        name: its id; None: the default.
+        job: its job.
+        option: that gave the name.
+
+    Raises:
+        UsageError: a run cannot have the name.
+    """
     if name is None:
         now = datetime.fromtimestamp(CLOCK.now_us() / 1e6, UTC)
         name = f"{now:%Y%m%d-%H%M%S}-{job.name}"
     if not RunFolder.is_valid_id(name):
         raise UsageError(
-            f"--run-id {name}: use letters, digits, '.', '_' and '-', at most 100."
+            f"{option} {name}: use letters, digits, '.', '_' and '-', at most 100."
         )
     if name in job_names():
         raise UsageError(
-            f"--run-id {name} is the name of a job, so siftlog prompts {name} would be "
+            f"{option} {name} is the name of a job, so siftlog prompts {name} would be "
             "ambiguous; choose another id."
         )
     return RunFolder(runs_dir / name)

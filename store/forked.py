@@ -25,12 +25,13 @@ from store.lineage import ForkedBody, ForkOrigin
 from store.statements import script, statements_by_name, text
 
 if TYPE_CHECKING:
+    from store.database import LogReader
     from store.union.origins import Origins
 
 SQL = statements_by_name(text("queries"))
 PAGE = 500
 
-OpenLog: TypeAlias = Callable[[Path], sqlite3.Connection]
+OpenLog: TypeAlias = "Callable[[Path], LogReader]"
 
 
 class _Started(msgspec.Struct):
@@ -85,7 +86,7 @@ class ForkedBodies:
         self._conn = conn
         self._parent = parent
         self._open_log = open_log
-        self._reader: sqlite3.Connection | None = None
+        self._reader: LogReader | None = None
         self._origins: Origins | None = None  #: of a split parent
         self.failure: StoreError | None = None  #: why a body could not be read
 
@@ -120,8 +121,11 @@ class ForkedBodies:
                     f"is missing: {step}"
                 )
             self._reader = self._open_log(self._parent)
-        seq = self._seq(self._reader, forked)
-        row = self._reader.execute(SQL["payload"], (seq,)).fetchone()
+        try:
+            seq = self._seq(self._reader, forked)
+            row = self._reader.execute(SQL["payload"], (seq,)).fetchone()
+        except sqlite3.DatabaseError as error:  # the parent may be a fork itself
+            raise self._reader.failure(error) from error
         if row is None or row[2] is None:
             of_log = f" of log {forked.log[:12]}" if forked.log else ""
             raise CorruptLog(

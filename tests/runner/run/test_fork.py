@@ -451,6 +451,22 @@ def test_a_copy_needs_no_parent_and_a_fork_says_where_its_parent_was(
     assert "which is missing" in fault.message
 
 
+def test_a_missing_run_is_named_also_by_a_fork_of_its_fork_and_by_a_scoring(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    parent, *_ = world.run("a", Edits())
+    world.run("b", Edits(), parent="a")
+    last, *_ = world.run("c", Edits(), parent="b")
+    parent.path.rename(tmp_path / "gone")
+    with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):
+        _bodies(last)
+    job, clock = EditedJob(Edits()), SystemClock()
+    scoring = score_run(job, last, ToySettings(), clock=clock, record=False)
+    with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):
+        asyncio.run(scoring)
+
+
 def test_an_answer_changed_in_the_parent_is_found(tmp_path: Path) -> None:
     world = World(tmp_path)
     parent, *_ = world.run("a", Edits())

@@ -446,9 +446,8 @@ def end(
     if shows and not output.as_json:
         _show_end(folder, scoring, seen, past, failure, findings, output)
     else:
-        for line in (failure, *findings):
-            if line:
-                print_note(line)
+        for line in filter(None, (failure, *findings)):
+            print_note(line)
     failed = (
         failed_checks(scoring.scorecard, strict=output.strict)
         if scoring is not None

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from runner.added_stages import AddedStage, stage_reader
@@ -32,7 +31,7 @@ from runner.plan import stage_of
 from runner.run.context import RunContext
 from runner.run.folder import owner
 from runner.run.launch import ResumeState
-from runner.run.rehearsal import act_out, baseline_reply
+from runner.run.rehearsal import act_out, baseline_reply, rehearsal_room
 from runner.workload import Workload
 from store.database import copy_log, open_reader
 from store.events import (
@@ -258,8 +257,8 @@ async def stage_forecast(
     async def reply(call: Call) -> AnyReply:
         return await baseline_reply(work.job, call.request)
 
-    with TemporaryDirectory(prefix="siftlog-") as room:
-        copy = RunFolder(Path(room) / folder.run_id)
+    with rehearsal_room() as room:
+        copy = RunFolder(room / folder.run_id)
         copy.path.mkdir()
         copy_log(folder.log, copy.log, lambda _: None)
         with open_reader(copy.log) as reader:

@@ -30,7 +30,7 @@ from runner.plan import task_of
 from runner.run import endpoints, launch
 from runner.run.add_stage import StageSource
 from runner.run.fork import carried_stages, fork_origin, forks_of, parent_answers
-from runner.run.rehearsal import ForkForecast, rehearse
+from runner.run.rehearsal import ForkForecast, rehearsal_room, rehearse
 from runner.score.scoring import score_run
 from runner.scorecard import Metric, Scorecard
 from runner.shards.parts import shard_of
@@ -500,6 +500,17 @@ def test_a_stage_that_is_not_there_is_named(tmp_path: Path) -> None:
     world.run("a", Edits())
     with pytest.raises(UsageError, match="toy has the stages read, ask, sum"):
         world.run("b", Edits(from_stage="nope"), parent="a")
+
+
+def test_a_forecast_without_space_names_the_temporary_folder() -> None:
+    with (
+        pytest.raises(StoreError, match=r"disk is full\).*set TMPDIR"),
+        rehearsal_room() as room,
+    ):
+        full = sqlite3.OperationalError("database or disk is full")
+        raise StoreError(f"{room}/b/log.db could not be written") from full
+    with pytest.raises(StoreError, match="^the parent is damaged$"), rehearsal_room():
+        raise StoreError("the parent is damaged")
 
 
 def test_a_killed_fork_pays_nothing_twice(tmp_path: Path) -> None:

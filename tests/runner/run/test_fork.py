@@ -503,13 +503,11 @@ def test_a_stage_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_forecast_without_space_names_the_temporary_folder() -> None:
-    with (
-        pytest.raises(StoreError, match=r"disk is full\).*set TMPDIR"),
-        rehearsal_room() as room,
-    ):
-        full = sqlite3.OperationalError("database or disk is full")
-        raise StoreError(f"{room}/b/log.db could not be written") from full
-    with pytest.raises(StoreError, match="^the parent is damaged$"), rehearsal_room():
+    full = sqlite3.OperationalError("database or disk is full")
+    with pytest.raises(StoreError, match=r"disk is full\).*set TMPDIR"):  # noqa: SIM117
+        with rehearsal_room() as room:
+            raise StoreError(f"{room}/b/log.db could not be written") from full
+    with pytest.raises(StoreError, match=r"^the parent is damaged$"), rehearsal_room():
         raise StoreError("the parent is damaged")
 
 

@@ -254,7 +254,15 @@ def adoptable(
     file = read_toml(parent.config) if parent.config.exists() else {}
     earlier = {"replicates": first.replicates, **fixed(first.models)}
     before = engine_options(NOT_TYPED, file, **earlier)
-    return fork_origin(parent, job, before, options, variables, from_stage=from_stage)
+    return fork_origin(
+        parent,
+        job,
+        before,
+        options,
+        variables,
+        now_us=CLOCK.now_us(),
+        from_stage=from_stage,
+    )
 
 
 def new_folder(

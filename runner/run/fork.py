@@ -33,7 +33,7 @@ from store.errors import StoreError
 from store.events import AttemptAnswered, AttemptStarted, Entry
 from store.forked import origin, parent_log
 from store.lineage import ForkedBody, ForkOrigin, ParentLog
-from store.read.live import union_progress
+from store.read.live import AT_WORK, live_status, union_progress
 from store.read.status import added_stages, run_started
 from store.read.tasks import events, every_task, stored_replies
 from store.runs import RunFolder, list_runs
@@ -195,6 +195,7 @@ def fork_origin(
     now: RunOptions,
     environment: Mapping[str, str],
     *,
+    now_us: int,
     from_stage: str | None,
 ) -> ForkOrigin:
     """Return what a fork may adopt from a run that no process is writing.
@@ -205,6 +206,7 @@ def fork_origin(
         before: the run's own options.
         now: the options of the fork.
         environment: holds addresses of providers.
+        now_us: microseconds since 1970 UTC.
         from_stage: the first stage that is asked anew; None: none is.
 
     Raises:
@@ -218,12 +220,14 @@ def fork_origin(
     with open_reader(parent.log) as reader:
         first, added = run_started(reader), added_stages(reader)
         seq, link, logs = _end(reader)
+        # shards may run on other machines
+        seen = live_status(reader, now_us, is_held=False) if logs else None
     if first.imported:
         raise UsageError(
             f"Run {parent.run_id} was imported, so it has no requests to compare; "
             "start a new run with siftlog run."
         )
-    if parent.is_alive():
+    if parent.is_alive() or (seen is not None and seen.state in AT_WORK):
         raise UsageError(
             f"Run {parent.run_id} is running: stop it with siftlog drain "
             f"{parent.run_id}, or wait for its end, before you fork it."

@@ -26,10 +26,9 @@ from runner.job import Answer, Answers, Job, Task, TaskSpec
 from runner.messages import AnyReply, ChatRequest, Message, Reply, TextPart, Usage
 from runner.money.tokens import prompt_tokens, text_tokens, worst_output
 from runner.options import RunOptions, options_from
-from runner.plan import task_of
 from runner.run import endpoints, launch
 from runner.run.add_stage import StageSource
-from runner.run.fork import carried_stages, fork_origin, forks_of, parent_answers
+from runner.run.fork import carried_stages, fork_origin, forks_of
 from runner.run.rehearsal import ForkForecast, rehearsal_room, rehearse
 from runner.score.scoring import score_run
 from runner.scorecard import Metric, Scorecard
@@ -39,22 +38,19 @@ from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import copy_log, open_reader
 from store.errors import StoreError
-from store.events import AttemptAnswered, Entry
+from store.events import Entry
 from store.lineage import StageAdded
-from store.read.live import union_progress
-from store.read.status import run_started
-from store.read.tasks import events, every_task
+from store.read.tasks import every_task
 from store.read.usage import spending
 from store.runs import RunFolder
-from store.tables import head, last_seq, payload, started
-from store.union.source import LocalLogSource
+from store.tables import payload
 from store.verify import verify
 from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, status, until
 from tests.runner.run.test_launch import _shell
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.store import log_reader
-from tests.store.union.union_logs import union_of
+from tests.store.union.union_logs import merge_in_another_order
 
 EXAMPLES = 150 if "SIFTLOG_PROVE" in os.environ else 5
 
@@ -211,6 +207,7 @@ class World:
                     self.options(edits),
                     options,
                     {},
+                    now_us=SystemClock().now_us(),
                     from_stage=edits.from_stage,
                 )
                 plan = await rehearse(
@@ -296,81 +293,9 @@ def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(
         assert _spent(fork) == plan.spend_pico
         assert plan.saved_pico + _spent(fork) == _spent(scratch)
         if parts:
-            _merge_in_another_order(parent)
+            merge_in_another_order(parent)
         with open_reader(fork.log) as reader:
             assert verify(reader).is_sound
-
-
-def _merge_in_another_order(folder: RunFolder) -> None:
-    """Make the union of a split run again, with other numbers for its events."""
-    for file in folder.path.glob("log.db*"):
-        file.unlink()
-    logs = []
-    for shard in folder.shards():
-        with open_reader(shard.log) as reader:
-            logs.append((LocalLogSource(reader).identity.log, shard.log))
-    union_of(folder.log, [log for _, log in sorted(logs, reverse=True)])
-
-
-def test_an_answer_of_a_split_run_is_named_by_its_log(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    parent, before, _, _ = world.run("a", Edits(), parts=("0/2", "1/2"))
-    fork, asked, _, _ = world.run("b", Edits(), parent="a")
-    assert (len(before), asked) == (12, [])
-    bodies = _bodies(fork)
-    with open_reader(fork.log) as reader:
-        origin = run_started(reader).fork
-        adopted = [
-            row.event.forked
-            for row in events(reader, kinds=["attempt_answered"])
-            if isinstance(row.event, AttemptAnswered)
-        ]
-    with open_reader(parent.log) as reader:
-        whole = union_progress(reader)
-    assert origin is not None
-    assert whole is not None
-    assert origin.link == whole.digest
-    logs = {}
-    for shard in parent.shards():
-        with open_reader(shard.log) as reader:
-            log = LocalLogSource(reader).identity.log.hex()
-            logs[log] = (last_seq(reader), head(reader))
-            for forked in adopted:
-                assert forked is not None
-                if forked.log == log:
-                    body = payload(reader, forked.seq) or b""
-                    assert hashlib.sha256(body).hexdigest() == forked.sha256
-    assert {log.log: (log.seq, log.link) for log in origin.logs} == logs
-    assert {forked.log for forked in adopted if forked} == set(logs)
-    assert _read_by_the_page(fork) == bodies
-    _merge_in_another_order(parent)
-    assert _read_by_the_page(fork) == _bodies(fork) == bodies
-    parent.log.unlink()
-    with pytest.raises(StoreError, match="again with 'siftlog merge a'"):
-        _bodies(fork)
-
-
-def test_a_split_run_that_asked_again_keeps_the_answers_of_its_fork(
-    tmp_path: Path,
-) -> None:
-    """What a shard records after a fork began is not of the parent."""
-    world = World(tmp_path)
-    parent, *_ = world.run("a", Edits(), parts=("1/2",))
-    with open_reader(parent.log) as reader:
-        tasks = len(list(every_task(reader)))
-    fork, asked, _, _ = world.run("b", Edits(), parent="a")
-    assert len(asked) == 12 - tasks
-    with open_reader(fork.log) as reader:
-        origin = run_started(reader).fork
-    assert origin is not None
-    world.run("a", Edits(), parts=("0/2",))
-    answers = parent_answers(fork, origin)
-    with open_reader(parent.log) as reader:
-        now = [
-            asyncio.run(answers.again(task_of(row), started(reader, row.task) or ""))
-            for row in every_task(reader)
-        ]
-    assert (len(now), now.count(None)) == (12, 12 - tasks)
 
 
 def test_a_fork_has_the_stages_that_were_added_and_adopts_their_answers(
@@ -391,7 +316,7 @@ def test_a_fork_has_the_stages_that_were_added_and_adopts_their_answers(
     assert metrics["seen.fits.yes"]["n"] == 6
 
 
-def _bodies(folder: RunFolder) -> list[bytes | None]:
+def stored_bodies_of(folder: RunFolder) -> list[bytes | None]:
     with open_reader(folder.log) as reader:
         return [payload(reader, row.reply_seq or 0) for row in every_task(reader)]
 
@@ -409,7 +334,9 @@ def test_a_fork_of_a_fork_reads_bodies_that_only_the_first_run_stores(
     assert plan is not None
     # what `b` had adopted counts at its first price
     assert plan.saved_pico + _spent(last) == _spent(parent)
-    assert sorted(map(bytes, _bodies(last))) == sorted(map(bytes, _bodies(parent)))
+    assert sorted(map(bytes, stored_bodies_of(last))) == sorted(
+        map(bytes, stored_bodies_of(parent))
+    )
     with sqlite3.connect(last.log) as conn:
         (stored,) = conn.execute(
             "SELECT count(*) FROM body JOIN event USING (seq) JOIN kind AS k "
@@ -419,10 +346,10 @@ def test_a_fork_of_a_fork_reads_bodies_that_only_the_first_run_stores(
     with open_reader(last.log) as reader:
         assert verify(reader).is_sound
     assert (forks_of(parent), forks_of(last)) == (["b"], [])
-    assert _read_by_the_page(last) == _bodies(last)
+    assert read_by_the_page(last) == stored_bodies_of(last)
 
 
-def _read_by_the_page(folder: RunFolder) -> list[bytes | None]:
+def read_by_the_page(folder: RunFolder) -> list[bytes | None]:
     log = log_reader.read(folder.log)
     assert log.is_chained
     return [task.reply for task in log.tasks.values()]
@@ -435,17 +362,17 @@ def test_a_copy_needs_no_parent_and_a_fork_says_where_its_parent_was(
     parent, *_ = world.run("a", Edits())
     fork, asked, _, _ = world.run("b", Edits(), parent="a")
     assert asked == []
-    bodies = _bodies(fork)
+    bodies = stored_bodies_of(fork)
     assert None not in bodies
     copy = RunFolder(tmp_path / "elsewhere" / "b")
     copy.path.mkdir(parents=True)
     copy_log(fork.log, copy.log, lambda _: None)
     parent.path.rename(tmp_path / "gone")
-    assert _bodies(copy) == bodies == _read_by_the_page(copy)
+    assert stored_bodies_of(copy) == bodies == read_by_the_page(copy)
     with open_reader(copy.log) as reader:
         assert verify(reader).is_sound
     with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):
-        _bodies(fork)
+        stored_bodies_of(fork)
     with open_reader(fork.log) as reader:
         (fault,) = verify(reader).faults
     assert "which is missing" in fault.message
@@ -460,7 +387,7 @@ def test_a_missing_run_is_named_also_by_a_fork_of_its_fork_and_by_a_scoring(
     last, *_ = world.run("c", Edits(), parent="b")
     parent.path.rename(tmp_path / "gone")
     with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):
-        _bodies(last)
+        stored_bodies_of(last)
     job, clock = EditedJob(Edits()), SystemClock()
     scoring = score_run(job, last, ToySettings(), clock=clock, record=False)
     with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):

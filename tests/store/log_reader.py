@@ -22,6 +22,11 @@ import zstandard
 APPLICATION_ID = 0x45564C47
 FORMAT = 1
 HEADER = struct.Struct("<12q")
+EVENT = """SELECT e.enc, e.facts, b.data
+    FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq WHERE e.seq = """
+HERE = """(SELECT o.seq + :seq - own_seq AS here FROM origin AS o JOIN event AS n
+    ON n.seq = here JOIN opening USING (epoch) JOIN merged USING (part) WHERE :log =
+    lower(hex(log)) AND o.seq = (SELECT max(seq) FROM origin WHERE seq <= here))"""
 
 
 @dataclass
@@ -59,19 +64,6 @@ def unpack(enc: int, data: bytes | None) -> bytes | None:
     return data
 
 
-def of_split(union: sqlite3.Connection, log: str, seq: int) -> int:
-    """The number in `log.db` of an event of one of a split run's logs."""
-    (here,) = union.execute(
-        "SELECT o.seq + :seq - o.own_seq AS here FROM origin AS o "
-        "JOIN event AS e ON e.seq = here JOIN opening AS p ON p.epoch = e.epoch "
-        "JOIN merged AS m ON m.part = p.part "
-        "WHERE m.log = :log AND o.own_seq <= :seq "
-        "AND o.seq = (SELECT max(seq) FROM origin WHERE seq <= here)",
-        {"log": bytes.fromhex(log), "seq": seq},
-    ).fetchone()
-    return int(here)
-
-
 def adopted(
     conn: sqlite3.Connection, parent: Path, forked: dict[str, Any]
 ) -> bytes | None:
@@ -84,15 +76,8 @@ def adopted(
         return unpack(*blob)
     there = sqlite3.connect(f"{parent.resolve().as_uri()}?mode=ro", uri=True)
     try:
-        if forked.get("log"):
-            seq = of_split(there, forked["log"], forked["seq"])
-        else:
-            seq = forked["seq"]
-        enc, facts, data = there.execute(
-            "SELECT e.enc, e.facts, b.data FROM event AS e "
-            "LEFT JOIN body AS b ON b.seq = e.seq WHERE e.seq = ?",
-            (seq,),
-        ).fetchone()
+        statement = EVENT + (HERE if forked.get("log") else ":seq")  # of a split run
+        enc, facts, data = there.execute(statement, forked).fetchone()
         if earlier := json.loads(facts).get("forked"):
             (first,) = there.execute("SELECT facts FROM event WHERE seq = 1").fetchone()
             run = json.loads(first)["fork"]["run"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,11 +49,11 @@ from runner.options import (
     unknown_option,
 )
 from runner.registry import choose_job, job_names
-from runner.reply_labels import SETTING as REPLY_LABELS
 from runner.roles import fitted, fixed
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
 from runner.run.fork import fork_origin
+from runner.score.newest_inputs import as_scored_before
 from runner.score.render import print_tables, result_of, severe_line
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import LIMITS, Scorecard
@@ -66,13 +65,11 @@ from runner.workload import (
     Workload,
     load_workload,
     resolve,
-    validated,
 )
 from store.clock import SystemClock
 from store.database import open_reader
 from store.document import as_text
 from store.errors import StoreError
-from store.events import ScoringRecorded
 from store.lineage import ForkOrigin
 from store.nearest import did_you_mean
 from store.read.course import Course, course
@@ -81,7 +78,6 @@ from store.read.live import LiveStatus, live_status
 from store.read.next_steps import next_commands
 from store.read.status import (
     Status,
-    newest_scoring,
     refused_parameters,
     run_started,
 )
@@ -355,57 +351,6 @@ async def score_ended(
         report=not output.no_report,
         figures=output.figures,
     )
-
-
-def as_scored_before(
-    folder: RunFolder, work: Workload, run: str
-) -> tuple[BaseModel, list[str]]:
-    """Return settings with the files that only the newest scoring had, as gold labels.
-
-    Where it had another file than the run itself, the run's counts.
-
-    Args:
-        folder: of the run whose newest scoring counts.
-        work: the run that is to be scored.
-        run: its name, for commands.
-
-    Returns:
-        The settings, and a sentence for each of these files.
-    """
-    with open_reader(folder.log) as reader:
-        newest, began_with = newest_scoring(reader), run_started(reader).inputs
-    if newest is None or not isinstance(newest.event, ScoringRecorded):
-        return work.settings, []
-    scored, present = newest.event, work.settings.model_dump(mode="json")
-    paths: dict[str, list[str]] = {}
-    values, sentences = {}, []
-    # a setting may be empty because its file lies in a folder that another one names
-    of_run = {known.setting for known in work.inputs}
-    known = {(each.setting, each.sha256) for each in (*began_with, *work.inputs)}
-    for used in scored.inputs:
-        is_empty = used.setting in present and not present[used.setting]
-        if (is_empty and used.setting not in of_run) or used.setting == REPLY_LABELS:
-            paths.setdefault(used.setting, []).append(used.path)
-        elif used.setting in of_run and (used.setting, used.sha256) not in known:
-            sentences.append(
-                f"Scored with {used.setting} of the run, not with {used.path}, which "
-                f"scoring {scored.number} had; to use that: siftlog score {run} "
-                f"--{used.setting} {used.path}"
-            )
-    for name, files in paths.items():
-        text, number = " ".join(files), scored.number
-        if name in present and all(Path(file).exists() for file in files):
-            values[name] = json.loads(scored.settings)[name]
-            sentences.append(f"Scored with {name} {text}, as scoring {number} was.")
-        else:
-            option = f"--{name} FILE" if name in present else "--gold labels"
-            sentences.append(
-                f"Scored without {text}, which scoring {number} had; to use it: "
-                f"siftlog score {run} {option}"
-            )
-    checked = validated(work.job, {**present, **values})
-    update = {name: getattr(checked, name) for name in values}
-    return work.settings.model_copy(update=update), sentences
 
 
 def end(

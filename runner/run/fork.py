@@ -147,8 +147,8 @@ def _answers(
                 continue
             if isinstance(event, AttemptStarted):
                 if (event.task, log) not in costs:
-                    cost = _Cost(request_sha256=event.request_sha256)
-                    costs[event.task, log] = cost
+                    first = _Cost(request_sha256=event.request_sha256)
+                    costs[event.task, log] = first
             elif isinstance(event, AttemptAnswered) and (event.task, log) in costs:
                 before = event.forked.cost_usd if event.forked else 0.0
                 paid = pico(event.cost_usd or 0.0) + pico(before)
@@ -157,15 +157,15 @@ def _answers(
         if task.state is not TaskState.COMPLETED or task.reply_seq is None:
             continue
         log, seq = place(task.reply_seq)
-        found = costs.get((task.task, log))
+        cost = costs.get((task.task, log))
         # a later answer: the parent run has asked again since
-        if found is not None and seq <= last.get(log, 0):
+        if cost is not None and seq <= last.get(log, 0):
             yield (
-                (task.stage, found.request_sha256, task.replicate),
+                (task.stage, cost.request_sha256, task.replicate),
                 _Adoptable(
                     task.reply_seq,
                     ForkedBody(
-                        seq=seq, sha256="", cost_usd=usd(found.pico_usd), log=log
+                        seq=seq, sha256="", cost_usd=usd(cost.pico_usd), log=log
                     ),
                 ),
             )

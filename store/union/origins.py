@@ -31,24 +31,24 @@ class Origins:
         self._seqs: list[int] = []
         self._origins: list[Origin] = []
         self._of_log: dict[str, tuple[list[int], list[int]]] = {}
-        for seq, own_seq, log in union.execute(UNION["stretches"]).fetchall():
+        for seq, log_seq, log in union.execute(UNION["stretches"]).fetchall():
             self._seqs.append(seq)
-            self._origins.append(Origin(log, own_seq))
-            own_seqs, seqs = self._of_log.setdefault(log, ([], []))
-            own_seqs.append(own_seq)
+            self._origins.append(Origin(log, log_seq))
+            log_seqs, seqs = self._of_log.setdefault(log, ([], []))
+            log_seqs.append(log_seq)
             seqs.append(seq)
 
     def origin(self, seq: int) -> Origin:
         """Return which event of which log an event of the union is."""
         at = bisect_right(self._seqs, seq) - 1
-        log, own_seq = self._origins[at]
-        return Origin(log, own_seq + seq - self._seqs[at])
+        log, log_seq = self._origins[at]
+        return Origin(log, log_seq + seq - self._seqs[at])
 
-    def seq(self, log: str, own_seq: int) -> int | None:
+    def seq(self, log: str, log_seq: int) -> int | None:
         """Return the number of a log's event in the union; None: it is not there."""
-        own_seqs, seqs = self._of_log.get(log, ([], []))
-        at = bisect_right(own_seqs, own_seq) - 1
+        log_seqs, seqs = self._of_log.get(log, ([], []))
+        at = bisect_right(log_seqs, log_seq) - 1
         if at < 0:
             return None
-        seq = seqs[at] + own_seq - own_seqs[at]
-        return seq if self.origin(seq) == (log, own_seq) else None
+        seq = seqs[at] + log_seq - log_seqs[at]
+        return seq if self.origin(seq) == (log, log_seq) else None

@@ -76,23 +76,9 @@ judges: $(READY)
 golden: $(READY)
 	$(BIN)/python -m tests.golden check
 
+# every test in its long form: hours. A proof may take longer than a test
 prove: $(READY) golden
-	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
-		tests/runner/limits tests/runner/shards tests/runner/clients/test_transport_fuzz.py \
-		tests/runner/estimate/test_simulation.py tests/conformance tests/golden/test_planted_changes.py \
-		tests/tui/test_attached.py tests/tui/test_run_screens.py tests/tui/test_key_order.py \
-		tests/tui/labelling tests/runner/batch tests/runner/bundle tests/runner/reconcile \
-		tests/jobs/test_bundled_runs.py tests/store/union \
-		tests/store/segments tests/thirdparty \
-		tests/contract/jobs/test_manuscripts.py tests/jobs/cli/test_methods.py \
-		tests/jobs/kit/metrics/test_significance.py tests/jobs/kit/metrics/test_coverage.py \
-		tests/jobs/kit/metrics/test_prediction_powered.py \
-		tests/jobs/kit/metrics/test_confidence_sequences.py \
-		tests/jobs/kit/metrics/test_recall_bound.py tests/jobs/screening/test_stop_rule.py \
-		tests/jobs/stopping \
-		tests/jobs/evidence_retrieval/predictions/test_rankings.py \
-		tests/jobs/evidence_retrieval/test_queries_against_any.py
-	SIFTLOG_PROVE=1 $(BIN)/python -m pytest -m hypothesis tests
+	SIFTLOG_PROVE=1 $(BIN)/python -m pytest -n 2 --dist worksteal --timeout 14400
 
 clean:
 	rm -rf $(VENV) build *.egg-info

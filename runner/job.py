@@ -33,9 +33,11 @@ from runner.scorecard import Booking, Scorecard
 from store.served_by import ServedBy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSpec:
-    """A planned task: item and stage, without its prompt."""
+class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A planned task: item and stage, without its prompt.
+
+    `msgspec.structs.replace` makes a changed copy of it.
+    """
 
     stage: str
     key: str  #: the item; unique in its stage

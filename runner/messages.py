@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
+import msgspec
+
 from store.served_by import ServedBy
 
 ABSENT: Final = "none"
@@ -195,8 +197,7 @@ def variable_in(value: str) -> tuple[str, str] | None:
     return None if match is None else (match["before"] or "", match["name"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextPart:
+class TextPart(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a message's text."""
 
     text: str
@@ -246,9 +247,11 @@ Part: TypeAlias = TextPart | ImagePart
 """A piece of a message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One message; its parts are concatenated."""
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One message; its parts are concatenated.
+
+    `msgspec.structs.replace` makes a changed copy of it, or of a `TextPart`.
+    """
 
     role: Literal["system", "user", "assistant"]
     parts: tuple[Part, ...]

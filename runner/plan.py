@@ -187,7 +187,7 @@ def first_stage(
 
 def numbered(tasks: Sequence[PlannedTask], first: int) -> list[PlannedTask]:
     """Return first-stage tasks as their own roots, numbered from *first*."""
-    return [replace(task, root=first + i) for i, task in enumerate(tasks)]
+    return [structs.replace(task, root=first + i) for i, task in enumerate(tasks)]
 
 
 def follow_ups(

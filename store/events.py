@@ -554,8 +554,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - of any field
             return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blob:
+class Blob(msgspec.Struct, frozen=True, kw_only=True):
     """A message part, stored once by its content."""
 
     sha256: bytes  #: 32 bytes, of `data`

@@ -19,8 +19,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedTask:
+class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a manifest: identity of a task, without its progress."""
 
     stage: str

@@ -135,6 +135,13 @@ def _commands() -> Iterator[tuple[str, list[str]]]:
                 yield page.name, shlex.split(line, comments=True)
 
 
+@pytest.mark.parametrize("page", [README, *PAGES, *NOTES], ids=lambda page: page.name)
+def test_every_indented_block_begins_after_a_blank_line(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    torn = re.findall(r"^(?![ |*\d-]).+\n {4}.+$", text, re.MULTILINE)
+    assert not torn, "the first line of a block has lost its indentation"
+
+
 def test_every_command_of_a_page_is_one_with_options_that_it_has() -> None:
     frame = click.Context(cli, info_name="siftlog")
     run = cli.get_command(frame, "run")
@@ -192,6 +199,13 @@ def test_the_example_job_plugs_in_and_is_run_imported_and_compared(
     assert blocks("text", page)[0] in printed
     assert "failed   could not be read: no_value" in printed, "explain"
     assert "atlas minus baseline/lexical" in printed or "other" in printed, "compare"
+
+
+@pytest.mark.timeout(180)
+def test_the_bill_of_the_page_on_bills_has_a_double_charge(tmp_path: Path) -> None:
+    printed = follow((DOCS / "reconcile.md").read_text(), tmp_path)
+    assert re.search(r"^double charge +1 ", printed, re.MULTILINE)
+    assert re.search(r"^residual +- +0\.0+$", printed, re.MULTILINE)
 
 
 @pytest.mark.timeout(180)

@@ -21,7 +21,7 @@ from store.runs import RunFolder, list_runs
 from tui.control.key_bindings import TerminalControlApp
 from tui.render.colours import COLOUR_THEMES
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
-from tui.render.metrics import headline_by_model
+from tui.render.headline import headline_by_model
 from tui.render.sentences import farewell
 from tui.run_screens import (
     RUN_SCREENS,
@@ -254,7 +254,7 @@ class Monitor(TerminalControlApp):
     def action_label(self) -> None:
         """Label the item of the task in front, or the items of the run."""
         # labels need the job, which the monitor does without
-        from tui.labelling.monitor import label_screen  # noqa: PLC0415
+        from tui.labelling.app import label_screen  # noqa: PLC0415
 
         folder = self._folder_in_front
         if folder is not None:

@@ -15,11 +15,12 @@ from textual.screen import Screen
 
 from store.clock import Clock
 from store.printable import printable
+from tui.render.format import utc
 from tui.render.glyphs import Glyphs
 from tui.render.layout import MUTED, Room, one_line
 from tui.render.progress import stages
 from tui.render.run_panels import header
-from tui.render.sentences import farewell, utc
+from tui.render.sentences import farewell
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotSource
 from tui.terminal.shell import RefreshRate, TerminalApp
 from tui.widgets.panel import TextBlock

@@ -18,7 +18,8 @@ from store.read.forecast import (
     share_text,
     time_left_text,
 )
-from tui.render.sentences import sentence, spent, utc
+from tui.render.format import utc
+from tui.render.sentences import sentence, spent
 from tui.sources.run_snapshot import LATELY, ReadProblem, RunSnapshot, SnapshotSource
 
 EVERY_S = 30.0

@@ -21,9 +21,8 @@ from store.printable import printable
 from store.runs import RunFolder
 from store.time_travel import parse_moment
 from tui.app import Monitor
-from tui.render.format import count, percent
+from tui.render.format import count, percent, utc
 from tui.render.glyphs import Glyphs
-from tui.render.sentences import utc
 from tui.replay import Replay, format_speed
 from tui.run_screens import COMMANDS, COMPARE, RUN_SCREENS, MonitorSources
 from tui.sources.command import CommandAnswers, CommandRunner

@@ -151,7 +151,7 @@ def _named(manuscripts: dict[Path, Manuscript]) -> str:
 def _use_bundle(bundle: Path, compare: Any, time_limit_s: float) -> bool:  # noqa: ANN401 - a function
     """Compare with a bundle; return whether the bundle is sound."""
     from jobs.kit.methods.reading import basis_of_bundle
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.cli.run_steps import CLOCK
 
     until = CLOCK.monotonic() + (time_limit_s or float("inf"))

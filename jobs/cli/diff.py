@@ -55,6 +55,7 @@ def diff(
     from jobs.kit.differences.rendering import as_json
     from jobs.kit.differences.rendering import text as rendered
     from runner.cli.console import DONE, print_json, print_note, print_text
+    from runner.errors import UsageError
     from runner.score.repeat import rescorer
     from store.runs import resolve
 
@@ -62,6 +63,11 @@ def diff(
     console.relax_collector()
     with rescorer(folder) as run:
         last = run.recorded(after)
+        if before is None and last.number == 1:
+            raise UsageError(
+                f"Run {folder.run_id} has one scoring, and a difference needs "
+                f"two: siftlog score {folder.run_id} makes another."
+            )
         difference = find_difference(
             run,
             run.recorded(last.number - 1 if before is None else before),

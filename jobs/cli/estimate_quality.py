@@ -65,7 +65,7 @@ def estimate_quality(
     that are.
     """
     from jobs.kit.labels.quality import field_quality
-    from jobs.kit.labels.quality_page import quality_blocks, quality_json
+    from jobs.kit.labels.rendering import quality_blocks, quality_json
     from jobs.kit.labels.source import label_source, recorded_verdicts
     from runner.errors import UsageError
     from store.document import as_text

@@ -18,8 +18,9 @@ from jobs.cli.json_labels import (
     ManuscriptJson,
     MethodsJson,
     PeopleAgreementJson,
+    ScreeningJson,
+    ScreeningSimulationJson,
 )
-from jobs.cli.json_screening import ScreeningJson, ScreeningSimulationJson
 from jobs.kit.comparison.difference import PValue
 from jobs.kit.comparison.models import ComparisonOptions
 from jobs.kit.comparison.pairing import ItemGap, OutcomeCounts

@@ -343,8 +343,8 @@ def agreement(
     for each pair the same. With three raters or more, estimates each one's accuracy
     without a truth (Dawid and Skene). Intervals draw items.
     """
-    from jobs.kit.labels.agreement_page import agreement_blocks, agreement_json
     from jobs.kit.labels.people import field_agreement, rating_table
+    from jobs.kit.labels.rendering import agreement_blocks, agreement_json
     from runner.errors import UsageError
     from store.document import as_text
 

@@ -1,4 +1,4 @@
-"""Builds chat requests with delimited data blocks, and measures their length.
+"""Builds chat requests, with delimited data and schemas, and measures their length.
 
 A block of data stands between delimiters that no text can close itself: a name and the
 first digits of a hash, of what it encloses or of a seed such as a task's key. Where the
@@ -8,9 +8,10 @@ text has those digits they are hashed again, so instructions in it stay data.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Iterator
-from typing import Literal, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Protocol
 
 from runner.messages import ChatRequest, Message, Request, Schema
 from runner.money.tokens import (
@@ -59,6 +60,21 @@ def chat_request(
         temperature=settings.temperature,
         schema=schema if settings.structured == "auto" else None,
     )
+
+
+def json_schema(name: str, node: Mapping[str, Any]) -> Schema:
+    """The schema of a reply, as compact JSON."""
+    return Schema(name=name, json=json.dumps(node, separators=(",", ":")))
+
+
+def closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object with all of *properties*, and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 DELIMITER_LENGTH = 8

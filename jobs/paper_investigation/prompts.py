@@ -14,15 +14,14 @@ schema costs another prompt prefix; there are only four.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
+from jobs.kit.chat import closed_object, json_schema
 from jobs.paper_investigation.data import LETTERS, InvestigationDataset, PaperQuestion
 from runner.job import Task
-from runner.messages import ChatRequest, Schema, TextPart
+from runner.messages import ChatRequest, TextPart
 from runner.prompts import PromptBook
 
 STUDY_FIELDS = (
@@ -109,38 +108,32 @@ def _mark(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _closed(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _schema(name: str, body: dict[str, Any]) -> Schema:
-    return Schema(name=name, json=json.dumps(body, separators=(",", ":")))
-
-
 _TEXT = {"type": "string"}
 _LETTER = {"type": "string", "enum": list(LETTERS)}
 _SIGNIFICANCE = {"type": "string", "enum": ["yes", "no", "not stated", "not found"]}
 _NUMBER = {"type": "integer"}
 
-VARIANTS = _schema("variants", _closed(variants={"type": "array", "items": _TEXT}))
-CHOICE = _schema("choice", _closed(answer=_LETTER))
-STUDY = _schema("study_parameters", _closed(p_value=_TEXT, significance=_SIGNIFICANCE))
-BATCH = _schema(
+_CHOICE = {"answer": _LETTER}
+_STUDY = {"p_value": _TEXT, "significance": _SIGNIFICANCE}
+
+VARIANTS = json_schema(
+    "variants", closed_object({"variants": {"type": "array", "items": _TEXT}})
+)
+CHOICE = json_schema("choice", closed_object(_CHOICE))
+STUDY = json_schema("study_parameters", closed_object(_STUDY))
+BATCH = json_schema(
     "answers",
-    _closed(
-        answers={
-            "type": "array",
-            "items": {
-                "anyOf": [
-                    _closed(n=_NUMBER, answer=_LETTER),
-                    _closed(n=_NUMBER, p_value=_TEXT, significance=_SIGNIFICANCE),
-                ]
-            },
+    closed_object(
+        {
+            "answers": {
+                "type": "array",
+                "items": {
+                    "anyOf": [
+                        closed_object({"n": _NUMBER, **_CHOICE}),
+                        closed_object({"n": _NUMBER, **_STUDY}),
+                    ]
+                },
+            }
         }
     ),
 )

@@ -166,7 +166,8 @@ def _read(dataset: PropertyDataset, task: Task, reply: Reply) -> tuple[str, str]
             return plural(len(rows), "row"), ""
 
 
-def _papers(column: ScoredModel) -> ItemFrame:
+def paper_frame(column: ScoredModel) -> ItemFrame:
+    """Return the papers of a model, as the items of a comparison."""
     return ItemFrame.of(column.first.counts.papers, cluster="paper")
 
 
@@ -191,7 +192,7 @@ def _truth(column: ScoredModel) -> ItemFrame:
 
 
 COMPARED: tuple[ItemMetric[ScoredModel], ...] = (
-    *(ItemMetric(word, _papers, partial(_of_papers, word)) for word in WORDS),
+    *(ItemMetric(word, paper_frame, partial(_of_papers, word)) for word in WORDS),
     ItemMetric("matched", _truth, definition="matched@1(truth rows with a prediction)"),
 )
 """The headline metrics."""

@@ -19,7 +19,7 @@ import numpy as np
 from jobs.kit.grounding import GROUNDED, GroundingLevel
 from jobs.kit.grouping import grouped
 from jobs.kit.metrics import Ratio, ratio
-from jobs.kit.score import ItemFrame, ItemMetric, ModelScores, comparable, with_models
+from jobs.kit.score import ItemMetric, ModelScores, comparable, with_models
 from jobs.kit.tables import (
     Columns,
     StreamedTable,
@@ -55,7 +55,7 @@ from jobs.property_extraction.row_tables import (
     stated_rows,
 )
 from jobs.property_extraction.rows import Prediction, TruthRow
-from jobs.property_extraction.score import paper_verdicts
+from jobs.property_extraction.score import paper_frame, paper_verdicts
 from jobs.property_extraction.settings import INPUTS
 from jobs.property_extraction.summary import run_text
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
@@ -396,12 +396,8 @@ def _quotes_of_papers(column: ScoredModel) -> Ratio:
     return Ratio(above, below)
 
 
-def _paper_frame(column: ScoredModel) -> ItemFrame:
-    return ItemFrame.of(column.first.counts.papers, cluster="paper")
-
-
 COMPARED: tuple[ItemMetric[ScoredModel], ...] = (
-    ItemMetric("grounded_rate", _paper_frame, _quotes_of_papers),
+    ItemMetric("grounded_rate", paper_frame, _quotes_of_papers),
 )
 """Metrics without a truth that are compared paper by paper."""
 

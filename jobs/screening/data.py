@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from jobs.screening.citations import Citations
 
 Decision: TypeAlias = Literal["include", "exclude", "unclear"]
-DECISIONS: tuple[Decision, ...] = get_args(Decision)
 
 ReasonCode: TypeAlias = Literal[
     "meets_criteria",
@@ -65,8 +64,7 @@ def index_in(ids: Ids, target: str) -> int | None:
     return index if ids[index : index + 1] == (target,) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArticleText:
+class ArticleText(msgspec.Struct, frozen=True, kw_only=True):
     """Text and year of a review or a paper."""
 
     title: str = ""
@@ -179,8 +177,7 @@ UNLABELLED = -1
 """Label of a record that has not been decided."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScreeningRecord:
+class ScreeningRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A paper that is to be screened for a review."""
 
     review: str

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from msgspec import structs
 from pydantic import PlainValidator
 
 from jobs.kit.inputs.cells import InputCell, Text, quote, text_of, trimmed
@@ -188,10 +188,10 @@ class _LabelRow(RowModel):
 def _with_label(record: ScreeningRecord, row: _LabelRow) -> ScreeningRecord:
     """Return a record with the label of a row."""
     if row.label == UNLABELLED:
-        return replace(record, kind="unlabelled", reason="", reason_code="")
+        return structs.replace(record, kind="unlabelled", reason="", reason_code="")
     if row.label:
-        return replace(record, kind="included")
-    return replace(
+        return structs.replace(record, kind="included")
+    return structs.replace(
         record,
         kind=row.negative,
         reason=row.reason or record.reason,

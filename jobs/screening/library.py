@@ -12,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import Final, TypeAlias
+
+import msgspec
 
 from jobs.kit.inputs.cells import Trimmed
 from jobs.kit.inputs.files import csv_columns, lines, read_table
@@ -33,8 +33,7 @@ _PlacedTags: TypeAlias = tuple[str, Tags]
 """Position of a record in its file, such as "line 12", and its tags."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryRecord:
+class LibraryRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record of a library."""
 
     id: str
@@ -66,12 +65,11 @@ _YEAR = re.compile(r"\b[12][0-9]{3}\b")
 
 def first_tag(tags: Tags, *names: str) -> str:
     """Return the value of the first of *names* that has one; "" without any."""
-    matches = [
-        (names.index(tag), text)
-        for tag, value in tags
-        if tag in names and (text := value.strip())
-    ]
-    return min(matches, key=itemgetter(0))[1] if matches else ""
+    for name in names:
+        for tag, value in tags:
+            if tag == name and (text := value.strip()):
+                return text
+    return ""
 
 
 def read_library(

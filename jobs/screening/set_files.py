@@ -14,10 +14,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from msgspec import structs
 
 from jobs.kit.metrics.columns import mean, ratio
 from jobs.kit.tables import TableOf, count, number, text
@@ -200,7 +202,9 @@ def build(
         _count_outcome(built, outcome)
         if isinstance(outcome, DrawnReview):
             records(
-                replace(record, similarity=topic.of(record.paper)) if topic else record
+                structs.replace(record, similarity=topic.of(record.paper))
+                if topic
+                else record
                 for record in outcome.records
             )
         candidates(_candidates(graph, near, outcome))

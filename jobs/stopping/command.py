@@ -151,7 +151,7 @@ def screen(
         screen_library,
         simulate_library,
     )
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from store.clock import SystemClock
 
     names = ("budget", "base_url", "api_key_env", "price", "allow_unknown_price")

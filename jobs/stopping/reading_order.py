@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from jobs.screening.labelling import EXCLUDE, INCLUDE
 from runner.labelling import ModelLabel
 
 OrderName: TypeAlias = Literal["model", "tfidf", "random"]
-ORDERS: Final[tuple[OrderName, ...]] = get_args(OrderName)
 
 REFIT: Final = 10
 """Number of labels after which a ranking is refitted."""

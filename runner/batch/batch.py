@@ -209,10 +209,6 @@ def stage_after(stage: BatchStage, happening: BatchEvent) -> BatchStage:
     return BATCH_TRANSITIONS[stage, happening]
 
 
-LONGEST: Final = 64
-"""Maximum characters of an item's id (Anthropic; from [A-Za-z0-9_-])."""
-
-
 class BatchedAttempt(NamedTuple):
     """An attempt to be sent in a batch."""
 

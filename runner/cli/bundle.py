@@ -60,7 +60,7 @@ def bundle(
     """
     from runner.bundle.pack import make_bundle
     from runner.bundle.redacted_pack import make_redacted_bundle
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.cli.run_steps import CLOCK
     from runner.errors import UsageError
     from store.runs import certificates_in, resolve

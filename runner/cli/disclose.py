@@ -70,7 +70,7 @@ def disclose(
     verify BUNDLE --disclosure FILE.
     """
     from runner.bundle.disclosure import disclose_items
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.cli.run_steps import CLOCK
     from runner.errors import UsageError
     from store.runs import resolve

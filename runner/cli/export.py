@@ -138,7 +138,7 @@ def _write(
     as_json: bool,
 ) -> int:
     from runner import table_files
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.score.repeat import chosen
     from store.clock import SystemClock
     from store.database import open_reader
@@ -196,7 +196,7 @@ def _write_folder(
     as_json: bool,
 ) -> int:
     from runner.cli.console import relax_collector
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.exports.folder import export_folder, refuse_existing
     from runner.exports.source import open_source
     from store.clock import SystemClock
@@ -273,7 +273,7 @@ def _rows_with_progress(
 
 
 def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int:
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.telemetry import VERSION, Tracing, base_of
     from store.clock import SystemClock
     from store.database import open_reader

@@ -36,9 +36,6 @@ from store.shadowing import hidden_package
 GROUP = "siftlog.commands"
 
 
-USAGE_ERRORS = (UsageError, QueryError, NoSuchMoment, NoSuchRun, AmbiguousRun)
-
-
 class CommandEntry(NamedTuple):
     """Location of a command, and its help line."""
 

@@ -121,7 +121,7 @@ def _from_files(
     files: Sequence[str],
 ) -> Any:  # noqa: ANN401 - likewise
     """Apply a subcommand that takes files; return others unchanged."""
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.cli.run_steps import CLOCK
     from runner.errors import UsageError
     from runner.job import PreparedFromFiles

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from runner.cli.console import ERASE, write_stderr
+from runner.cli.paced import PLAIN_S, TERMINAL_S, paced_progress
 from runner.engine.background import run_alongside
 from runner.engine.driver import Driver
 from runner.run.context import ProgressWatch
 from store.clock import Clock
 from store.database import LogReader, open_reader
-from store.printable import printable
 from store.read.forecast import (
     ForecastInterval,
     Progress,
@@ -35,8 +35,6 @@ from store.runs import RunFolder
 from store.tables import last_seq, visible_seq
 from store.time_travel import LogPrefix, Moment, moment_named
 
-TERMINAL_S: Final = 0.5
-PLAIN_S: Final = 30.0
 CATCH_UP_S: Final = 0.5
 WINDOW_S: Final = 60.0
 """Rates cover the last minute: the mean of a run would hide a slowdown."""
@@ -102,36 +100,6 @@ async def _move(line: Callable[[int | None], str], clock: Clock) -> None:
             write_stderr(ERASE + line(shutil.get_terminal_size().columns - 1))
         else:
             write_stderr(f"{line(None)}\n")
-
-
-@contextmanager
-def paced_progress(clock: Clock) -> Iterator[Callable[[str], None]]:
-    """Yield a callback that shows progress on stderr at a limited rate.
-
-    On a terminal the line is updated in place, and removed at the end.
-    """
-    is_terminal = sys.stderr.isatty()
-    pause = TERMINAL_S if is_terminal else PLAIN_S
-    due = clock.monotonic() + pause
-
-    def show(line: str) -> None:
-        nonlocal due
-        now = clock.monotonic()
-        if now < due:
-            return
-        due = now + pause
-        if is_terminal:
-            # a longer line would wrap and leave its first part on the screen
-            width = shutil.get_terminal_size().columns - 1
-            write_stderr(ERASE + printable(line)[:width])
-        else:
-            write_stderr(f"{printable(line)}\n")
-
-    try:
-        yield show
-    finally:
-        if is_terminal:
-            write_stderr(ERASE)
 
 
 DOT: Final = " · "

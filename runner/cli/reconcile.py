@@ -63,10 +63,7 @@ def reconcile(run_name: str, usage: Path, runs_dir: Path, as_json: bool) -> int:
     else:
         print_text(as_text(_page(report)))
     if report.outside:
-        print_note(
-            f"note: {report.outside:,} lines are of other times than the run's and "
-            "were left out."
-        )
+        print_note(f"note: {_left_out(report)}")
     for note in report.notes:
         print_note(f"note: {note}.")
     if folder.is_alive():
@@ -118,8 +115,8 @@ def _page(report: Reconciliation) -> Iterator[Block]:
     if report.possible_pico:
         possible, settled = _dollars([report.possible_pico, report.settled_pico])
         yield ""
-        yield f"Up to ${possible} was expected beyond the logged cost;"
-        yield f"${settled} of it was billed."
+        yield f"Calls of unknown cost may have cost up to ${possible};"
+        yield f"${settled} was billed for them."
 
 
 def _table(report: Reconciliation) -> TableBlock:
@@ -141,8 +138,23 @@ def _table(report: Reconciliation) -> TableBlock:
         ],
         indent=0,
         total=len(report.differences),
-        rest="see --json",
+        rest=": --json lists all",
         details=[f"     {difference.detail}" for difference in listed],
+    )
+
+
+def _left_out(report: Reconciliation) -> str:
+    """Return a sentence on the lines that were not compared."""
+    from store.clock import iso_time
+    from store.document import plural
+
+    count = plural(report.outside, "line")
+    if report.span_us is None:
+        return f"the run sent no call: {count} did not count."
+    first, last = map(iso_time, report.span_us)
+    rest = "" if report.lines else " None is left: is this the file of another run?"
+    return (
+        f"{count} outside the time of the run, {first} to {last}, did not count.{rest}"
     )
 
 

@@ -47,7 +47,7 @@ def regress(runs_dir: Path, processes: int | None, as_json: bool) -> int:
     files of the job, the kit, the metrics or the engine, or a dependency. No model is
     called, and nothing is written.
     """
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.errors import UsageError
     from runner.regress.check import check_runs
     from store.clock import SystemClock

@@ -27,7 +27,6 @@ from store.printable import one_line
 if TYPE_CHECKING:
     from store.events import RecordedEvent
     from store.query import Query
-    from store.read.live import LiveStatus
     from store.task import TaskRow
 
 
@@ -72,19 +71,6 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
     elif group is not None and not listed:
         print_note(f"No run in {runs_dir} is of the group {group!r}.")
     return DONE
-
-
-def _progress(seen: LiveStatus) -> str:
-    """Describe how far a run is, and the time left of a live one."""
-    from store.read.forecast import progress_text, share_text, time_left_text
-
-    parts = [share_text(seen.progress.share), progress_text(seen.progress)]
-    if seen.forecast is not None and seen.forecast.seconds is not None:
-        paused = seen.forecast.paused_tasks
-        parts.append(f"left {time_left_text(seen.forecast.seconds, paused=paused)}")
-    if seen.status.tasks.failed:
-        parts.append(f"{seen.status.tasks.failed:,} failed")
-    return ", ".join(parts)
 
 
 @click.command()

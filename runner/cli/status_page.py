@@ -364,6 +364,11 @@ def _notes(present: LiveStatus) -> Iterator[tuple[str, Sequence[str]]]:
     status = present.status
     yield "billing", status.billing.findings
     yield "served", status.mixed
+    if status.mixed:
+        yield (
+            "served",
+            [f"siftlog drift {status.run_id} tests if answers changed with it"],
+        )
     if status.estimate_accuracy is not None:
         yield "estimate", estimate_lines(status.estimate_accuracy)
     if set(status.models) - {"subject"}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from store.labels.folder import LabelLogReport
     from store.log.integrity import LogEnd
     from store.verify import VerifyReport
+
+FILES: Final = {".zip", ".json"}
+"""Suffixes of bundles and certificates."""
 
 
 @click.command()
@@ -61,8 +64,7 @@ def verify(
     is computed again from label events and library.
     """
     from runner.certificates import checked_certificate
-    from runner.cli.progress import paced_progress
-    from runner.errors import UsageError
+    from runner.cli.paced import paced_progress
     from store.clock import SystemClock
     from store.database import open_reader
     from store.errors import EventsLost
@@ -75,8 +77,7 @@ def verify(
         return _verify_file(
             file, as_json=as_json, time_limit_s=time_limit_s, disclosure=disclosure
         )
-    if disclosure is not None:
-        raise UsageError("--disclosure is of a redacted bundle: name its file.")
+    _check_is_run(file, disclosure)
     try:
         folder = resolve(runs_dir, run_name)
         ends = folder.ends()
@@ -140,6 +141,19 @@ def verify(
     return DONE
 
 
+def _check_is_run(file: Path, disclosure: Path | None) -> None:
+    """Raise `UsageError` if a name is of a missing file, or an option is of files."""
+    from runner.errors import UsageError
+
+    if file.suffix in FILES and not file.exists():
+        raise UsageError(
+            f"There is no file {file}; siftlog bundle and siftlog screen print the "
+            "path of what they write."
+        )
+    if disclosure is not None:
+        raise UsageError("--disclosure is of a redacted bundle: name its file.")
+
+
 def _verify_certificate(path: Path, *, as_json: bool) -> int:
     """Compute the certificate at *path* again; exit 6 if anything differs."""
     from runner.certificates import checked_certificate
@@ -184,7 +198,7 @@ def _verify_bundle(
     from runner.bundle.disclosure import check_disclosure, read_disclosure
     from runner.bundle.manifest import RedactedManifest
     from runner.bundle.verify import check
-    from runner.cli.progress import paced_progress
+    from runner.cli.paced import paced_progress
     from runner.cli.run_steps import CLOCK
     from runner.errors import UsageError
 

@@ -16,6 +16,7 @@ from runner.clients.client import Received
 from runner.job_faults import PARSER_ERROR
 from runner.messages import AnyReply, Message, ParseFailure, Reply, TextPart
 from runner.prompts import REASK, PromptBook
+from store.document import plural
 from store.errors import CorruptLog
 from store.events import (
     AttemptAnswered,
@@ -191,9 +192,10 @@ def abandoned_text(run_id: str, unknown: AttemptsAbandoned) -> str:
         if unknown.hold
         else "they are sent again."
     )
+    calls = plural(len(unknown.attempts), "call")
     return (
-        f"{len(unknown.attempts)} calls were sent before the run broke off and their "
-        f"outcome is unknown{cost}; {next_step}"
+        f"The run broke off with {calls} in flight, whose outcome is unknown{cost}; "
+        f"{next_step}"
     )
 
 

@@ -18,6 +18,7 @@ from tempfile import TemporaryFile
 from typing import NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from runner.errors import DatasetError
 from runner.imports.forms import FORMS, read_files
@@ -139,7 +140,7 @@ class ForeignImporter:
         if self._job.holds_foreign and reply.scores:
             context = msgspec.json.encode({"scores": reply.scores}).decode()
         return ImportedAnswer(
-            spec=replace(spec, skip=None, context=context),
+            spec=structs.replace(spec, skip=None, context=context),
             model=reply.model,
             replicate=1,
             text=reply.text,

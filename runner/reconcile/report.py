@@ -47,6 +47,8 @@ class Reconciliation:
     calls: int
     lines: int
     outside: int = 0  #: lines of other times than the run's, which are not compared
+    #: start of the first call and end of the last one; None: no call was sent
+    span_us: tuple[int, int] | None = None
     logged_pico: int = 0
     possible_pico: int = 0  #: the most that the log expects beyond that
     billed_pico: int = 0

@@ -23,11 +23,14 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from runner.errors import DatasetError
 from runner.json_entries import entries_of
 from runner.reconcile.usage_forms import COUNTS, FORMS, UsageFileForm
+from store.printable import cut, one_line
 from store.task import PICO_PER_USD
 
 US: Final = 1_000_000
 DAY_US: Final = 86_400 * US
 PICO_DECIMALS: Final = 12
+NAMED_FIELDS: Final = 120
+"""Characters of the field names in an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +103,7 @@ def read_usage(path: Path) -> UsageFile:
             if line_form is None and _is_empty_span(record):
                 continue
             if line_form is None or form is not None:
-                raise _unknown(path, row, form)
+                raise _unknown(path, row, form, record)
             form = line_form
         cells = _Cells(path, row, form, record)
         lines.append(cells.line())
@@ -115,16 +118,18 @@ def read_usage(path: Path) -> UsageFile:
     )
 
 
-def _unknown(path: Path, row: int, form: UsageFileForm | None) -> DatasetError:
+def _unknown(
+    path: Path, row: int, form: UsageFileForm | None, record: Record
+) -> DatasetError:
     if form is not None:
         return DatasetError(
             f"{path} row {row}: this is no line of the form {form.name}, as the lines "
             "before it; give one export at a time."
         )
-    names = ", ".join(form.name for form in FORMS)
+    fields = cut(", ".join(map(one_line, map(str, record))), NAMED_FIELDS)
     return DatasetError(
-        f"{path} row {row}: the form is none of {names}; name the columns as in the "
-        "form plain of docs/reconcile.md."
+        f"{path} row {row}: no form of docs/reconcile.md has the fields {fields}; name "
+        "them as in the form plain: time, model, cost_usd."
     )
 
 

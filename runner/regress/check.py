@@ -21,17 +21,16 @@ from typing import NamedTuple, TypeAlias
 
 from runner.errors import RunnerError
 from runner.fingerprint import code_fingerprint, code_hash
-from runner.job import Dataset
 from runner.regress.log_walk import LogWalk, NotChecked, basis_at, whole_log
 from runner.regress.report import LOG, CheckedStep, Codes, RunReport
 from runner.regress.scorings import check_scorings
-from runner.score.repeat import Rescorer, rescorer
+from runner.score.repeat import Rescorer, RunData, rescorer
 from store.errors import StoreError
 from store.runs import RunFolder
 from store.verify import verify
 
-_Loaded: TypeAlias = Mapping[Path, dict[str, Dataset]]
-"""Data of runs by their settings, by the folder of the run."""
+_Loaded: TypeAlias = Mapping[Path, RunData]
+"""Data of runs, by the folder of the run."""
 
 
 class Part(Enum):
@@ -135,9 +134,9 @@ def _shares(units: Sequence[Unit], workers: int) -> tuple[list[list[Unit]], list
     return [share for share in shares if share], parted
 
 
-def _data(path: Path) -> dict[str, Dataset]:
+def _data(path: Path) -> RunData:
     """Return the data of a run by its first settings; none if they cannot be had."""
-    loaded: dict[str, Dataset] = {}
+    loaded = RunData()
     # each part of the check meets the same fault, and reports it
     with suppress(Exception), rescorer(RunFolder(path), loaded) as run:
         started = run.started
@@ -180,22 +179,22 @@ def _work(
 def _check_all(units: Sequence[Unit], loaded: _Loaded) -> Iterator[RunReport]:
     """Check units; those of a run follow each other, and share its data."""
     for path, of_run in groupby(units, key=lambda unit: unit.folder):
-        data = loaded.get(path, {})
+        data = loaded.get(path) or RunData()
         for unit in of_run:
             yield check_unit(unit, data)
 
 
-def check_unit(unit: Unit, loaded: dict[str, Dataset] | None = None) -> RunReport:
+def check_unit(unit: Unit, data: RunData | None = None) -> RunReport:
     """Check one part of a run; the report says what cannot be read.
 
     Args:
         unit: the part.
-        loaded: data of the run by settings; what is loaded is added.
+        data: of the run; what is loaded is added.
     """
     folder = RunFolder(unit.folder, unit.shard)
     report = RunReport(run=folder.run_id)
     try:
-        with rescorer(folder, loaded) as run:
+        with rescorer(folder, data) as run:
             report.job = run.job.name
             now = Codes(code_fingerprint(run.job), code_hash(run.job))
             if unit.part is Part.WALK:

@@ -182,7 +182,7 @@ class RunEnding:
                     f"{recorded_batches.count} open batches; "
                 )
         return (
-            f"{unknown} calls in flight were abandoned; " if unknown else ""
+            f"abandoned {plural(unknown, 'call')} in flight; " if unknown else ""
         ) + batches_text
 
     async def _interrupt(self, outcome: Outcome, still_open: int) -> RunOutcome:

@@ -122,6 +122,15 @@ class ScoringBasis:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """What all rescorers of one run share: files are read and hashed once."""
+
+    datasets: dict[str, Dataset] = field(default_factory=dict)  #: by settings
+    unchanged: dict[Input, bool] = field(default_factory=dict)
+    """By input: whether the file is still the one that was read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescorer:
     """Scores one run repeatedly while it is open; records nothing."""
@@ -131,7 +140,7 @@ class Rescorer:
     started: RunStarted
     reader: sqlite3.Connection
     scratch: Path  #: folder for inputs restored from the log
-    loaded: dict[str, Dataset]  #: data by settings, each loaded once
+    data: RunData
     _opened: ExitStack
     _input_paths: dict[Input, Path] = field(default_factory=dict, init=False)
     _readers: dict[int, sqlite3.Connection] = field(default_factory=dict, init=False)
@@ -194,9 +203,10 @@ class Rescorer:
             DatasetError: an input file is invalid.
         """
         key = as_json(settings)
-        if key not in self.loaded:
-            self.loaded[key] = self.job.load(settings)
-        return self.loaded[key]
+        datasets = self.data.datasets
+        if key not in datasets:
+            datasets[key] = self.job.load(settings)
+        return datasets[key]
 
     def placed(self, basis: ScoringBasis) -> BaseModel:
         """Return the settings of *basis*, with paths of unchanged inputs.
@@ -257,6 +267,12 @@ class Rescorer:
 
     def _is_unchanged(self, basis: ScoringBasis, recorded_input: Input) -> bool:
         """Return whether an input is unchanged, by the job's own hash if any."""
+        known = self.data.unchanged
+        if recorded_input not in known:
+            known[recorded_input] = self._has_hash(basis, recorded_input)
+        return known[recorded_input]
+
+    def _has_hash(self, basis: ScoringBasis, recorded_input: Input) -> bool:
         if not Path(recorded_input.path).exists():
             return False
         bytewise = InputFile(
@@ -271,14 +287,12 @@ class Rescorer:
 
 
 @contextmanager
-def rescorer(
-    folder: RunFolder, loaded: dict[str, Dataset] | None = None
-) -> Iterator[Rescorer]:
+def rescorer(folder: RunFolder, data: RunData | None = None) -> Iterator[Rescorer]:
     """Open a run to repeat its scorings.
 
     Args:
         folder: the run's folder.
-        loaded: data of the run by settings, which grow; None: none are loaded.
+        data: of the run, to which is added what is loaded; None: nothing is known.
 
     Raises:
         UsageError: the run's job is not installed.
@@ -293,7 +307,7 @@ def rescorer(
             started=started,
             reader=reader,
             scratch=Path(scratch),
-            loaded={} if loaded is None else loaded,
+            data=RunData() if data is None else data,
             _opened=opened,
         )
 

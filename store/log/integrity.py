@@ -290,6 +290,15 @@ def read_head(log: Path) -> LogHead | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """The end of a log."""
+
+    seq: int
+    ts_us: int
+    link: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogEnd:
     """Result of comparing the end of a log with the acknowledged events."""
 

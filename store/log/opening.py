@@ -32,13 +32,13 @@ from store.log.integrity import (
     HeadWriter,
     LogEnd,
     OpenSlots,
+    Position,
     check_end,
     genesis,
     heads_path,
     link_of_stored,
 )
 from store.log.projections import fold_between, rebuild
-from store.log.writer import Position
 from store.statements import script
 
 #: Set on every opening for writing. FULL: an acknowledged event survives power loss.

@@ -25,7 +25,7 @@ from store.database import SQL
 from store.encoding import Encoding, Packer, facts_of
 from store.errors import Fenced, IllegalMove
 from store.events import NAMES, Blob, Entry, Event, TasksPlanned
-from store.log.integrity import EventRow, HeadWriter, link
+from store.log.integrity import EventRow, HeadWriter, Position, link
 from store.log.projections import (
     AT_ONCE,
     PendingProjections,
@@ -140,15 +140,6 @@ class PreparedEntry(NamedTuple):
         for blob in entry.blobs:
             size += len(blob.data)
         return cls(ts_us, entry, facts, size)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
-    """The end of a log."""
-
-    seq: int
-    ts_us: int
-    link: bytes
 
 
 @dataclass(slots=True, kw_only=True)

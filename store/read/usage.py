@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from store.database import SQL, UNION, has_plan_positions
+from store.document import plural
 from store.events import (
     AttemptStarted,
     BatchCreated,
@@ -248,12 +249,12 @@ class Billing:
         if self.unknown:
             reserved = "; their maximum cost stays reserved" if self.is_reserved else ""
             sentences.append(
-                f"{self.unknown:,} answers have no readable usage{reserved}"
+                f"the usage of {plural(self.unknown, 'answer')} is unreadable{reserved}"
             )
         if self.doubtful:
             sentences.append(
-                f"{self.doubtful:,} answers gave a total of tokens below the sum of "
-                "its parts; the larger figure was counted"
+                f"{plural(self.doubtful, 'answer')} gave a total of tokens below the "
+                "sum of its parts; the larger figure was counted"
             )
         if self.differing:
             sentences.append(

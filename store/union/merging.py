@@ -27,10 +27,10 @@ from store.errors import CorruptLog, LogBusy, NoSuchRun, NotALog, StoreError
 from store.events import UnknownEvent
 from store.filesystem import network_problem
 from store.log import opening
-from store.log.integrity import EventRow, link, link_of_stored
+from store.log.integrity import EventRow, Position, link, link_of_stored
 from store.log.interface import Heartbeat
 from store.log.projections import fold_between
-from store.log.writer import KindIds, Position, insert_events
+from store.log.writer import KindIds, insert_events
 from store.tables import load_run_state
 from store.union import folding
 from store.union.numbering import TaskNumbers

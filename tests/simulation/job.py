@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ChatRequest, Message, TextPart
+from tests.replacing import replace
 from tests.runner.toy_jobs import ToyJob, ToySettings
 
 LONGEST = 600

@@ -52,6 +52,7 @@ class Log:
     events: int = 0
     cost_usd: float = 0.0
     possible_usd: float = 0.0
+    in_flight_usd: dict[tuple[int, int], float] = field(default_factory=dict)
     unknown_kinds: Counter[str] = field(default_factory=Counter)
     is_chained: bool = True
 
@@ -148,6 +149,11 @@ def _apply(  # noqa: C901, PLR0912 - an arm a kind
 ) -> None:
     log.possible_usd += facts.get("possible_usd") or 0.0
     of_one = log.tasks.get(facts.get("task", 0))
+    sent = (facts.get("task", 0), facts.get("attempt", 0))
+    if kind == "attempt_started":
+        log.in_flight_usd[sent] = facts.get("worst_usd") or 0.0
+    elif kind in ("attempt_answered", "attempt_failed"):
+        log.in_flight_usd.pop(sent, None)
     match kind:
         case "tasks_planned":
             for number, row in enumerate(json.loads(payload or b"[]"), facts["first"]):
@@ -164,8 +170,9 @@ def _apply(  # noqa: C901, PLR0912 - an arm a kind
                 task = log.tasks[number]
                 task.state, task.reply, task.unparsed = "queued", None, None
         case "attempts_abandoned":
-            for number, _ in facts["attempts"]:
-                log.tasks[number].state = "queued"
+            for number, attempt in facts["attempts"]:
+                log.tasks[number].state = "waiting" if facts.get("hold") else "queued"
+                log.in_flight_usd.pop((number, attempt), None)
         case "attempt_answered":
             log.cost_usd += facts.get("cost_usd") or 0.0
             if of_one:

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from runner.clients.wire import FORMS
 from store.events import KINDS
 from store.labels.writer import LabelWriter
 from store.statements import script
@@ -36,7 +37,7 @@ from tests.store.memory_log import FakeClock
 
 PAGE = DOCS / "log-format.md"
 READER = Path(log_reader.__file__)
-MOST_LINES = 200
+MOST_LINES = 210
 MOST_OF_A_KIND = 60
 """Events of a kind that are validated: it takes a millisecond for each."""
 
@@ -99,6 +100,14 @@ def test_a_reader_of_the_page_agrees_with_siftlog(runs: Path, run: str) -> None:
     spent = status["cost_usd"]
     if isinstance(spent, float):
         assert log.cost_usd == pytest.approx(spent, abs=1e-9)
+    assert log.possible_usd == pytest.approx(status["possible_usd"], abs=1e-9)
+    in_flight = sum(log.in_flight_usd.values())
+    assert in_flight == pytest.approx(status["in_flight_usd"], abs=1e-9)
+
+
+def test_the_page_has_every_wire_form() -> None:
+    table = PAGE.read_text().split("| `form` |")[1].split("\n\n")[0]
+    assert set(re.findall(r"^\| `([\w.]+)` \|", table, re.MULTILINE)) == set(FORMS)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.sql")))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from store.read.history import BucketRow
 from tests.store.memory_log import START_US
-from tui.sources.headline import Headline, HeadlineMetric
 from tui.sources.history import (
     HistoryColumn,
     HistoryRequest,
@@ -16,6 +15,7 @@ from tui.sources.history import (
     RunMark,
     width_for,
 )
+from tui.sources.result import Headline, HeadlineMetric
 
 MINUTE = START_US // 60_000_000
 

@@ -30,8 +30,7 @@ from tui.screens.palette import HelpScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.tasks import TasksScreen
-from tui.sources.headline import Headline, HeadlineMetric
-from tui.sources.result import ScoringResult
+from tui.sources.result import Headline, HeadlineMetric, ScoringResult
 from tui.sources.run_snapshot import ReadProblem
 
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 50))

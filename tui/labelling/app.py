@@ -1,4 +1,4 @@
-"""Labels on a terminal: the labelling screen as an application of its own."""
+"""Opens the labelling screen: as an application of its own, or over the monitor."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ from tui.terminal.shell import TerminalApp
 
 if TYPE_CHECKING:
     from jobs.kit.labels.desk import SessionDesk
+
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from jobs.cli.label_folders import author_name
+from jobs.kit.labels.desk import LabelSelection, open_desk
+from jobs.kit.labels.session import LabelSession
+from store.runs import RunFolder
 
 
 class LabelApp(TerminalApp):
@@ -63,3 +73,37 @@ async def label_on_screen(desk: SessionDesk, author: str) -> None:
         # keys that a killed session has left are answers to items of its own
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
     await app.run_async()
+
+
+def label_screen(
+    folder: RunFolder, items: tuple[str, ...], clock: Clock, glyphs: Glyphs
+) -> LabelScreen:
+    """Create the screen for a run; it loads the run's data when it is shown.
+
+    The author and the folder of labels are those of `siftlog label`: SIFTLOG_AUTHOR or
+    the user, and SIFTLOG_LABELS or that of the run.
+
+    Args:
+        folder: of the run.
+        items: keys of items; empty: those of the latest draw, or all.
+        clock: of the monitor.
+        glyphs: the characters that the terminal supports.
+    """
+    focus = FocusClock(clock)
+    shared = os.environ.get("SIFTLOG_LABELS")
+    labels = Path(shared) if shared else folder.labels
+    # a list of tasks shows their values: a label from there is no blind one
+    selection = LabelSelection(
+        items=items, continues_draw=True, is_assisted=bool(items)
+    )
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[LabelSession]:
+        author = author_name(os.environ.get("SIFTLOG_AUTHOR"))
+        async with (
+            open_desk(folder, labels, selection) as desk,
+            desk.session(author, focus) as session,
+        ):
+            yield session
+
+    return LabelScreen(opened, glyphs, focus)

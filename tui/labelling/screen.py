@@ -28,6 +28,7 @@ from store.printable import one_line, printable
 from tui.labelling.focus import FocusClock
 from tui.labelling.view import (
     blindness,
+    error_sentence,
     progress_words,
     spans,
     statements,
@@ -187,7 +188,7 @@ class LabelScreen(Screen[None]):
                 self._is_open.set()
                 await self._is_left.wait()
         except _FAILURES as error:
-            self.app.notify(_sentence(error), severity="error", markup=False)
+            self.app.notify(error_sentence(error), severity="error", markup=False)
         finally:
             self._is_open.set()
         self.dismiss()
@@ -336,7 +337,7 @@ class LabelScreen(Screen[None]):
         try:
             await work()
         except _FAILURES as error:
-            self.notify(_sentence(error), severity="error", markup=False)
+            self.notify(error_sentence(error), severity="error", markup=False)
             return False
         self._show()
         return True
@@ -414,8 +415,3 @@ def _answers(field: LabelField) -> Content:
     for key, value in keys:
         pieces += [(f" {key} ", "bold reverse"), Content(f" {one_line(value)}   ")]
     return Content.assemble(*pieces)
-
-
-def _sentence(error: Exception) -> str:
-    text = printable(str(error)).rstrip(".")
-    return f"{text}."

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from store.printable import printable
 from tui.sources.item_text import Span, quoted_spans
 
 if TYPE_CHECKING:
@@ -102,3 +103,9 @@ def progress_words(progress: SessionProgress, seconds: float) -> list[str]:
             f"{progress.agreed:,} of {progress.compared:,} agree with most replies"
         )
     return words
+
+
+def error_sentence(error: Exception) -> str:
+    """Return the message of an error as a sentence for a display."""
+    text = printable(str(error)).rstrip(".")
+    return f"{text}."

@@ -36,7 +36,13 @@ from store.errors import StoreError
 from store.labels.writer import check_author
 from store.printable import one_line, printable
 from tui.labelling.focus import FocusClock
-from tui.labelling.view import blindness, parts, progress_words, statements
+from tui.labelling.view import (
+    blindness,
+    error_sentence,
+    parts,
+    progress_words,
+    statements,
+)
 from tui.loopback import listen, matches_host
 
 if TYPE_CHECKING:
@@ -195,7 +201,7 @@ class LabelServer:
             author = check_author(message.author)
             seat = await self._seat(author)
         except (StoreError, RunnerError, OSError) as error:
-            return _json(422, _encoded({"problem": _sentence(error)}))
+            return _json(422, _encoded({"problem": error_sentence(error)}))
         async with seat.lock:
             if message.id not in seat.answers:
                 status, state = await self._done(seat, message)
@@ -228,9 +234,9 @@ class LabelServer:
             try:
                 problem = await self._carry_out(seat.session, message)
             except UsageError as error:
-                status, problem = 422, _sentence(error)
+                status, problem = 422, error_sentence(error)
             except (StoreError, RunnerError, OSError) as error:
-                status, problem = 503, _sentence(error)
+                status, problem = 503, error_sentence(error)
             else:
                 seat.turn += 1
                 if message.do in {"answer", "undo", "skip"}:
@@ -311,11 +317,6 @@ def _question(question: Question) -> dict[str, Any]:
 def _readable(text: str) -> str:
     """Return a text with controls and invisible characters as pictures, uncut."""
     return printable(text, limit=len(text), line=len(text) * 8 + 1)
-
-
-def _sentence(error: Exception) -> str:
-    text = printable(str(error)).rstrip(".")
-    return f"{text}."
 
 
 def _encoded(state: dict[str, Any]) -> bytes:

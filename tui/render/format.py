@@ -1,4 +1,4 @@
-"""Formats figures: short, of constant width, `-` for unknown values.
+"""Formats figures and times: short, of constant width, `-` for unknown values.
 
 The commands print sentences and format figures differently (`runner/cli/console.py`); a
 screen has columns, whose figures must not change width every second.
@@ -6,13 +6,26 @@ screen has columns, whose figures must not change width every second.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from store import document
+from store.fold_state import US_PER_S
 from store.read.usage import dollars
 
 UNKNOWN = "-"
 TEN = 9.95
 """From here on a figure with one decimal is rounded to 10.0."""
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def utc(at_us: int) -> str:
+    """Format a time to the second, in UTC.
+
+    >>> utc(1_767_225_600_000_000)
+    '2026-01-01T00:00:00Z'
+    """
+    timestamp = datetime.fromtimestamp(at_us // US_PER_S, UTC)
+    return timestamp.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def count(value: int | None) -> str:

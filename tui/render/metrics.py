@@ -1,21 +1,17 @@
-"""Renders a run over time, and the job's headline metrics."""
+"""Renders a run over time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from rich.cells import cell_len
 from textual.content import Content
 
 from store.read.history import BucketRow
 from tui.render.charts import PlotAxis, plot
-from tui.render.format import UNKNOWN, amount, count, duration, money
-from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, one_line, table_lines
-from tui.render.result import headline_table
-from tui.render.sentences import utc
-from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
+from tui.render.format import amount, money, utc
+from tui.render.layout import MUTED, Room, one_line
 from tui.sources.history import US_PER_MINUTE, HistoryColumn, RunHistory, RunMark
 
 _S_PER_MINUTE = 60
@@ -230,140 +226,3 @@ def column_caption(charted: ChartedHistory) -> str:
             mark = charted.flags[max(before)][-1]
             marks = [f"last before: {utc(mark.at_us)[11:19]} {mark.text}"]
     return " · ".join([when, *marks])
-
-
-_INTERVAL = 17
-_N = 7
-_VALUE = 9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadlineState:
-    """The headline metrics as far as known, at a time."""
-
-    reckoning: HeadlineProgress
-    now_s: float  #: by the clock of the computation
-
-
-def headline(headline_state: HeadlineState, room: Room) -> Content:
-    """Draw a line about the source, and a table of metrics."""
-    # a table leaves a blank cell at its left, where others have a cursor
-    room = replace(room, width=room.width - 1)
-    source_line = _aside(provenance(headline_state), room)
-    scores = headline_state.reckoning.headline
-    if scores is None:
-        return source_line
-    if not scores.metrics:
-        return source_line + Content("\n The job has no headline metric.")
-    columns = _columns(scores, room.width)
-    cells = _CELLS[: len(columns)]
-    rows = [[cell(metric) for cell in cells] for metric in scores.metrics]
-    fits = max(1, room.height - 2)
-    lines = [
-        source_line,
-        table_lines(columns, rows[:fits], replace(room, height=fits + 1)),
-    ]
-    if len(rows) > fits:
-        lines[1] = table_lines(columns, rows[: fits - 1], replace(room, height=fits))
-        more = f"and {len(rows) - fits + 1:,} more: siftlog score prints them all"
-        lines.append(_aside(more, room))
-    return Content("\n").join(lines)
-
-
-def headline_by_model(headline_state: HeadlineState, room: Room) -> Content:
-    """Draw a line about the source, and the metrics with the models side by side."""
-    inner = replace(room, width=room.width - 1, height=room.height - 1)
-    source = provenance(headline_state, "m, then r").removeprefix("so far, ")
-    source_line = _aside(source, inner)
-    scores = headline_state.reckoning.headline
-    if scores is None or not scores.metrics:
-        return source_line
-    lines = headline_table(scores, inner)
-    return Content("\n").join([source_line, *(Content(" ") + line for line in lines)])
-
-
-def _aside(words: str, room: Room) -> Content:
-    return Content.styled(f" {one_line(words, room.width)}", MUTED)
-
-
-def _columns(scores: Headline, width: int) -> list[PanelColumn]:
-    """Return columns; names get what they need, or share the space if scarce."""
-    interval = "interval" if scores.level is None else f"{scores.level:.0%} interval"
-    figures = [
-        PanelColumn("value", _VALUE),
-        PanelColumn(interval, _INTERVAL),
-        PanelColumn("n", _N),
-    ]
-    space = (
-        width
-        - sum(column.width + len(PANEL_GAP) for column in figures)
-        - len(PANEL_GAP)
-    )
-    names, models, keys = (
-        max(cell_len(cell(metric)) for metric in scores.metrics)
-        for cell in (_CELLS[0], _CELLS[1], _CELLS[-1])
-    )
-    model = max(len("model"), min(models, max(space - names, space // 2)))
-    metric = max(len("metric"), min(names, space - model))
-    columns = [
-        PanelColumn("metric", metric, is_right=False),
-        PanelColumn("model", model, is_right=False),
-        *figures,
-    ]
-    # keys come last, if they fit
-    is_named = any(metric.name for metric in scores.metrics)
-    if is_named and space - metric - model >= keys + len(PANEL_GAP):
-        columns.append(PanelColumn("key", keys, is_right=False))
-    return columns
-
-
-def provenance(headline_state: HeadlineState, key: str = "r") -> str:
-    """Describe tasks, last event and age; or what prevents the computation.
-
-    Args:
-        headline_state: the metrics.
-        key: computes them now.
-    """
-    reckoning, parts = headline_state.reckoning, []
-    scores = reckoning.headline
-    if scores is not None and reckoning.received_s is not None:
-        so_far = "so far, " if scores.is_partial else ""
-        age = duration(headline_state.now_s - reckoning.received_s)
-        source = (
-            f"as of event {count(scores.seq)}, computed {age} ago"
-            if scores.seq
-            else "of the newest scoring"
-        )
-        parts.append(f"{so_far}of {count(scores.ended)} done tasks, {source}")
-    if reckoning.is_busy and reckoning.began_s is not None:
-        parts.append(
-            f"computing for {duration(headline_state.now_s - reckoning.began_s)}"
-        )
-    elif reckoning.failure:
-        # first, because it matters most if space is scarce
-        parts.insert(0, f"not computed: {reckoning.failure}; {key} tries again")
-    elif scores is None:
-        parts.append(f"not computed yet: {key} does")
-    return " · ".join(parts)
-
-
-def _figure(value: float | None) -> str:
-    if value is None:
-        return UNKNOWN
-    return f"{value:,}" if value == int(value) and abs(value) > 1 else f"{value:.4f}"
-
-
-def _interval(metric: HeadlineMetric) -> str:
-    if metric.lo is None and metric.hi is None:
-        return UNKNOWN
-    return f"{_figure(metric.lo)}–{_figure(metric.hi)}"
-
-
-_CELLS: Sequence[Callable[[HeadlineMetric], str]] = (
-    lambda metric: metric.name or metric.path,
-    lambda metric: metric.model,
-    lambda metric: _figure(metric.value),
-    _interval,
-    lambda metric: count(metric.n),
-    lambda metric: metric.path,
-)

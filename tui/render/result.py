@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -14,23 +14,21 @@ from store.document import plural
 from store.read.forecast import time_left_text
 from store.read.next_steps import next_commands
 from store.task import TaskState
-from tui.render.format import UNKNOWN, count, duration, money, percent
+from tui.render.format import count, duration, money, percent
 from tui.render.glyphs import UNICODE
+from tui.render.headline import headline_table
 from tui.render.layout import (
     MUTED,
     PanelColumn,
     Room,
     clip,
     lines_of,
-    middle_cut,
     one_line,
     table_lines,
     wrapped_lines,
 )
-from tui.render.models import short_names
 from tui.render.progress import stage_rows
 from tui.render.sentences import may_be_billed, span, spent
-from tui.sources.headline import Headline, HeadlineMetric
 from tui.sources.result import AnswerSheet, ResultFinding
 from tui.sources.run_snapshot import RunSnapshot
 
@@ -38,16 +36,11 @@ _LABEL = 10
 """Cells of a label at the left."""
 _LONGEST = 300
 """Maximum cells of a text, which its room cuts again."""
-_METRIC, _VALUE, _LABEL_CELLS = 12, 22, 20
-"""Minimum width of a metric's name, maximum width of a value with its interval, and
-cells of a name that more models side by side may leave."""
 _SIGNS = {"error": "$state-failed bold", "warn": "$state-waiting bold"}
 _MONITOR = "siftlog watch "
 """The command that the reader has typed."""
 _SCORING_S = 1800
 """Age of an end after which it is not said that the run is being scored."""
-_LEAST_ITEMS = 30
-"""Items below which a metric says too little about another sample."""
 
 
 _MEASURE = Room(width=70, height=50, glyphs=UNICODE)
@@ -172,118 +165,6 @@ def _findings(
         )
     elif rest:
         yield _fact("", f"and {rest} more in the report")
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One model of a table with a column for each."""
-
-    model: str
-    name: str
-
-
-def headline_table(headline: Headline, room: Room) -> list[Content]:
-    """Draw the metrics with the models side by side, or as many as fit."""
-    names = short_names(metric.model for metric in headline.metrics)
-    by_path: dict[str, dict[str, HeadlineMetric]] = {}
-    for metric in headline.metrics:
-        by_path.setdefault(metric.path, {})[metric.model] = metric
-    labels = {
-        path: next(iter(row.values())).name or path for path, row in by_path.items()
-    }
-    level = _level(headline)
-    titles = [cell_len(name) for name in names.values()]
-    texts = [cell_len(_value(metric)) for metric in headline.metrics]
-    value = min(_VALUE, max(titles + texts))
-    longest = max(len("metric" + level), *map(cell_len, labels.values()))
-    label = max(_METRIC, min(longest, _LABEL_CELLS))
-    fits = max(1, (room.width - label - 9) // (value + 2))
-    few = _notes(headline)
-    if fits < len(names) and len(headline.metrics) + len(few) < room.height:
-        return [*_rows_by_model(headline, labels, names, room), *few]
-    sides = [_Side(model, name) for model, name in names.items()][:fits]
-    space = room.width - (value + 2) * len(sides) - 9
-    columns = [
-        PanelColumn(
-            "metric" + level, max(_METRIC, min(longest, space)), is_right=False
-        ),
-        *(PanelColumn(middle_cut(side.name, value).strip(), value) for side in sides),
-        PanelColumn("n", 7),
-    ]
-    rows: list[list[str | Content]] = []
-    for path, row in by_path.items():
-        cells = [
-            _value(row[side.model]) if side.model in row else UNKNOWN for side in sides
-        ]
-        rows.append([labels[path], *cells, _counts(list(row.values()))])
-    notes = [*few, *_left_out(len(names) - len(sides))]
-    flat = replace(
-        room, has_lead=False, cursor=None, height=max(2, room.height - len(notes))
-    )
-    return [*table_lines(columns, rows, flat).split("\n"), *notes]
-
-
-def _rows_by_model(
-    headline: Headline, labels: Mapping[str, str], names: Mapping[str, str], room: Room
-) -> list[Content]:
-    """Draw a row for each metric and model, where columns for all do not fit."""
-    longest = max(len("metric"), *map(cell_len, labels.values()))
-    model = max(len("model"), *map(cell_len, names.values()))
-    space = room.width - _VALUE - 7 - 6
-    label = max(_METRIC, min(longest, space - min(model, space // 3)))
-    columns = [
-        PanelColumn("metric", label, is_right=False),
-        PanelColumn("model", max(5, min(model, space - label)), is_right=False),
-        PanelColumn("value" + _level(headline), _VALUE),
-        PanelColumn("n", 7),
-    ]
-    rows, before = [], ""
-    for metric in headline.metrics:
-        name = "" if metric.path == before else labels[metric.path]
-        before = metric.path
-        rows.append([name, names[metric.model], _value(metric), count(metric.n)])
-    flat = replace(room, has_lead=False, cursor=None)
-    return list(table_lines(columns, rows, flat).split("\n"))
-
-
-def _level(headline: Headline) -> str:
-    if headline.level is None:
-        return ""
-    return f" [{headline.level:.0%}]".replace("%", " %")
-
-
-def _notes(headline: Headline) -> list[Content]:
-    """Say that there are too few items, if so."""
-    few = min((metric.n for metric in headline.metrics), default=0)
-    if few >= _LEAST_ITEMS:
-        return []
-    return [Content.styled(f"too few for conclusions: n from {few}", MUTED)]
-
-
-def _left_out(models: int) -> list[Content]:
-    if not models:
-        return []
-    more = f"and {plural(models, 'more model')}: see the report"
-    return [Content.styled(more, MUTED)]
-
-
-def _value(metric: HeadlineMetric) -> str:
-    if metric.value is None:
-        return UNKNOWN
-    value = _number(metric.value)
-    if metric.lo is None or metric.hi is None:
-        return value
-    return f"{value} [{metric.lo:.2f}, {metric.hi:.2f}]"
-
-
-def _number(value: float) -> str:
-    is_count = value == int(value) and abs(value) > 1
-    return f"{value:,.0f}" if is_count else f"{value:.3f}"
-
-
-def _counts(metrics: Sequence[HeadlineMetric]) -> str:
-    low, high = min(m.n for m in metrics), max(m.n for m in metrics)
-    return count(low) if low == high else f"{low:,}-{high:,}"
 
 
 def answer_lines(sheet: AnswerSheet, room: Room) -> list[Content]:

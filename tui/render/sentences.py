@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 
 from store.document import plural
 from store.fold_state import US_PER_S
@@ -18,18 +17,8 @@ from store.read.forecast import (
     rough_duration,
     time_left_text,
 )
-from tui.render.format import UNKNOWN, count, duration, money
+from tui.render.format import UNKNOWN, count, duration, money, utc
 from tui.sources.run_snapshot import RunSnapshot
-
-
-def utc(at_us: int) -> str:
-    """Format a time to the second, in UTC.
-
-    >>> utc(1_767_225_600_000_000)
-    '2026-01-01T00:00:00Z'
-    """
-    timestamp = datetime.fromtimestamp(at_us // US_PER_S, UTC)
-    return timestamp.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def age(snapshot: RunSnapshot, frozen: RunSnapshot | None) -> str:

@@ -20,10 +20,9 @@ from store.control import CommandOutcome, CommandRecord, outcome_sentence
 from store.errors import StoreError
 from store.fold_state import US_PER_S
 from store.printable import printable
-from tui.render.format import UNKNOWN, duration
+from tui.render.format import UNKNOWN, duration, utc
 from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import clip, one_line
-from tui.render.sentences import utc
 from tui.run_screens import WatchedRun
 from tui.sources.command_log import CommandRequests
 from tui.widgets.keys import KeyLine

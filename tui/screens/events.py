@@ -15,8 +15,8 @@ from textual.widgets import Input, Static
 
 from store.query import parse_event_query
 from tui.render.event_text import event_line
+from tui.render.format import utc
 from tui.render.glyphs import Glyphs
-from tui.render.sentences import utc
 from tui.run_screens import WatchedRun
 from tui.screens.base import PANE_COLUMNS, FilteredScreen
 from tui.screens.tasks import TaskScreen

@@ -19,14 +19,8 @@ from store.fold_state import US_PER_S
 from store.printable import printable
 from tui.render.charts import columns_in
 from tui.render.format import duration
-from tui.render.metrics import (
-    SERIES,
-    ChartedHistory,
-    chart,
-    column_caption,
-    figures,
-    headline,
-)
+from tui.render.headline import headline
+from tui.render.metrics import SERIES, ChartedHistory, chart, column_caption, figures
 from tui.render.run_panels import sign_of
 from tui.render.sentences import age, sentence
 from tui.run_screens import WatchedRun

@@ -18,12 +18,12 @@ from textual.widgets.option_list import Option
 from store.document import plural
 from store.runs import RunFolder
 from tui.render.charts import bar, sparkline
-from tui.render.format import amount, duration, money, percent
+from tui.render.format import amount, duration, money, percent, utc
 from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import clip, joined, one_line
 from tui.render.models import limited_by, names_of
 from tui.render.run_panels import state_of
-from tui.render.sentences import ending, sentence, spent, utc
+from tui.render.sentences import ending, sentence, spent
 from tui.sources.run_list import ListedRun, RunListSource
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot
 from tui.widgets.keys import KeyLine

@@ -17,35 +17,12 @@ from tui.sources.command import (
     Record,
     log_at,
 )
+from tui.sources.result import Headline, HeadlineMetric
 
 EVERY_S = 60.0
 """Minimum seconds between two automatic computations."""
 REST = 20
 """Minimum time between two starts, as a multiple of the computation's duration."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadlineMetric:
-    """A metric of one model with its uncertainty."""
-
-    path: str
-    model: str
-    value: float | None  #: None: undefined
-    n: int
-    lo: float | None  #: None: no interval
-    hi: float | None
-    name: str = ""  #: name for readers; empty: none
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Headline:
-    """The current metrics of a run."""
-
-    metrics: tuple[HeadlineMetric, ...]  #: main metric first
-    level: float | None  #: level of the intervals, such as 0.95; None: none
-    seq: int  #: the last event of the log that was read; 0: of a recorded scoring
-    ended: int  #: tasks that had ended by then
-    is_partial: bool  #: the run is unfinished
 
 
 class HeadlineSource(Protocol):

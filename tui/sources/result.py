@@ -21,7 +21,6 @@ import msgspec
 from store.errors import StoreError
 from store.read.status import scorings
 from store.runs import RunFolder
-from tui.sources.headline import Headline, HeadlineMetric
 
 ANSWERS = 200
 """Maximum rows of answers that are read."""
@@ -33,6 +32,30 @@ GROUNDED = ("all.grounded", "references.grounded")
 """Paths of metrics that are the share of quotes found in their text."""
 GROUNDED_PARTS = "grounding.predicted."
 """Paths below it are such shares, each of one class of values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadlineMetric:
+    """A metric of one model with its uncertainty."""
+
+    path: str
+    model: str
+    value: float | None  #: None: undefined
+    n: int
+    lo: float | None  #: None: no interval
+    hi: float | None
+    name: str = ""  #: name for readers; empty: none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """The current metrics of a run."""
+
+    metrics: tuple[HeadlineMetric, ...]  #: main metric first
+    level: float | None  #: level of the intervals, such as 0.95; None: none
+    seq: int  #: the last event of the log that was read; 0: of a recorded scoring
+    ended: int  #: tasks that had ended by then
+    is_partial: bool  #: the run is unfinished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from textual.screen import Screen
 from store.errors import StoreError
 from store.printable import printable
 from store.runs import RunFolder
-from tui.render.sentences import utc
+from tui.render.format import utc
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 _LONGEST = 60

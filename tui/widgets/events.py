@@ -34,10 +34,9 @@ from store.events import (
 )
 from store.printable import printable
 from tui.render.event_text import event_line, facts_text
-from tui.render.format import count, task_name
+from tui.render.format import count, task_name, utc
 from tui.render.glyphs import Glyphs
 from tui.render.layout import TableColumn
-from tui.render.sentences import utc
 from tui.render.tasks import time_of_day
 from tui.sources.events import EventLine
 from tui.terminal.export import save_text

@@ -12,10 +12,11 @@ from store.clock import Clock
 from store.errors import StoreError
 from store.printable import printable
 from tui.render.glyphs import Glyphs
+from tui.render.headline import HeadlineState
 from tui.render.layout import Room
-from tui.render.metrics import HeadlineState
 from tui.sources.command import CommandFailed
-from tui.sources.headline import Headline, HeadlineProgress, HeadlineSource
+from tui.sources.headline import HeadlineProgress, HeadlineSource
+from tui.sources.result import Headline
 from tui.widgets.panel import TitledPanel
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from jobs.kit.chat import closed_object, json_schema
 from jobs.kit.fields.parsing import REASONING, VERDICT_WORDS
 from jobs.kit.fields.spec import FieldSpec, PartSpec
 from runner.messages import Schema
@@ -121,21 +122,7 @@ def reply_schema(specs: Mapping[str, FieldSpec], *, explain: bool) -> Schema:
         properties[name] = (
             {"type": "array", "items": element} if spec.is_list else element
         )
-    return json_schema("answers", _object(properties))
-
-
-def json_schema(name: str, node: dict[str, Any]) -> Schema:
-    """Return a schema as compact JSON."""
-    return Schema(name=name, json=json.dumps(node, separators=(",", ":")))
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return json_schema("answers", closed_object(properties))
 
 
 def _element_schema(spec: FieldSpec) -> dict[str, Any]:
@@ -144,7 +131,7 @@ def _element_schema(spec: FieldSpec) -> dict[str, Any]:
             part: _scalar_schema(inner.type, inner, nullable=not inner.required)
             for part, inner in spec.fields.items()
         }
-        value = _object(parts)
+        value = closed_object(parts)
         if not (spec.is_list or spec.required):
             value = {"anyOf": [value, _NULL]}
     else:
@@ -157,7 +144,7 @@ def _element_schema(spec: FieldSpec) -> dict[str, Any]:
     wrapped["value"] = value
     if spec.unit:
         wrapped["unit"] = text
-    return _object(wrapped)
+    return closed_object(wrapped)
 
 
 def _scalar_schema(
@@ -174,8 +161,8 @@ def _scalar_schema(
 def check_schema(names: Iterable[str]) -> Schema:
     """Return the strict schema of a check's reply."""
     verdict = {"type": "string", "enum": list(VERDICT_WORDS)}
-    entry = _object({"reason": {"type": "string"}, "verdict": verdict})
-    return json_schema("checks", _object(dict.fromkeys(names, entry)))
+    entry = closed_object({"reason": {"type": "string"}, "verdict": verdict})
+    return json_schema("checks", closed_object(dict.fromkeys(names, entry)))
 
 
 def check_form(names: Iterable[str]) -> str:

@@ -189,7 +189,6 @@ def read_items(
     limit: int | None = None,
     max_pages: int = MAX_PAGES,
     vision: bool = False,
-    skip_unreadable: bool = False,
     findings: InputFindings,
 ) -> Iterator[Item]:
     """Reads items in the order of their files and rows.
@@ -206,7 +205,6 @@ def read_items(
         max_pages: of a PDF; a longer one is an error.
         vision: whether pages are also shown as images, so that a PDF without text is
             a finding and not an error.
-        skip_unreadable: leave out documents that cannot be read, with a finding.
         findings: learns of what is odd but can be used.
 
     Raises:
@@ -219,7 +217,6 @@ def read_items(
         document=document,
         max_pages=max_pages,
         vision=vision,
-        skip_unreadable=skip_unreadable,
         findings=findings,
     )
     named = [source] if isinstance(source, str | Path) else source
@@ -297,7 +294,6 @@ class _ItemReader:
     document: str | None
     max_pages: int
     vision: bool
-    skip_unreadable: bool
     findings: InputFindings
 
     def items(self, files: Sequence[Path], limit: int | None) -> Iterator[Item]:
@@ -317,21 +313,11 @@ class _ItemReader:
             self.findings.extend(findings)
             if isinstance(result, DatasetError):
                 unreadable.append((one, result))
-            elif not unreadable or self.skip_unreadable:
+            elif not unreadable:
                 yield self._item(one, result)
         if not unreadable:
             return
         first, error = unreadable[0]
-        if self.skip_unreadable:
-            self.findings.add(
-                "unreadable_files",
-                "error",
-                first.path.parent.name,
-                "Files could not be read and were left out.",
-                example=str(error).removesuffix("."),
-                n=len(unreadable),
-            )
-            return
         sentence = str(error).removesuffix(".")
         if first.row is not None:
             sentence = f"{first.row.location}: {sentence}"

@@ -72,12 +72,6 @@ def pdf_pages(path: Path, limits: PdfLimits = PDF_LIMITS) -> list[str]:
     return pages
 
 
-_SEEN: Final = "Pages have no text layer; the model sees their images."
-_UNSEEN: Final = (
-    "Pages have no text layer and are not read (run OCR, or set vision = true)."
-)
-
-
 def paper_pages(
     path: Path, findings: InputFindings, *, max_pages: int, vision: bool
 ) -> list[str]:

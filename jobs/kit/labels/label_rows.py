@@ -13,6 +13,7 @@ from jobs.kit.inputs.cells import Filled, InputCell, Number, Text, quote, trimme
 from jobs.kit.inputs.files import read_table
 from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.kit.labels.session import SessionSource, checked_value
+from jobs.kit.labels.source import LabelSource
 from runner.errors import UsageError
 from runner.table_files import as_meant
 from store.errors import StoreError
@@ -60,7 +61,7 @@ def read_label_rows(
     *,
     author: str,
     labels: LabelSet,
-    source: SessionSource | None,
+    source: LabelSource | None,
 ) -> tuple[list[LabelRecorded], int]:
     """Read the labels in a file, all of them or none.
 
@@ -128,7 +129,7 @@ def read_label_rows(
     return recorded, repeated
 
 
-def _checked(row: _LabelTableRow, source: SessionSource | None) -> str:
+def _checked(row: _LabelTableRow, source: LabelSource | None) -> str:
     if source is None:
         return row.value
     try:
@@ -140,8 +141,9 @@ def _checked(row: _LabelTableRow, source: SessionSource | None) -> str:
     try:
         field = source.field(row.field)
     except KeyError:
+        names = ", ".join(quote(one.name) for one in source.fields)
         raise row.error(
-            f"field {quote(row.field)} is none of the run (correct or remove it)"
+            f"field {quote(row.field)} is none of the run (give one of {names})"
         ) from None
     try:
         return checked_value(field, row.value)

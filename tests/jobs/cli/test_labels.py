@@ -83,6 +83,9 @@ def test_an_import_takes_all_rows_or_none(cwd: Path) -> None:
     assert "row 3: item 'x' is none of the run" in import_(
         f"{items[0]},include,bo,,\nx,include,bo,,\n", "s", code=1
     )
+    file.write_text(f"item,field,value\n{items[0]},title,include\n")
+    done = siftlog("labels", "import", "s", file, cwd=cwd, check=False)
+    assert "row 2: field 'title' is none of the run (give one of ''" in done.stderr
     assert "blind is 'perhaps'" in import_(
         f"{items[0]},include,bo,perhaps,\n", "s", code=1
     )

@@ -6,12 +6,13 @@ What a reply says of a record: the rules in order, and that none ever raises.
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.screening.data import DECISIONS, REASON_CODES, Criteria, ScreeningJudgement
+from jobs.screening.data import REASON_CODES, Criteria, Decision, ScreeningJudgement
 from jobs.screening.parsing import WORDS, parse_criteria, parse_screen, probability
 from runner.messages import ParseFailure, Reply
 
@@ -235,7 +236,7 @@ def test_no_reply_makes_the_parser_raise(text: str, is_cut: bool) -> None:
     finish_reason = "length" if is_cut else "stop"
     found = parse_screen(Reply(text=text, finish_reason=finish_reason))
     if isinstance(found, ScreeningJudgement):
-        assert found.decision in DECISIONS
+        assert found.decision in get_args(Decision)
         assert found.reason_code in REASON_CODES
         assert found.p_include is None or 0 <= found.p_include <= 1
         found.reason.encode()

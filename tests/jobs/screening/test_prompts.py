@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.kit.chat import read_blocks
-from jobs.screening.data import DECISIONS, REASON_CODES, ArticleText, Criteria
+from jobs.screening.data import REASON_CODES, ArticleText, Criteria, Decision
 from jobs.screening.plan import request
 from jobs.screening.prompts import (
     WORDING,
@@ -214,13 +215,16 @@ def test_a_text_can_neither_close_its_block_nor_add_a_line() -> None:
     assert [line.split(":")[0] for line in shown.split("\n")] == ["Title", "Abstract"]
 
 
-@given(st.text(st.sampled_from(" \t\n\x1c\x85\xa0\u2028ab\u00b5"), max_size=12))
+@given(
+    st.text(st.sampled_from(" \t\n\x1c\x85\xa0\u2028ab\u00b5"), max_size=12)
+    | st.text(st.sampled_from(" \t\n\v\f\r\x1c\x1d\x1e\x1fab"), max_size=8)
+)
 def test_a_field_is_one_line_with_one_blank_between_words(text: str) -> None:
     assert one_line(text) == " ".join(text.split())
 
 
 def test_the_words_and_the_schema_ask_for_the_same() -> None:
-    for word in (*DECISIONS, *REASON_CODES, *ScreeningReply.model_fields):
+    for word in (*get_args(Decision), *REASON_CODES, *ScreeningReply.model_fields):
         assert word in _system("abstract")
     codes = ScreeningReply.model_json_schema()["properties"]["reason_code"]["enum"]
     assert tuple(codes) == REASON_CODES

@@ -51,6 +51,11 @@ def test_a_missing_file_is_named(tmp_path: Path, corpus: list[str]) -> None:
     assert _nothing_written(tmp_path)
 
 
+def test_a_bundle_that_is_not_there_is_a_missing_file(tmp_path: Path) -> None:
+    said = _fails(2, "verify", "r.1.siftlog.zip", cwd=tmp_path)
+    assert said.startswith("siftlog: There is no file r.1.siftlog.zip; ")
+
+
 def test_a_broken_line_is_named_with_its_number(
     tmp_path: Path, corpus: list[str]
 ) -> None:

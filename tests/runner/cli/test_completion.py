@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from runner.cli.candidates import setting_names
 from runner.model_names import model_names
 from runner.registry import job_names, load_job
-from runner.setting_names import setting_names
 from tests.commands import command, siftlog
 from tests.processes import SIFTLOG, environment
 from tests.terminals import on_terminal

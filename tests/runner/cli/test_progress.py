@@ -8,14 +8,8 @@ import sys
 import pytest
 
 from runner.cli.console import ERASE
-from runner.cli.progress import (
-    PLAIN_S,
-    TERMINAL_S,
-    ProgressFigures,
-    joint_figures,
-    line_parts,
-    paced_progress,
-)
+from runner.cli.paced import PLAIN_S, TERMINAL_S, paced_progress
+from runner.cli.progress import ProgressFigures, joint_figures, line_parts
 from store.read.forecast import ForecastInterval, Progress
 from tests.replacing import replace
 from tests.store.memory_log import FakeClock

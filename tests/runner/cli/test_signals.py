@@ -68,7 +68,7 @@ def test_the_second_stops_at_once_and_what_was_in_flight_is_told(
         until_said(process, tmp_path / "err.txt", HEARD)
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 5
-        assert "8 calls in flight were abandoned" in (tmp_path / "err.txt").read_text()
+        assert "abandoned 8 calls in flight" in (tmp_path / "err.txt").read_text()
         assert siftlog("verify", "r", cwd=tmp_path).returncode == 0
         resumed = start("resume", "r", cwd=tmp_path)
         # what is unknown is told before signals are listened to; calls come after

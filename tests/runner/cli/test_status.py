@@ -78,11 +78,11 @@ def test_what_readers_should_know_of_replies_is_said_in_the_same_words(
             operations_json(seen.status, [], Scorecard(models={}, summary=""))
         )
     billing, served = seen.status.findings
-    assert billing.startswith("1 answers gave a total of tokens below")
+    assert billing.startswith("1 answer gave a total of tokens below")
     assert served == "m-large: 2 fingerprints (fp_1 1, fp_2 1)"
     text = status_page(seen, past)
     assert f"billing   {billing}\n" in text
-    assert f"served    {served}\n" in text
+    assert f"served    {served}\nserved    siftlog drift r" in text
     assert operations["findings"] == [billing, served]
     # neither of the answers that were there already was a call
     assert (seen.status.attempts.cached, seen.status.attempts.reused) == (1, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import AbstractAsyncContextManager, closing
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -46,6 +46,7 @@ from runner.messages import (
 from runner.options import RunOptions, options_from
 from store import cache as file
 from store.clock import SystemClock
+from tests.replacing import replace
 
 DIRECT = ClientOptions(base_url="http://x")
 CLOCK = SystemClock()

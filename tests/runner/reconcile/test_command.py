@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from runner.cli.console import CHECK_FAILED, DONE, ERROR, USAGE
+from runner.cli.reconcile import LISTED
 from runner.simulate.billing import LedgerLine
 from tests.commands import siftlog
 from tests.corpus import write_corpus
@@ -80,6 +81,28 @@ def test_a_wrong_bill_ends_with_6_and_names_row_cause_and_call(
     assert values["residual_usd"] == 0
 
 
+def test_a_long_list_says_how_many_more_there_are(
+    run: tuple[Path, list[Charged]],
+) -> None:
+    folder, charged = run
+    twice = [line for line in charged for _ in (1, 2)]
+    done = siftlog("reconcile", "r", _write(folder, twice), cwd=folder, check=False)
+    left = len(charged) - LISTED
+    assert left > 0
+    assert f"and {left:,} more: --json lists all" in done.stdout
+
+
+def test_a_file_of_another_time_is_said_to_be_of_another_run(
+    run: tuple[Path, list[Charged]],
+) -> None:
+    folder, _ = run
+    path = folder / "old.csv"
+    path.write_text("time,model,cost_usd\n2020-01-01T00:00:00Z,m,1\n")
+    done = siftlog("reconcile", "r", path, cwd=folder, check=False)
+    assert "note: 1 line outside the time of the run, 20" in done.stderr
+    assert "None is left: is this the file of another run?" in done.stderr
+
+
 def test_what_is_unexplained_is_the_residual(run: tuple[Path, list[Charged]]) -> None:
     folder, charged = run
     path = _write(folder, charged)
@@ -98,7 +121,7 @@ def test_errors_are_one_sentence(run: tuple[Path, list[Charged]]) -> None:
     path.write_text("a,b\n1,2\n")
     done = siftlog("reconcile", "r", path, cwd=folder, check=False)
     assert done.returncode == ERROR
-    assert done.stderr.startswith(f"siftlog: {path} row 2: the form is none of")
+    assert done.stderr.startswith(f"siftlog: {path} row 2: no form of docs/reconcile")
     assert done.stderr.count("\n") == 1
     done = siftlog("reconcile", "none", path, cwd=folder, check=False)
     assert done.returncode == USAGE

@@ -353,6 +353,14 @@ def test_a_sum_that_differs_has_a_cause(changes: dict[str, Any], cause: str) -> 
     assert report.residual_pico == 0
 
 
+def test_a_sum_names_every_count_that_differs() -> None:
+    tokens_in = _sum(range(5)).tokens_in or 0
+    changed = _sum(range(5), tokens_in=tokens_in - 17, tokens_out=999)
+    report = compared([call_of(n) for n in range(5)], [changed])
+    more = 999 - (_sum(range(5)).tokens_out or 0)
+    assert report.differences[0].detail == f"-17 prompt, {more:+,} output tokens"
+
+
 def test_a_sum_of_money_without_the_discount_of_the_cache_has_a_cause() -> None:
     calls = [call_of(n) for n in range(5)]
     full = sum(

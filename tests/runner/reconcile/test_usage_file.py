@@ -243,7 +243,11 @@ def test_a_span_without_usage_in_the_csv_of_openai_is_no_line(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("u.csv", "a,b\n1,2\n", "row 2: the form is none of litellm, openrouter"),
+        (
+            "u.csv",
+            "a,b\n1,2\n",
+            "row 2: no form of docs/reconcile.md has the fields a, b;",
+        ),
         ("u.csv", "time,model,cost_usd\n1,m\n", "row 2: it has not as many cells"),
         (
             "u.csv",

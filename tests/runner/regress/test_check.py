@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from runner.engine.driver import Driver
 from runner.errors import RunnerError
+from runner.fingerprint import Input, input_hashes
 from runner.job import (
     Answer,
     Answers,
@@ -359,6 +360,23 @@ def test_an_input_that_is_gone_is_not_checked_unless_the_log_has_it(
     assert counts(report) == {}
     assert report.steps[CheckedStep.PLAN].compared == 12
     assert report.steps[CheckedStep.SCORECARD].compared == 1
+
+
+def test_an_input_is_hashed_once_for_all_parts_of_a_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("1")
+    run = Recorded(tmp_path / "a", FileJob(), FileJob.Settings(file=path))
+    hashed: list[Path] = []
+
+    def hashes(files: list[InputFile]) -> list[Input]:
+        hashed.extend(file.path for file in files)
+        return input_hashes(files)
+
+    monkeypatch.setattr("runner.score.repeat.input_hashes", hashes)
+    assert counts(run.checked(monkeypatch, FileJob())) == {}
+    assert hashed == [path]
 
 
 def test_without_the_options_of_a_run_its_requests_are_not_checked(

@@ -12,20 +12,19 @@ import pytest
 from tests.tui.fake_history import HEADLINE, column, history
 from tests.tui.sights import HOSTILE
 from tui.render.glyphs import UNICODE
+from tui.render.headline import HeadlineState, headline, provenance
 from tui.render.layout import Room
 from tui.render.metrics import (
     COST,
     SERIES,
     ChartedHistory,
-    HeadlineState,
     chart,
     column_caption,
     figures,
-    headline,
-    provenance,
 )
-from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
+from tui.sources.headline import HeadlineProgress
 from tui.sources.history import HistoryColumn
+from tui.sources.result import Headline, HeadlineMetric
 
 ROOM = Room(width=50, height=8, glyphs=UNICODE)
 BY_NAME = {series.name: series for series in SERIES}

@@ -12,18 +12,18 @@ from store.read.next_steps import next_commands
 from tests.replacing import replace
 from tests.tui.sights import HOSTILE, later, snapshot, with_signs, with_status
 from tui.render.glyphs import ASCII, UNICODE
+from tui.render.headline import headline_table
 from tui.render.layout import LEAD, Room
 from tui.render.progress import stage_rows
-from tui.render.result import (
-    headline_table,
-    result,
-    result_height,
-    unfinished,
-    unfinished_height,
-)
+from tui.render.result import result, result_height, unfinished, unfinished_height
 from tui.render.run_panels import ENDINGS, panels_of
-from tui.sources.headline import Headline, HeadlineMetric
-from tui.sources.result import AnswerSheet, ResultFinding, ScoringResult
+from tui.sources.result import (
+    AnswerSheet,
+    Headline,
+    HeadlineMetric,
+    ResultFinding,
+    ScoringResult,
+)
 from tui.sources.run_snapshot import RunSnapshot
 
 ROOM = Room(width=90, height=30, glyphs=UNICODE)

@@ -14,10 +14,10 @@ from tui.sources.headline import (
     EVERY_S,
     REST,
     ChildHeadline,
-    Headline,
     HeadlineProgress,
     headline_of,
 )
+from tui.sources.result import Headline
 
 RECORD: Record = {
     "headlines": ["score", "recall", "missing"],

@@ -41,6 +41,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return Home(path, env)
 
 
+def test_one_scoring_has_no_difference(home: Home, tmp_path: Path) -> None:
+    run = RatedRun(tmp_path)
+    run.answer({"P1/a": 0.9})
+    run.scored(GOLD)
+    done = home.said("diff", "r", "--runs-dir", tmp_path / "runs")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "siftlog: Run r has one scoring, and a difference needs two: siftlog score r "
+        "makes another.\n"
+    )
+
+
 def test_a_difference_is_told_by_cause_and_item(home: Home) -> None:
     done = home.said("diff", "r", 1, 3, "--top=1", "--html=d.html")
     assert (done.returncode, done.stderr.splitlines()) == (

@@ -333,19 +333,13 @@ def test_a_template_puts_every_field_in_its_place(
     assert template.render(fields) == (between + between.join(fields.values())).strip()
 
 
-def test_every_unreadable_paper_is_named_or_left_out(tmp_path: Path) -> None:
+def test_every_unreadable_paper_is_named(tmp_path: Path) -> None:
     written(tmp_path, "a.pdf", ENCRYPTED)
     written(tmp_path, "b.pdf", pdf([PAGE]))
     written(tmp_path, "c.pdf", b"%PDF no")
     sentence = r"^a\.pdf: it is encrypted .*; unreadable as well: c\.pdf\.$"
     with pytest.raises(DatasetError, match=sentence):
         read(tmp_path)
-    findings = InputFindings()
-    (item,) = read_items(tmp_path, skip_unreadable=True, findings=findings)
-    assert item.key == "b"
-    (finding,) = findings.findings()
-    assert (finding.code, finding.n) == ("unreadable_files", 2)
-    assert len(read(tmp_path, limit=2, skip_unreadable=True)) == 1
     table = written(tmp_path, "t.csv", "id,pdf\nk,c.pdf\n")
     with pytest.raises(DatasetError, match=r"t\.csv row 2: c\.pdf: it is no PDF"):
         read(table, document="pdf")

@@ -15,8 +15,8 @@ from msgspec.structs import replace as replace_event
 
 from jobs.kit.labels.draws import draw, draw_items
 from jobs.kit.labels.quality import FieldQuality, field_quality
-from jobs.kit.labels.quality_page import quality_blocks, quality_json
-from jobs.kit.labels.reply_labelling import CHOICES
+from jobs.kit.labels.rendering import quality_blocks, quality_json
+from jobs.kit.labels.reply_labels import CHOICES
 from jobs.kit.metrics.label_estimates import labels_until_nominal
 from runner.labelling import LabelChoice, LabelField, ModelLabel
 from store.document import as_text

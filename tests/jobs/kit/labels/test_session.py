@@ -15,7 +15,7 @@ import siftlog
 from jobs.ask.labelling import choices, label_field
 from jobs.cli.plain_labelling import label_plainly, marked, question_text
 from jobs.kit.fields.spec import FieldSpec
-from jobs.kit.labels.reply_labelling import CHOICES
+from jobs.kit.labels.reply_labels import CHOICES
 from jobs.kit.labels.session import LabelSession, checked_value
 from jobs.kit.question_labelling import RowLabelling
 from jobs.screening.labelling import DECISION

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias, cast
 
 from runner.errors import UsageError
+from runner.fingerprint import STAGES
 from runner.installed import entry_points
 from runner.job import (
     Answer,
@@ -34,8 +35,6 @@ from store.document import PageText
 from store.lineage import StageAdded
 from store.read.status import added_stages, run_started
 
-GROUP = "siftlog.stages"
-
 
 class AddedStage(ABC):
     """A stage that is about the answers, or the texts, of another one.
@@ -47,6 +46,10 @@ class AddedStage(ABC):
     stage: Stage  #: with its model
     after: str  #: the stage that it is about
     follows_answers: bool  #: it is about answers; otherwise about texts
+
+    def judges(self, stage: str) -> bool:
+        """Return whether it is about the answers of a stage."""
+        return self.follows_answers and stage == self.after
 
     @abstractmethod
     def plan(self, job: Job, dataset: Dataset) -> Iterator[TaskSpec]:
@@ -101,9 +104,9 @@ def stage_reader(form: str) -> StageReader:
     Raises:
         UsageError: nothing does.
     """
-    for point in entry_points(group=GROUP, name=form):
+    for point in entry_points(group=STAGES, name=form):
         return cast("StageReader", point.load())
-    forms = ", ".join(f".{point.name}" for point in entry_points(group=GROUP))
+    forms = ", ".join(f".{point.name}" for point in entry_points(group=STAGES))
     raise UsageError(
         f"A stage cannot be declared in a file that ends in {form or 'nothing'!r}; "
         f"write one that ends in {forms}, as docs/add-stage.md shows."
@@ -211,7 +214,7 @@ class _Extended(Job):
             stage.gathers or self.base.follows(dataset, stage)
         ):
             yield from self.base.follow_up(dataset, group)
-        if self._is_judged(stage):
+        if self.added.judges(stage.name):
             yield from filter(None, map(self.added.follow_up, group))
 
     def follow_up_alone(
@@ -219,23 +222,20 @@ class _Extended(Job):
     ) -> Iterator[TaskSpec]:
         if self._is_base_planned:
             yield from self.base.follow_up_alone(dataset, answer)
-        if self._is_judged(stage_of(self, answer.task.stage)):
+        if self.added.judges(answer.task.stage):
             yield from filter(None, (self.added.follow_up(answer),))
 
     def follows_alone(self, dataset: Dataset, stage: Stage, /) -> bool:
-        return self._is_judged(stage) or (
+        return self.added.judges(stage.name) or (
             self._is_base_planned and self.base.follows_alone(dataset, stage)
         )
 
     def follows(self, dataset: Dataset, stage: Stage, /) -> bool:
         if stage is self.added.stage:
             return False
-        return self._is_judged(stage) or (
+        return self.added.judges(stage.name) or (
             self._is_base_planned and self.base.follows(dataset, stage)
         )
-
-    def _is_judged(self, stage: Stage) -> bool:
-        return self.added.follows_answers and stage.name == self.added.after
 
     def quotes(self, dataset: Dataset, answer: Answer, /) -> Iterator[QuotedPassage]:
         if answer.task.stage != self.added.stage.name:

@@ -18,7 +18,7 @@ from typing import Final
 
 from runner.clients.wire_shared import skeleton
 from runner.errors import DatasetError
-from runner.installed import version
+from runner.installed import entry_points, version
 from runner.job import InputFile, Job
 from runner.messages import Request
 from store.code_fingerprint import CodeFingerprint
@@ -45,6 +45,10 @@ _IMPORT = re.compile(
 )
 
 
+_DEFERRED = re.compile(r"""\bDeferred\(\s*["']([\w.]+):""")
+"""A module that is imported when a part of it is first used."""
+
+
 _NAME = re.compile(r"\w+")
 
 COMPUTING: Final = (
@@ -54,6 +58,9 @@ COMPUTING: Final = (
 )
 """Packages that read data, build requests, parse or compute; not those that send, draw
 or print."""
+
+STAGES: Final = "siftlog.stages"
+"""Entry points that read declarations of added stages (`runner.added_stages`)."""
 
 SHARED: Final = "jobs"
 """The package with the code that jobs share, also those of other packages."""
@@ -86,7 +93,9 @@ def code_fingerprint(job: Job) -> CodeFingerprint:
         # all files of another author's package are the job's
         job_files = _with_imports(job_files, root, house)
     shared_root = Path(__file__).resolve().parents[1].as_posix()
-    shared = _with_imports(job_files, shared_root, SHARED) - job_files
+    # no job imports what reads the stages that are added to its runs
+    sources = job_files | _stage_readers(shared_root)
+    shared = _with_imports(sources, shared_root, SHARED) - job_files
     metrics = {file for file in shared if file.startswith(f"{shared_root}/{METRICS}")}
     engine = {
         file
@@ -100,6 +109,13 @@ def code_fingerprint(job: Job) -> CodeFingerprint:
         engine=_code_tree_hash(shared_root, engine),
         dependencies={"python": platform.python_version(), **_versions()},
     )
+
+
+def _stage_readers(root: str) -> set[str]:
+    """Return the files below a folder that read declarations of stages."""
+    modules = (point.value for point in entry_points(group=STAGES))
+    paths = (module.partition(":")[0].replace(".", "/") for module in modules)
+    return {file.as_posix() for p in paths if (file := Path(root, f"{p}.py")).is_file()}
 
 
 def _job_files(job: Job) -> tuple[set[str], str | None]:
@@ -183,7 +199,8 @@ def _imports(
 
 
 def _candidates(source: str, root: str, house: str) -> Iterator[str]:
-    for module, names in _IMPORT.findall(source):
+    deferred = ((module, "") for module in _DEFERRED.findall(source))
+    for module, names in (*_IMPORT.findall(source), *deferred):
         first, *rest = module.split(".")
         if first != house:
             continue

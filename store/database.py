@@ -135,10 +135,14 @@ class LogReader(sqlite3.Connection):
         """
         self.close()
         if isinstance(error, sqlite3.DatabaseError):
-            if self.forked is not None and self.forked.failure is not None:
-                raise self.forked.failure from error
-            raise unreadable(self.path, error) from error
+            raise self.failure(error) from error
         return False
+
+    def failure(self, error: sqlite3.DatabaseError) -> StoreError:
+        """Return why a statement failed: of a fork, perhaps a log above it did."""
+        if self.forked is not None and self.forked.failure is not None:
+            return self.forked.failure
+        return unreadable(self.path, error)
 
     def close(self) -> None:
         """Close it, and remove the copy that it reads, if it does."""

@@ -4,7 +4,8 @@ An adopted answer is an `attempt_answered` like any other, without a row in `bod
 names its event in the parent's log and the SHA-256 of the body. A temporary view takes
 the place of the table `body` in a connection to a fork, so every statement reads
 adopted bodies too. They come from the fork's own parts, where a bundle puts them, or
-from the parent, which lies beside the fork and may be a fork itself.
+from the parent, which lies beside the fork and may be a fork itself. Of a split parent
+they are read from the union of its logs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -23,10 +24,14 @@ from store.errors import CorruptLog, StoreError
 from store.lineage import ForkedBody, ForkOrigin
 from store.statements import script, statements_by_name, text
 
+if TYPE_CHECKING:
+    from store.database import LogReader
+    from store.union.origins import Origins
+
 SQL = statements_by_name(text("queries"))
 PAGE = 500
 
-OpenLog: TypeAlias = Callable[[Path], sqlite3.Connection]
+OpenLog: TypeAlias = "Callable[[Path], LogReader]"
 
 
 class _Started(msgspec.Struct):
@@ -81,7 +86,8 @@ class ForkedBodies:
         self._conn = conn
         self._parent = parent
         self._open_log = open_log
-        self._reader: sqlite3.Connection | None = None
+        self._reader: LogReader | None = None
+        self._origins: Origins | None = None  #: of a split parent
         self.failure: StoreError | None = None  #: why a body could not be read
 
     def find(self, facts: bytes) -> bytes:
@@ -96,25 +102,48 @@ class ForkedBodies:
             part = self._conn.execute(
                 SQL["part"], (bytes.fromhex(forked.sha256),)
             ).fetchone()
-            return self._of_parent(forked.seq) if part is None else _unpacked(*part)
+            return self._of_parent(forked) if part is None else _unpacked(*part)
         except StoreError as error:
             self.failure = error
             raise
 
-    def _of_parent(self, seq: int) -> bytes:
+    def _of_parent(self, forked: ForkedBody) -> bytes:
         if self._reader is None:
             if not self._parent.exists():
+                run = self._parent.parent
+                step = (
+                    f"make it again with 'siftlog merge {run.name}'"
+                    if forked.log and run.is_dir()
+                    else "put the folder of that run back"
+                )
                 raise StoreError(
                     f"the answers that this run adopted are in {self._parent}, which "
-                    "is missing: put the folder of that run back"
+                    f"is missing: {step}"
                 )
             self._reader = self._open_log(self._parent)
-        row = self._reader.execute(SQL["payload"], (seq,)).fetchone()
+        try:
+            seq = self._seq(self._reader, forked)
+            row = self._reader.execute(SQL["payload"], (seq,)).fetchone()
+        except sqlite3.DatabaseError as error:  # the parent may be a fork itself
+            raise self._reader.failure(error) from error
         if row is None or row[2] is None:
+            of_log = f" of log {forked.log[:12]}" if forked.log else ""
             raise CorruptLog(
-                f"{self._parent} lacks the answer of event {seq}: see 'siftlog verify'"
+                f"{self._parent} lacks the answer of event {forked.seq}{of_log}: see "
+                "'siftlog verify'"
             )
         return _unpacked(*row)
+
+    def _seq(self, parent: sqlite3.Connection, forked: ForkedBody) -> int | None:
+        """Return the number of an answer in the parent's log, which may be a union."""
+        if not forked.log:
+            return forked.seq
+        if self._origins is None:
+            # it imports what opens logs; few parents are split
+            from store.union.origins import Origins  # noqa: PLC0415
+
+            self._origins = Origins(parent)
+        return self._origins.seq(forked.log, forked.seq)
 
     def close(self) -> None:
         """Close the parent's log."""

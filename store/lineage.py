@@ -21,15 +21,27 @@ class ForkOrigin:
     link: str  #: hex of the parent's chain at that event
     models: list[str]  #: models whose endpoint is that of the parent
     anew: tuple[str, ...] = ()  #: stages that are asked anew
+    logs: tuple[ParentLog, ...] = ()
+    """Of a split parent, its logs then: `seq` is the number of their events, and `link`
+    the digest that `siftlog merge` prints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForkedBody:
+class ParentLog:
+    """One of the logs of a split parent when the fork began."""
+
+    log: str  #: hex id of its first writer
+    seq: int  #: its last event
+    link: str  #: hex of its chain at that event
+
+
+class ForkedBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Names the answer of the parent run that a fork adopted."""
 
     seq: int  #: of the `attempt_answered` in the parent's log
     sha256: str  #: hex; of the body, which is not stored a second time
     cost_usd: float = 0.0  #: what the task's attempts had cost when they were sent
+    log: str = ""  #: which log of a split parent has the event: a `ParentLog.log`
 
 
 class StageAdded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

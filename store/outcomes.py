@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from store.database import SQL, UNION, has_plan_positions
+from store.database import SQL, UNION, LogReader, has_plan_positions
 from store.errors import CorruptLog
 from store.tables import form_and_body, last_planned_task, last_seq
 from store.task import TaskState
@@ -199,11 +199,15 @@ def stored_bodies(
 
     Raises:
         CorruptLog: one of them is missing or damaged.
+        StoreError: the log cannot be read, or one that it adopted replies from.
     """
-    bodies = {
-        row[0]: form_and_body(*row)
-        for row in conn.execute(SQL["replies"], (json.dumps(seqs),)).fetchall()
-    }
+    try:
+        rows = conn.execute(SQL["replies"], (json.dumps(seqs),)).fetchall()
+    except sqlite3.DatabaseError as error:
+        if isinstance(conn, LogReader):  # a job reads answers while it scores
+            raise conn.failure(error) from error
+        raise
+    bodies = {row[0]: form_and_body(*row) for row in rows}
     for seq in seqs:
         if seq not in bodies:
             raise CorruptLog(

@@ -16,6 +16,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
+from store.errors import StoreError
 from store.statements import statements_by_name, text
 
 LONGEST: Final = 300
@@ -30,6 +31,9 @@ def write_titles(path: Path, titles: Iterable[tuple[str, str]]) -> None:
     """Write items and their titles to a new database at *path*, in flat memory.
 
     Without a title, or if *path* exists, nothing is written.
+
+    Raises:
+        StoreError: the disk is full, or fails.
     """
     rows = ((item, title[:LONGEST]) for item, title in titles if title)
     first = list(islice(rows, 1))
@@ -37,10 +41,17 @@ def write_titles(path: Path, titles: Iterable[tuple[str, str]]) -> None:
         return
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
-    with closing(sqlite3.connect(draft)) as db, db:
-        db.execute(_SQL["create"])
-        db.executemany(_SQL["insert"], chain(first, rows))
-    draft.replace(path)
+    try:
+        with closing(sqlite3.connect(draft)) as db, db:
+            db.execute(_SQL["create"])
+            db.executemany(_SQL["insert"], chain(first, rows))
+        draft.replace(path)
+    except sqlite3.OperationalError as error:
+        raise StoreError(
+            f"{path} could not be written ({error}): free space or repair the disk"
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def read_titles(path: Path, keys: Iterable[str]) -> dict[str, str]:

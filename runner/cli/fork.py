@@ -68,10 +68,14 @@ def fork(
     parent = resolve(request.runs_dir, run_name)
     with open_reader(parent.log) as reader:
         first, job = run_started(reader), job_in(reader)
-    folder = run_steps.new_folder(parent.path.parent, request.run_id, job)
+    folder = run_steps.new_folder(
+        parent.path.parent, request.run_id, job, option="--as"
+    )
     check_new(folder, "--as")
     file = read_toml(parent.config) if parent.config.exists() else {}
     file.pop("budget", None)  # that of the parent run is spent
+    if first.shard is not None:
+        file.pop("rate_share", None)  # this process does the work of several
     fixed = {"replicates": first.replicates, **roles.fixed(first.models)}
     options = run_steps.engine_options(request.options, {**file, **fixed})
     typed = run_steps.with_temperature(job, request.source.typed(), request.options)
@@ -111,7 +115,7 @@ def show_forecast(
     run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool
 ) -> None:
     """Print which requests differ, what is adopted, and what will be spent."""
-    from store.document import Block, Numbers, TableBlock, Words, as_text
+    from store.document import Block, Numbers, TableBlock, Words, as_text, plural
 
     if as_json:
         print_json(
@@ -170,13 +174,15 @@ def show_forecast(
     open_ends = sum(not request.is_certain for request in plan.sent)
     spend = _usd(plan.spend_pico)
     to_spend = "an unknown amount" if spend is None else f"${spend}"
+    differ = plural(len(plan.sent), "request differs", "requests differ")
     lines: list[Block] = [
-        f"answers of {origin.run}: {len(plan.sent):,} requests differ",
+        f"compared with {origin.run}: {differ}",
         TableBlock(columns, rows, indent=2),
         f"saved ${_usd(plan.saved_pico)}, to spend {to_spend} (forecast)",
     ]
     if open_ends:
         lines.append(
-            f"{open_ends:,} of the requests follow from answers that are still to come"
+            f"{open_ends:,} of these follow from answers that are still to come, so "
+            "there may be more or fewer"
         )
     print_text(as_text(lines))

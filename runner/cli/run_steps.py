@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,11 +49,11 @@ from runner.options import (
     unknown_option,
 )
 from runner.registry import choose_job, job_names
-from runner.reply_labels import SETTING as REPLY_LABELS
 from runner.roles import fitted, fixed
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
 from runner.run.fork import fork_origin
+from runner.score.newest_inputs import as_scored_before
 from runner.score.render import print_tables, result_of, severe_line
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import LIMITS, Scorecard
@@ -66,13 +65,11 @@ from runner.workload import (
     Workload,
     load_workload,
     resolve,
-    validated,
 )
 from store.clock import SystemClock
 from store.database import open_reader
 from store.document import as_text
 from store.errors import StoreError
-from store.events import ScoringRecorded
 from store.lineage import ForkOrigin
 from store.nearest import did_you_mean
 from store.read.course import Course, course
@@ -81,7 +78,6 @@ from store.read.live import LiveStatus, live_status
 from store.read.next_steps import next_commands
 from store.read.status import (
     Status,
-    newest_scoring,
     refused_parameters,
     run_started,
 )
@@ -254,21 +250,41 @@ def adoptable(
     file = read_toml(parent.config) if parent.config.exists() else {}
     earlier = {"replicates": first.replicates, **fixed(first.models)}
     before = engine_options(NOT_TYPED, file, **earlier)
-    return fork_origin(parent, job, before, options, variables, from_stage=from_stage)
+    return fork_origin(
+        parent,
+        job,
+        before,
+        options,
+        variables,
+        now_us=CLOCK.now_us(),
+        from_stage=from_stage,
+    )
 
 
-def new_folder(runs_dir: Path, name: str | None, job: Job) -> RunFolder:
-    """Return the folder of a new run; the default name is the time and the job."""
+def new_folder(
+    runs_dir: Path, name: str | None, job: Job, *, option: str = "--run-id"
+) -> RunFolder:
+    """Return the folder of a new run; the default name is the time and the job.
+
+    Args:
+        runs_dir: where it will be.
+        name: its id; None: the default.
+        job: its job.
+        option: that gave the name.
+
+    Raises:
+        UsageError: a run cannot have the name.
+    """
     if name is None:
         now = datetime.fromtimestamp(CLOCK.now_us() / 1e6, UTC)
         name = f"{now:%Y%m%d-%H%M%S}-{job.name}"
     if not RunFolder.is_valid_id(name):
         raise UsageError(
-            f"--run-id {name}: use letters, digits, '.', '_' and '-', at most 100."
+            f"{option} {name}: use letters, digits, '.', '_' and '-', at most 100."
         )
     if name in job_names():
         raise UsageError(
-            f"--run-id {name} is the name of a job, so siftlog prompts {name} would be "
+            f"{option} {name} is the name of a job, so siftlog prompts {name} would be "
             "ambiguous; choose another id."
         )
     return RunFolder(runs_dir / name)
@@ -337,48 +353,6 @@ async def score_ended(
     )
 
 
-def as_scored_before(
-    folder: RunFolder, work: Workload, run: str
-) -> tuple[BaseModel, list[str]]:
-    """Return settings with the files that only the newest scoring had, as gold labels.
-
-    Args:
-        folder: of the run whose newest scoring counts.
-        work: the run that is to be scored.
-        run: its name, for commands.
-
-    Returns:
-        The settings, and a sentence for each of these files.
-    """
-    with open_reader(folder.log) as reader:
-        newest = newest_scoring(reader)
-    if newest is None or not isinstance(newest.event, ScoringRecorded):
-        return work.settings, []
-    scored, present = newest.event, work.settings.model_dump(mode="json")
-    paths: dict[str, list[str]] = {}
-    # a setting may be empty because its file lies in a folder that another one names
-    of_run = {known.setting for known in work.inputs}
-    for used in scored.inputs:
-        is_empty = used.setting in present and not present[used.setting]
-        if (is_empty and used.setting not in of_run) or used.setting == REPLY_LABELS:
-            paths.setdefault(used.setting, []).append(used.path)
-    values, sentences = {}, []
-    for name, files in paths.items():
-        text, number = " ".join(files), scored.number
-        if name in present and all(Path(file).exists() for file in files):
-            values[name] = json.loads(scored.settings)[name]
-            sentences.append(f"Scored with {name} {text}, as scoring {number} was.")
-        else:
-            option = f"--{name} FILE" if name in present else "--gold labels"
-            sentences.append(
-                f"Scored without {text}, which scoring {number} had; to use it: "
-                f"siftlog score {run} {option}"
-            )
-    checked = validated(work.job, {**present, **values})
-    update = {name: getattr(checked, name) for name in values}
-    return work.settings.model_copy(update=update), sentences
-
-
 def end(
     folder: RunFolder,
     work: Workload,
@@ -425,8 +399,8 @@ def end(
     if shows and not output.as_json:
         _show_end(folder, scoring, seen, past, failure, findings, output)
     else:
-        for finding in findings:
-            print_note(finding)
+        for line in filter(None, (failure, *findings)):
+            print_note(line)
     failed = (
         failed_checks(scoring.scorecard, strict=output.strict)
         if scoring is not None

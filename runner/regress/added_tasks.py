@@ -41,7 +41,7 @@ class AddedTasks:
         Yields the specs of the stages that were added already.
         """
         for name, added in self.stages.items():
-            if not added.follows_answers or added.after != row.stage:
+            if not added.judges(row.stage):
                 continue
             spec = added.follow_up(answer)
             if name not in self._specs:

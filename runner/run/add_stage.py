@@ -16,7 +16,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from runner.added_stages import AddedStage, stage_reader
@@ -32,7 +31,7 @@ from runner.plan import stage_of
 from runner.run.context import RunContext
 from runner.run.folder import owner
 from runner.run.launch import ResumeState
-from runner.run.rehearsal import act_out, baseline_reply
+from runner.run.rehearsal import act_out, baseline_reply, rehearsal_room
 from runner.workload import Workload
 from store.database import copy_log, open_reader
 from store.events import (
@@ -119,9 +118,11 @@ def check_addable(folder: RunFolder, job: Job, source: StageSource) -> None:
     run, name, after = folder.run_id, source.added.stage.name, source.added.after
     with open_reader(folder.log) as reader:
         first, state, before = run_started(reader), status(reader), added_stages(reader)
-    if folder.shards() or first.shard is not None:
+    if first.shard is not None:
         raise UsageError(
-            f"Run {run} is split, and a stage can be added to a run with one log only."
+            f"Run {run} is split, and a stage is added to a run with one log: make one "
+            f"that adopts its answers with siftlog fork {run} --as NEW, and add the "
+            "stage to NEW."
         )
     if first.group is not None:
         raise UsageError(
@@ -256,8 +257,8 @@ async def stage_forecast(
     async def reply(call: Call) -> AnyReply:
         return await baseline_reply(work.job, call.request)
 
-    with TemporaryDirectory(prefix="siftlog-") as room:
-        copy = RunFolder(Path(room) / folder.run_id)
+    with rehearsal_room() as room:
+        copy = RunFolder(room / folder.run_id)
         copy.path.mkdir()
         copy_log(folder.log, copy.log, lambda _: None)
         with open_reader(copy.log) as reader:
@@ -265,6 +266,7 @@ async def stage_forecast(
         async with await SqliteLog.open(
             copy.log, clock=context.clock, owner=owner()
         ) as log:
+            await log.serve_forked_bodies()  # of a fork, the copy has them as parts
             await log.append(entry)
             await act_out(
                 copy,

@@ -13,8 +13,9 @@ import asyncio
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -31,23 +32,32 @@ from store.database import LogReader, open_reader
 from store.errors import StoreError
 from store.events import AttemptAnswered, AttemptStarted, Entry
 from store.forked import origin, parent_log
-from store.lineage import ForkedBody, ForkOrigin
+from store.lineage import ForkedBody, ForkOrigin, ParentLog
+from store.read.live import AT_WORK, live_status, union_progress
 from store.read.status import added_stages, run_started
 from store.read.tasks import events, every_task, stored_replies
 from store.runs import RunFolder, list_runs
 from store.tables import head, last_seq
 from store.task import TaskState, pico, usd
 from store.time_travel import open_to_end
+from store.union.origins import Origin, Origins
 
 PAGE: Final = 2_000
 
 
 @dataclass(slots=True, kw_only=True)
 class _Cost:
-    """Request and cost of a task of the parent run."""
+    """Request and cost of a task in a log of the parent run."""
 
     request_sha256: str  #: of the first attempt: a re-ask has another request
     pico_usd: int = 0
+
+
+class _Adoptable(NamedTuple):
+    """An answer of the parent run."""
+
+    seq: int  #: in the log that is read, which of a split run is the union
+    body: ForkedBody  #: without its hash
 
 
 class ParentAnswers:
@@ -59,7 +69,7 @@ class ParentAnswers:
         self._models = frozenset(fork.models)
         self._anew = frozenset(fork.anew)
         with open_to_end(log) as reader:
-            self._answers = dict(_answers(reader, fork.seq))
+            self._answers = dict(_answers(reader, fork))
 
     def serves(self, model: str) -> bool:
         """Return whether *model* had the same endpoint in the parent run."""
@@ -76,7 +86,10 @@ class ParentAnswers:
         return [
             None
             if answer is None or (reply := received.get(answer.seq)) is None
-            else replace(reply, forked=replace(answer, sha256=_sha256(reply.body)))
+            else replace(
+                reply,
+                forked=structs.replace(answer.body, sha256=_sha256(reply.body)),
+            )
             for answer in matches
         ]
 
@@ -90,7 +103,7 @@ class ParentAnswers:
         )
         return None if received is None else received.reply
 
-    def _answer(self, task: Task, sha256: str) -> ForkedBody | None:
+    def _answer(self, task: Task, sha256: str) -> _Adoptable | None:
         return self._answers.get((task.stage, sha256, task.replicate))
 
     def _received(self, seqs: Sequence[int]) -> dict[int, Received]:
@@ -117,29 +130,44 @@ def _sha256(body: bytes) -> str:
 
 
 def _answers(
-    reader: LogReader, through_seq: int
-) -> Iterator[tuple[tuple[str, str, int], ForkedBody]]:
+    reader: LogReader, fork: ForkOrigin
+) -> Iterator[tuple[tuple[str, str, int], _Adoptable]]:
     """Yield the answers of a run by stage, hash of the request and replicate."""
-    costs: dict[int, _Cost] = {}
+    place = Origins(reader).origin if fork.logs else partial(Origin, "")
+    last = {log.log: log.seq for log in fork.logs} or {"": fork.seq}
+    #: by task and log: shards may have asked the same
+    costs: dict[tuple[int, str], _Cost] = {}
     after = 0
     kinds = ["attempt_started", "attempt_answered"]
     while page := events(reader, after=after, limit=PAGE, kinds=kinds):
         after = page[-1].seq
-        for event in (row.event for row in page if row.seq <= through_seq):
+        for row in page:
+            event, (log, seq) = row.event, place(row.seq)
+            if seq > last.get(log, 0):
+                continue
             if isinstance(event, AttemptStarted):
-                if event.task not in costs:
-                    costs[event.task] = _Cost(request_sha256=event.request_sha256)
-            elif isinstance(event, AttemptAnswered) and event.task in costs:
+                if (event.task, log) not in costs:
+                    first = _Cost(request_sha256=event.request_sha256)
+                    costs[event.task, log] = first
+            elif isinstance(event, AttemptAnswered) and (event.task, log) in costs:
                 before = event.forked.cost_usd if event.forked else 0.0
-                costs[event.task].pico_usd += pico(event.cost_usd or 0.0) + pico(before)
-    for row in every_task(reader):
-        cost, seq = costs.get(row.task), row.reply_seq
-        if row.state is not TaskState.COMPLETED or cost is None or seq is None:
+                paid = pico(event.cost_usd or 0.0) + pico(before)
+                costs[event.task, log].pico_usd += paid
+    for task in every_task(reader):
+        if task.state is not TaskState.COMPLETED or task.reply_seq is None:
             continue
-        if seq <= through_seq:  # else the parent run has asked again since
+        log, seq = place(task.reply_seq)
+        cost = costs.get((task.task, log))
+        # a later answer: the parent run has asked again since
+        if cost is not None and seq <= last.get(log, 0):
             yield (
-                (row.stage, cost.request_sha256, row.replicate),
-                ForkedBody(seq=seq, sha256="", cost_usd=usd(cost.pico_usd)),
+                (task.stage, cost.request_sha256, task.replicate),
+                _Adoptable(
+                    task.reply_seq,
+                    ForkedBody(
+                        seq=seq, sha256="", cost_usd=usd(cost.pico_usd), log=log
+                    ),
+                ),
             )
 
 
@@ -150,6 +178,8 @@ def parent_answers(fork: RunFolder, origin: ForkOrigin) -> ParentAnswers:
         UsageError: the parent run is not beside the fork.
     """
     log = parent_log(fork.log, origin)
+    if origin.logs:
+        RunFolder(log.parent).refresh()  # the union can be made again
     if not log.exists():
         raise UsageError(
             f"Run {fork.run_id} adopts answers of run {origin.run}, which is not in "
@@ -165,6 +195,7 @@ def fork_origin(
     now: RunOptions,
     environment: Mapping[str, str],
     *,
+    now_us: int,
     from_stage: str | None,
 ) -> ForkOrigin:
     """Return what a fork may adopt from a run that no process is writing.
@@ -175,10 +206,11 @@ def fork_origin(
         before: the run's own options.
         now: the options of the fork.
         environment: holds addresses of providers.
+        now_us: microseconds since 1970 UTC.
         from_stage: the first stage that is asked anew; None: none is.
 
     Raises:
-        UsageError: the run is split, imported or running, or lacks the stage.
+        UsageError: the run is imported or running, or lacks the stage.
     """
     stages = [stage.name for stage in job.stages]
     if from_stage is not None and from_stage not in stages:
@@ -187,17 +219,15 @@ def fork_origin(
         )
     with open_reader(parent.log) as reader:
         first, added = run_started(reader), added_stages(reader)
-        seq, link = last_seq(reader), head(reader)
-    if parent.shards() or first.shard is not None:
-        raise UsageError(
-            f"Run {parent.run_id} is split, and only a run with one log can be forked."
-        )
+        seq, link, logs = _end(reader)
+        # shards may run on other machines
+        seen = live_status(reader, now_us, is_held=False) if logs else None
     if first.imported:
         raise UsageError(
             f"Run {parent.run_id} was imported, so it has no requests to compare; "
             "start a new run with siftlog run."
         )
-    if parent.is_alive():
+    if parent.is_alive() or (seen is not None and seen.state in AT_WORK):
         raise UsageError(
             f"Run {parent.run_id} is running: stop it with siftlog drain "
             f"{parent.run_id}, or wait for its end, before you fork it."
@@ -227,7 +257,23 @@ def fork_origin(
         link=link,
         models=models,
         anew=() if from_stage is None else tuple(stages[stages.index(from_stage) :]),
+        logs=logs,
     )
+
+
+def _end(reader: LogReader) -> tuple[int, str, tuple[ParentLog, ...]]:
+    """Return the last event of a run, the hash of its chain there, and its logs.
+
+    Of a split run: the number of events in its logs, and the digest of their ends.
+    """
+    whole = union_progress(reader)
+    if whole is None:
+        return last_seq(reader), head(reader), ()
+    logs = tuple(
+        ParentLog(log=part.log, seq=part.events, link=part.link)
+        for part in sorted(whole.parts, key=lambda part: part.log)
+    )
+    return sum(log.seq for log in logs), whole.digest, logs
 
 
 def carried_stages(parent: RunFolder) -> list[Entry]:

@@ -9,8 +9,8 @@ and its cost is as good as the baseline's length.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +30,7 @@ from runner.run.fork import ParentAnswers, parent_answers
 from runner.run.launch import ResumeState, RunSession
 from runner.workload import Workload
 from store.database import open_reader
+from store.errors import StoreError
 from store.events import AttemptAnswered, AttemptStarted, Entry
 from store.lineage import ForkOrigin
 from store.log.sqlite import SqliteLog
@@ -168,6 +169,28 @@ def forecast(log: Path, order: Sequence[str]) -> ForkForecast:
     return ForkForecast(stages=stages, sent=tuple(sent))
 
 
+@contextmanager
+def rehearsal_room() -> Iterator[Path]:
+    """Yield a temporary folder for the runs of a rehearsal.
+
+    Raises:
+        StoreError: it has no space for their logs.
+    """
+    with TemporaryDirectory(prefix="siftlog-") as room:
+        try:
+            yield Path(room)
+        except StoreError as error:
+            if room not in str(error):
+                raise
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            raise StoreError(
+                f"the forecast cannot keep its log in {Path(room).parent} ({cause}): "
+                "free space there, or set TMPDIR to another folder"
+            ) from error
+
+
 async def rehearse(
     parent: RunFolder,
     name: str,
@@ -189,9 +212,9 @@ async def rehearse(
         fork: what it may adopt.
         added: the events of its added stages, which *work* has already.
     """
-    with TemporaryDirectory(prefix="siftlog-") as room:
-        (Path(room) / fork.run).symlink_to(parent.path.absolute())
-        folder = RunFolder(Path(room) / name)
+    with rehearsal_room() as room:
+        (room / fork.run).symlink_to(parent.path.absolute())
+        folder = RunFolder(room / name)
         free = without_limits(options)
         async with create(
             folder, work, free, context.clock, fork=fork, added=added

@@ -181,6 +181,7 @@ class PartProgress:
     slices: Slices  #: its planned slices
     phase: str  #: kind of the last event that started or ended work in it
     events: int  #: of it, in the union
+    link: str  #: hex of its chain after these events
 
     @property
     def has_ended(self) -> bool:
@@ -222,6 +223,7 @@ def union_progress(conn: sqlite3.Connection) -> UnionProgress | None:
             slices=Slices.parse(slices),
             phase=_STATE.decode(state).phase,
             events=logs[part][1],
+            link=logs[part][2].hex(),
         )
         for part, slices, state, _limits in conn.execute(UNION["parts"]).fetchall()
     ]

@@ -204,6 +204,12 @@ SELECT e.seq, e.ver, e.facts
 FROM claim AS c INDEXED BY claim_sent JOIN task AS t ON t.task = c.task
 JOIN event AS e ON e.seq = c.sent_seq
 WHERE c.sent_seq IS NOT NULL AND c.sent_seq IS NOT t.started_seq ORDER BY e.seq;
+-- name: stretches
+-- Events from `seq` on are those of a log from `own_seq` on, up to the next stretch.
+SELECT o.seq, o.own_seq, lower(hex(m.log))
+FROM origin AS o JOIN event AS e ON e.seq = o.seq
+JOIN opening AS p ON p.epoch = e.epoch JOIN merged AS m ON m.part = p.part
+ORDER BY o.seq;
 -- name: has_places
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'place');
 -- name: places

@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from runner.added_stages import extended, stages_in
 from runner.clients.wire import decode_reply
 from runner.clients.wire_shared import skeleton
 from runner.engine.attempt_events import completed_event, reask_messages
-from runner.job import Answer
+from runner.job import Answer, Job
 from runner.messages import ParseFailure
 from runner.model_terms import USUAL
 from runner.plan import Roles, first_stage, follow_ups, reply_of, task_of
@@ -63,16 +64,25 @@ def _scored(run: Rescorer, scoring: Any) -> Any:
         return type(error).__name__
 
 
+def _whole_job(run: Rescorer) -> tuple[Job, Roles]:
+    """Return the job with the stages that were added to the run, and its models."""
+    job, started, models = run.job, run.started, list[str]()
+    for added in stages_in(run.reader):
+        job = extended(job, added)
+        models += added.stage.models
+    of_roles = {role: tuple(names) for role, names in started.models.items()}
+    return job, Roles(
+        models=of_roles, replicates=started.replicates, of_stages=tuple(models)
+    )
+
+
 def _of_tasks(run: Rescorer) -> Iterator[tuple[str, str]]:
-    job, started = run.job, run.started
+    started = run.started
+    job, roles = _whole_job(run)
     basis = ScoringBasis(
         settings=json.loads(started.settings), inputs=tuple(started.inputs), seq=0
     )
     dataset = job.load(run.placed(basis))
-    roles = Roles(
-        models={role: tuple(names) for role, names in started.models.items()},
-        replicates=started.replicates,
-    )
     stages = {stage.name: stage for stage in job.stages}
     requests, parses, plans = [], [], []
     count = planning(run.reader).tasks
@@ -98,7 +108,7 @@ def _of_tasks(run: Rescorer) -> Iterator[tuple[str, str]]:
         answer = reply_of(found)
         parsed = stages[row.stage].parse(dataset, task, answer)
         parses.append(completed_event(row.task, 0, parsed))
-        if not started.imported and stages[row.stage].follows:
+        if not started.imported and job.follows(dataset, stages[row.stage]):
             group = (Answer(task=task, reply=answer, parsed=parsed),)
             specs = list(job.follow_up(dataset, group))
             plans.append(

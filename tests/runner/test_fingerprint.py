@@ -13,6 +13,7 @@ from typing import cast
 
 import pytest
 
+from runner import fingerprint
 from runner.fingerprint import (
     COMPUTING,
     code_fingerprint,
@@ -156,6 +157,33 @@ def test_a_job_of_one_file_has_the_kit_that_it_imports(folder: Path) -> None:
     with (folder / "alone.py").open("a") as file:
         file.write("from jobs.kit import grouping\n")
     assert kit() != before
+
+
+def test_a_part_that_is_imported_late_counts_like_the_others(folder: Path) -> None:
+    def kit() -> str:
+        module = importlib.import_module("alone")
+        return code_fingerprint(cast("Job", module.Alone())).kit
+
+    before = kit()
+    with (folder / "alone.py").open("a") as file:
+        file.write("# score = Deferred('jobs.kit.question_results:score')\n")
+    assert kit() != before
+
+
+@pytest.mark.parametrize("file", ["stage_declaration.py", "stage_scores.py"])
+def test_what_carries_out_added_stages_is_of_the_kit(
+    monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    read, job = fingerprint._code_file_hash, load_job("screening")
+    before = code_fingerprint(job)
+
+    def changed(path: str, state: tuple[int, int]) -> str:
+        return "" if path.endswith(f"jobs/kit/{file}") else read(path, state)
+
+    monkeypatch.setattr(fingerprint, "_code_file_hash", changed)
+    after = code_fingerprint(job)
+    assert before.kit != after.kit
+    assert (before.job, before.engine) == (after.job, after.engine)
 
 
 def test_shipped_jobs_share_the_kit_and_metrics() -> None:

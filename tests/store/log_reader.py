@@ -22,6 +22,11 @@ import zstandard
 APPLICATION_ID = 0x45564C47
 FORMAT = 1
 HEADER = struct.Struct("<12q")
+EVENT = """SELECT e.enc, e.facts, b.data
+    FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq WHERE e.seq = """
+HERE = """(SELECT o.seq + :seq - own_seq AS here FROM origin AS o JOIN event AS n
+    ON n.seq = here JOIN opening USING (epoch) JOIN merged USING (part) WHERE :log =
+    lower(hex(log)) AND o.seq = (SELECT max(seq) FROM origin WHERE seq <= here))"""
 
 
 @dataclass
@@ -72,11 +77,8 @@ def adopted(
         return unpack(*blob)
     there = sqlite3.connect(f"{parent.resolve().as_uri()}?mode=ro", uri=True)
     try:
-        enc, facts, data = there.execute(
-            "SELECT e.enc, e.facts, b.data FROM event AS e "
-            "LEFT JOIN body AS b ON b.seq = e.seq WHERE e.seq = ?",
-            (forked["seq"],),
-        ).fetchone()
+        statement = EVENT + (HERE if forked.get("log") else ":seq")  # of a split run
+        enc, facts, data = there.execute(statement, forked).fetchone()
         if earlier := json.loads(facts).get("forked"):
             (first,) = there.execute("SELECT facts FROM event WHERE seq = 1").fetchone()
             run = json.loads(first)["fork"]["run"]

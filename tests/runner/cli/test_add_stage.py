@@ -94,6 +94,27 @@ def test_a_stage_ends_at_its_own_budget(folder: Path) -> None:
     assert status(folder, "r")["tasks"]["completed"] == 12
 
 
+def test_a_split_run_is_judged_in_a_fork_that_adopts_all_its_answers(
+    folder: Path,
+) -> None:
+    with simulated("--ledger", "l.jsonl", cwd=folder) as url:
+        run = ("participants.py", "--rows", "trials.jsonl", "--model", "a")
+        free = ("--base-url", url, "--price", "1,2", "--no-score")
+        for part in ("0/2", "1/2"):
+            siftlog("run", *run, *free, "--run-id", "r", "--shard", part, cwd=folder)
+        add = ("support.toml", *PRICE, "--base-url", url, "--no-report")
+        refused = siftlog("add-stage", "r", *add, cwd=folder, check=False)
+        siftlog("fork", "r", "--as", "f", "--no-score", cwd=folder)
+        siftlog("add-stage", "f", *add, cwd=folder)
+        models = Counter(line.model for line in read_ledger(folder / "l.jsonl"))
+    assert refused.returncode == 2
+    assert "siftlog fork r --as NEW" in refused.stderr
+    assert models == {"a": 6, "j": 6}
+    card = json.loads((folder / "runs/f/scores/1/scorecard.json").read_bytes())
+    assert card["models"]["a"]["metrics"]["support.supported.yes"]["n"] == 6
+    assert "is sound" in siftlog("verify", "f", cwd=folder).stdout
+
+
 REPLIES = [
     {"id": item, "prompt": f"How many {item}?", "reply": text, "model": model}
     for item, text, model in [
@@ -197,3 +218,21 @@ def test_the_last_gold_is_used_again_and_the_end_shows_the_new_stage(
     (tmp_path / "gold.csv").rename(tmp_path / "moved.csv")
     resumed = here.siftlog("resume", "r", cwd=tmp_path)
     assert "to use it: siftlog score r --gold FILE" in resumed.stderr
+
+
+def test_a_gold_that_only_a_scoring_replaced_is_named(tmp_path: Path) -> None:
+    here.siftlog("new", "recipe.toml", "--sample", cwd=tmp_path)
+    other = tmp_path / "other.csv"
+    other.write_text((tmp_path / "gold.csv").read_text().replace("660", "661"))
+    field = ("--type", "integer", "--question", "enrolled=How many?")
+    papers = ("--papers", "papers", "--limit", 3, "--gold", "gold.csv")
+    here.siftlog("run", "ask", *papers, *field, "--run-id", "r", cwd=tmp_path)
+    plain = here.siftlog("fork", "r", "--as", "e", cwd=tmp_path)
+    here.siftlog("score", "r", "--gold", "other.csv", cwd=tmp_path)
+    fork = here.siftlog("fork", "r", "--as", "f", cwd=tmp_path)
+    assert "not with" not in plain.stderr
+    (line,) = [line for line in fork.stderr.splitlines() if "not with" in line]
+    assert line == (
+        f"Scored with gold of the run, not with {other}, which scoring 2 had; to use "
+        f"that: siftlog score f --gold {other}"
+    )

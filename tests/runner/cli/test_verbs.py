@@ -161,7 +161,10 @@ def test_a_run_with_failed_tasks_says_so_and_retry_mends_it(tmp_path: Path) -> N
     done = siftlog(*words, "--run-id=r", cwd=tmp_path, check=False)
     assert done.returncode == 3
     assert "2 tasks failed" in done.stderr
-    assert siftlog("resume", "r", cwd=tmp_path, check=False).returncode == 3
+    again = siftlog("resume", "r", "--json", cwd=tmp_path, check=False)
+    assert again.returncode == 3
+    for said in (done.stdout, again.stderr):
+        assert "of 2 failed tasks: " in said
     assert "2 tasks" in siftlog("retry", "r", cwd=tmp_path).stderr
     replies.write_text("".join(line.format(i) for i in range(6)))
     siftlog("resume", "r", cwd=tmp_path)

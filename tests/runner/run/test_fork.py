@@ -29,9 +29,11 @@ from runner.options import RunOptions, options_from
 from runner.run import endpoints, launch
 from runner.run.add_stage import StageSource
 from runner.run.fork import carried_stages, fork_origin, forks_of
-from runner.run.rehearsal import ForkForecast, rehearse
+from runner.run.rehearsal import ForkForecast, rehearsal_room, rehearse
 from runner.score.scoring import score_run
 from runner.scorecard import Metric, Scorecard
+from runner.shards.parts import shard_of
+from runner.shards.worker import work_on
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import copy_log, open_reader
@@ -48,11 +50,15 @@ from tests.processes import siftlog, simulated, start, status, until
 from tests.runner.run.test_launch import _shell
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.store import log_reader
+from tests.store.union.union_logs import merge_in_another_order
 
 EXAMPLES = 150 if "SIFTLOG_PROVE" in os.environ else 5
 
 Sent = list[tuple[str, str, str, int, str]]
 """Stage, key, model, replicate and request of each call."""
+
+Parts = tuple[str, ...]
+"""Shards that make a run, in this order; later ones adopt what others answered."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,12 +158,13 @@ class World:
         edits: Edits,
         parent: str | None = None,
         stage: str | None = None,
+        parts: Parts = (),
         **changes: Any,
     ) -> tuple[RunFolder, Sent, bytes, ForkForecast | None]:
         """Run the edited job; return its folder, calls, scorecard and forecast.
 
         With the declaration of a stage the run has it from the beginning; a fork has
-        those of its parent.
+        those of its parent. With parts the run is split.
         """
         job: Job = EditedJob(edits)
         added = [] if stage is None else [self.declared(stage)]
@@ -185,6 +192,13 @@ class World:
 
         async def carried() -> tuple[bytes, ForkForecast | None]:
             plan = origin = None
+            for part in parts:
+                shard = shard_of(part)
+                of_part = folder.shard(shard.index, shard.count)
+                ended = await work_on(of_part, shard, work, options, shell)
+                assert ended.outcome == "finished"
+            if parts:
+                folder.refresh()
             if parent is not None:
                 above = RunFolder(self.path / parent)
                 origin = fork_origin(
@@ -193,16 +207,18 @@ class World:
                     self.options(edits),
                     options,
                     {},
+                    now_us=SystemClock().now_us(),
                     from_stage=edits.from_stage,
                 )
                 plan = await rehearse(
                     above, name, work, options, shell, fork=origin, added=added
                 )
                 assert sent == []
-            ended = await launch.start(
-                folder, work, options, shell, fork=origin, added=added
-            )
-            assert ended.outcome == "finished"
+            if not parts:
+                ended = await launch.start(
+                    folder, work, options, shell, fork=origin, added=added
+                )
+                assert ended.outcome == "finished"
             scoring = await score_run(
                 job, folder, work.settings, clock=SystemClock(), record=True
             )
@@ -235,18 +251,30 @@ EDITS = st.builds(
     models=st.sampled_from([("m1",), ("m2",), ("m1", "m2")]),
     from_stage=st.sampled_from([None, None, "read", "ask", "sum"]),
 )
-ADDED = st.sampled_from([None, *STAGES])
+PARENTS = st.one_of(
+    st.sampled_from([None, *STAGES]).map(lambda stage: (stage, ())),
+    st.sampled_from(
+        [
+            ("0/2", "1/2"),
+            ("2/3", "0/3", "1/3"),
+            ("1/2", "0/1"),
+            ("0/2", "1/2", "0/3", "1/3", "2/3"),
+        ]
+    ).map(lambda parts: (None, parts)),
+)
+"""The stage that was added to a parent, and the parts of one that is split."""
 
 
 @pytest.mark.timeout(3600 if EXAMPLES > 100 else 900)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
-@given(first=EDITS, then=EDITS, stage=ADDED)
+@given(first=EDITS, then=EDITS, above=PARENTS)
 def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(
-    first: Edits, then: Edits, stage: str | None
+    first: Edits, then: Edits, above: tuple[str | None, Parts]
 ) -> None:
+    stage, parts = above
     with TemporaryDirectory() as room:
         world = World(Path(room))
-        _, before, _, _ = world.run("parent", first, stage=stage)
+        parent, before, _, _ = world.run("parent", first, stage=stage, parts=parts)
         scratch, whole, expected, _ = world.run("scratch", then, stage=stage)
         fork, asked, content, plan = world.run("fork", then, parent="parent")
         assert plan is not None
@@ -264,6 +292,10 @@ def test_a_fork_asks_what_differs_and_equals_a_run_from_nothing(
         assert content == expected
         assert _spent(fork) == plan.spend_pico
         assert plan.saved_pico + _spent(fork) == _spent(scratch)
+        if parts:
+            merge_in_another_order(parent)
+        with open_reader(fork.log) as reader:
+            assert verify(reader).is_sound
 
 
 def test_a_fork_has_the_stages_that_were_added_and_adopts_their_answers(
@@ -284,7 +316,7 @@ def test_a_fork_has_the_stages_that_were_added_and_adopts_their_answers(
     assert metrics["seen.fits.yes"]["n"] == 6
 
 
-def _bodies(folder: RunFolder) -> list[bytes | None]:
+def stored_bodies_of(folder: RunFolder) -> list[bytes | None]:
     with open_reader(folder.log) as reader:
         return [payload(reader, row.reply_seq or 0) for row in every_task(reader)]
 
@@ -302,7 +334,9 @@ def test_a_fork_of_a_fork_reads_bodies_that_only_the_first_run_stores(
     assert plan is not None
     # what `b` had adopted counts at its first price
     assert plan.saved_pico + _spent(last) == _spent(parent)
-    assert sorted(map(bytes, _bodies(last))) == sorted(map(bytes, _bodies(parent)))
+    assert sorted(map(bytes, stored_bodies_of(last))) == sorted(
+        map(bytes, stored_bodies_of(parent))
+    )
     with sqlite3.connect(last.log) as conn:
         (stored,) = conn.execute(
             "SELECT count(*) FROM body JOIN event USING (seq) JOIN kind AS k "
@@ -312,10 +346,10 @@ def test_a_fork_of_a_fork_reads_bodies_that_only_the_first_run_stores(
     with open_reader(last.log) as reader:
         assert verify(reader).is_sound
     assert (forks_of(parent), forks_of(last)) == (["b"], [])
-    assert _read_by_the_page(last) == _bodies(last)
+    assert read_by_the_page(last) == stored_bodies_of(last)
 
 
-def _read_by_the_page(folder: RunFolder) -> list[bytes | None]:
+def read_by_the_page(folder: RunFolder) -> list[bytes | None]:
     log = log_reader.read(folder.log)
     assert log.is_chained
     return [task.reply for task in log.tasks.values()]
@@ -328,20 +362,36 @@ def test_a_copy_needs_no_parent_and_a_fork_says_where_its_parent_was(
     parent, *_ = world.run("a", Edits())
     fork, asked, _, _ = world.run("b", Edits(), parent="a")
     assert asked == []
-    bodies = _bodies(fork)
+    bodies = stored_bodies_of(fork)
     assert None not in bodies
     copy = RunFolder(tmp_path / "elsewhere" / "b")
     copy.path.mkdir(parents=True)
     copy_log(fork.log, copy.log, lambda _: None)
     parent.path.rename(tmp_path / "gone")
-    assert _bodies(copy) == bodies == _read_by_the_page(copy)
+    assert stored_bodies_of(copy) == bodies == read_by_the_page(copy)
     with open_reader(copy.log) as reader:
         assert verify(reader).is_sound
     with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):
-        _bodies(fork)
+        stored_bodies_of(fork)
     with open_reader(fork.log) as reader:
         (fault,) = verify(reader).faults
     assert "which is missing" in fault.message
+
+
+def test_a_missing_run_is_named_also_by_a_fork_of_its_fork_and_by_a_scoring(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    parent, *_ = world.run("a", Edits())
+    world.run("b", Edits(), parent="a")
+    last, *_ = world.run("c", Edits(), parent="b")
+    parent.path.rename(tmp_path / "gone")
+    with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):
+        stored_bodies_of(last)
+    job, clock = EditedJob(Edits()), SystemClock()
+    scoring = score_run(job, last, ToySettings(), clock=clock, record=False)
+    with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):
+        asyncio.run(scoring)
 
 
 def test_an_answer_changed_in_the_parent_is_found(tmp_path: Path) -> None:
@@ -377,6 +427,15 @@ def test_a_stage_that_is_not_there_is_named(tmp_path: Path) -> None:
     world.run("a", Edits())
     with pytest.raises(UsageError, match="toy has the stages read, ask, sum"):
         world.run("b", Edits(from_stage="nope"), parent="a")
+
+
+def test_a_forecast_without_space_names_the_temporary_folder() -> None:
+    full = sqlite3.OperationalError("database or disk is full")
+    with pytest.raises(StoreError, match=r"disk is full\).*set TMPDIR"):  # noqa: SIM117
+        with rehearsal_room() as room:
+            raise StoreError(f"{room}/b/log.db could not be written") from full
+    with pytest.raises(StoreError, match=r"^the parent is damaged$"), rehearsal_room():
+        raise StoreError("the parent is damaged")
 
 
 def test_a_killed_fork_pays_nothing_twice(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from store.database import SQL, connect, open_reader
 from store.events import Entry, Event, RunStarted
+from store.runs import RunFolder
 from store.slices import Shard, Slices
 from store.tables import reply
 from store.union import merging
@@ -35,6 +36,17 @@ def union_of(path: Path, logs: Iterable[Path]) -> Path:
         with open_reader(log) as reader:
             merge(path, LocalLogSource(reader))
     return path
+
+
+def merge_in_another_order(folder: RunFolder) -> None:
+    """Make the union of a split run again, with other numbers for its events."""
+    for file in folder.path.glob("log.db*"):
+        file.unlink()
+    logs = []
+    for shard in folder.shards():
+        with open_reader(shard.log) as reader:
+            logs.append((LocalLogSource(reader).identity.log, shard.log))
+    union_of(folder.log, [log for _, log in sorted(logs, reverse=True)])
 
 
 def merge(path: Path, source: UnionSource) -> int:

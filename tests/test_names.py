@@ -78,15 +78,13 @@ def words_of(name: str) -> set[str]:
 
 def bindings_of(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
     """Names that a module binds, with the line, and whether the name may be public."""
-    members = {
-        id(member)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for statement in node.body
-        for member in ast.walk(statement)
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-    }
+    # class bodies come before what is in them
+    members = set[int]()
     for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for statement in node.body:
+                if isinstance(statement, ast.Assign | ast.AnnAssign):
+                    members.update(id(member) for member in ast.walk(statement))
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 yield name, node.lineno, id(node) in members

@@ -113,6 +113,10 @@ class RefreshRate:
 class RefreshingScreen(Protocol):
     """A screen that is refreshed by the application's timer."""
 
+    @property
+    def is_mounted(self) -> bool:
+        """True once it has begun to read."""
+
     def poll(self) -> None:
         """Read and show changes."""
 

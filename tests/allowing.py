@@ -160,14 +160,17 @@ class _Run:
             for work in step.start:
                 self._at(self.world.on_the_way_s, "arrives", work)
             if not step.load:
-                self._advance(step.wake_at)
+                # what the server does changes nothing for the scheduler
+                while not self._advance(step.wake_at) and self.now < end:
+                    pass
 
-    def _advance(self, wake_at: float | None) -> None:
+    def _advance(self, wake_at: float | None) -> bool:
+        """Go on to what happens next; return whether the scheduler sees it."""
         first = self.events[0][0] if self.events else float("inf")
         wake = wake_at if wake_at is not None else float("inf")
         if wake < first:
             self.now = min(wake + self.random.random() * LATE_S, max(first, wake))
-            return
+            return True
         self.now, _, kind, work, what = heapq.heappop(self.events)
         if kind == "arrives":
             self._arrives(work)
@@ -175,6 +178,7 @@ class _Run:
             self._is_served(work, what)
         else:
             self._comes_back(work, what)
+        return kind == "comes back"
 
     def _arrives(self, work: QueuedTask) -> None:
         world = self.world

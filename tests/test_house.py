@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -89,9 +90,9 @@ def test_no_module_holds_more_than_one_concept() -> None:
 def test_a_public_class_name_has_one_meaning() -> None:
     homes: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+        for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(), re.MULTILINE):
+            homes.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert homes.keys() > {"Scorecard", "RunFolder"}
     assert not {name: files for name, files in homes.items() if len(files) > 1}
 
 
@@ -100,7 +101,9 @@ def test_sql_stands_in_sql_files_only() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text()))
+        # parsing takes long, and most files have none of the words
+        if any(word in (text := path.read_text()) for word in words)
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and node.value.lstrip().startswith(words)

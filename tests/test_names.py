@@ -76,23 +76,27 @@ def words_of(name: str) -> set[str]:
     return set(text.replace("not_found", "missing").split("_"))
 
 
+def assigned_in(body: list[ast.stmt]) -> set[int]:
+    """The ids of all nodes of assignments in a class's body."""
+    return {
+        id(node)
+        for statement in body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for node in ast.walk(statement)
+    }
+
+
 def bindings_of(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
     """Names that a module binds, with the line, and whether the name may be public."""
-    members = {
-        id(member)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for statement in node.body
-        for member in ast.walk(statement)
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-    }
+    members = set[int]()
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 yield name, node.lineno, id(node) in members
             case ast.arg(arg=name):
                 yield name, node.lineno, False
-            case ast.ClassDef(name=name):
+            case ast.ClassDef(name=name, body=body):
+                members |= assigned_in(body)  # the walk comes to them later
                 yield name, node.lineno, True
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield name, node.lineno, True

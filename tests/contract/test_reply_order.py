@@ -362,6 +362,7 @@ def test_a_log_of_another_order_is_read_and_the_change_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIFTLOG_NO_REPORT", "1")
     words = ("run", "evidence-retrieval", "--run-id", "r", "--no-score")
     with monkeypatch.context() as before:
         given = json.loads(prompts.ASSESS.json)

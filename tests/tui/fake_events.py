@@ -52,7 +52,7 @@ class FakeEvents:
         self.trouble: StoreError | None = None
         self.is_closed = False
         self.found: list[SeqRange] = []  #: what was looked at, step by step
-        self.steps: int | None = None  #: after so many steps nothing is answered
+        self.answers_after = 0  #: searches that reach this event wait for ever
 
     @property
     def run_id(self) -> str:
@@ -72,7 +72,7 @@ class FakeEvents:
     ) -> EventMatches:
         if self.trouble is not None:
             raise self.trouble
-        if self.steps is not None and len(self.found) >= self.steps:
+        if stretch.last <= self.answers_after:
             await asyncio.Event().wait()
         span = range(stretch.first, stretch.last + 1)
         part = span[-SPAN:] if is_backward else span[:SPAN]

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -330,6 +331,21 @@ def test_a_screen_looks_as_it_did(
 ) -> None:
     monkeypatch.chdir(folder)
     _compare(name, asyncio.run(_seated(name, seen)))
+
+
+def test_a_timer_that_is_due_as_a_screen_opens_changes_nothing(
+    folder: Path, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push = Monitor.push_screen
+
+    def push_and_poll(app: Monitor, *args: Any, **options: Any) -> object:
+        opened = push(app, *args, **options)
+        app._poll()
+        return opened
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(Monitor, "push_screen", push_and_poll)
+    _compare("asked", asyncio.run(_seated("asked", seen)))
 
 
 def test_nothing_is_kept_of_a_screen_that_is_not_looked_at() -> None:

@@ -113,6 +113,10 @@ class RefreshRate:
 class RefreshingScreen(Protocol):
     """A screen that is refreshed by the application's timer."""
 
+    @property
+    def is_mounted(self) -> bool:
+        """True once it has begun to read."""
+
     def poll(self) -> None:
         """Read and show changes."""
 
@@ -227,9 +231,10 @@ class TerminalApp(KeyOrderApp):
             self._notify_pace("this terminal is slow; ")
         for screen in reversed(self.screen_stack):
             if isinstance(screen, RefreshingScreen):
-                begun = self._clock.monotonic()
-                screen.poll()
-                self.pace.polls.add(self._clock.monotonic() - begun)
+                if screen.is_mounted:  # else it begins to read by itself
+                    begun = self._clock.monotonic()
+                    screen.poll()
+                    self.pace.polls.add(self._clock.monotonic() - begun)
                 return
 
     async def on_event(self, event: Event) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
-import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from store.errors import ignore_progress
 from store.labels.folder import read_labels
 from store.labels.writer import LabelWriter
 from store.runs import RunFolder
-from tests.processes import SIFTLOG
+from tests.commands import siftlog
 from tests.runner.bundle.forging import Members, contents, forged
 from tests.store.memory_log import FakeClock
 
@@ -46,15 +47,9 @@ async def _label(folder: Path, author: str) -> None:
 def screened(tmp_path_factory: pytest.TempPathFactory) -> Screened:
     cwd = tmp_path_factory.mktemp("screened")
     words = ("--plain", "--author=ann", "--target-recall=0.8", "--seed=5")
-    subprocess.run(
-        [SIFTLOG, "screen", "sample", *words, "--labels=team"],
-        cwd=cwd,
-        input="i\n" * 150,
-        text=True,
-        capture_output=True,
-        check=True,
-        timeout=120,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.StringIO("i\n" * 150))
+        siftlog("screen", "sample", *words, "--labels=team", cwd=cwd)
     folder = RunFolder(cwd / "runs/screen-library")
     asyncio.run(_label(folder.labels, "ann"))
     bundle = make_bundle(

@@ -126,13 +126,11 @@ def _read(conn: sqlite3.Connection, path: Path) -> Log:
         commit.update(HEADER.pack(*present, *lengths) + name + facts + stored)
         log.events += 1
         log.is_chained &= numbers[0] == log.events
-        if numbers[0] in ends:
+        is_whole = numbers[0] in ends
+        if is_whole:
             link = ends.pop(numbers[0])
             log.is_chained &= link == commit.digest()
             commit = hashlib.sha256(link)
-            is_whole = True
-        else:
-            is_whole = False
         fields = json.loads(facts)
         if numbers[0] == 1:
             parent = path.parent.parent / (fields.get("fork") or {}).get("run", "")
@@ -157,14 +155,9 @@ def _apply(  # noqa: C901, PLR0912 - an arm a kind
     match kind:
         case "tasks_planned":
             for number, row in enumerate(json.loads(payload or b"[]"), facts["first"]):
-                log.tasks[number] = Task(
-                    number=number,
-                    stage=row["stage"],
-                    key=row["key"],
-                    model=row["model"],
-                    replicate=row["replicate"],
-                    state="queued" if row.get("skip") is None else "skipped",
-                )
+                names = (row[name] for name in ("stage", "key", "model", "replicate"))
+                state = "queued" if row.get("skip") is None else "skipped"
+                log.tasks[number] = Task(number, *names, state)
         case "tasks_reopened":
             for number in facts["tasks"]:
                 task = log.tasks[number]
@@ -198,9 +191,8 @@ def main(path: str) -> None:
     states = Counter(task.state for task in log.tasks.values())
     answers = sum(task.reply is not None for task in log.tasks.values())
     print(f"{log.run_id}: {log.events} events, {dict(states)}, {answers} answers")
-    print(
-        f"cost ${log.cost_usd:.4f}; the chain {'holds' if log.is_chained else 'breaks'}"
-    )
+    end = "holds" if log.is_chained else "breaks"
+    print(f"cost ${log.cost_usd:.4f}; the chain {end}")
 
 
 if __name__ == "__main__":

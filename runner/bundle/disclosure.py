@@ -303,7 +303,7 @@ def check_disclosure(
         report.problems.append("it is of another bundle")
         return report
     with ExitStack() as opened:
-        check = _DisclosureCheck(folder, manifest, opened)
+        check = _DisclosureCheck(folder, manifest, disclosure, opened)
         for number, opening in enumerate(disclosure.openings, 1):
             if problem := check.problem(opening):
                 report.problems.append(f"opening {number} ({opening.at}): {problem}")
@@ -317,8 +317,14 @@ class _DisclosureCheck:
     """Looks openings up in a bundle."""
 
     def __init__(
-        self, folder: Path, manifest: RedactedManifest, opened: ExitStack
+        self,
+        folder: Path,
+        manifest: RedactedManifest,
+        disclosure: Disclosure,
+        opened: ExitStack,
     ) -> None:
+        parts = (_numbered(opening.at) for opening in disclosure.openings)
+        chosen = {number for sort, number in parts if sort == "verdict"}
         self._folder = folder
         self._manifest = manifest
         self._logs = {
@@ -330,7 +336,9 @@ class _DisclosureCheck:
         }
         self._log = self._logs[LOG]
         self._tasks: dict[int, DisclosedTask] = {}
-        self._verdicts = dict(enumerate(self._member(VERDICTS).splitlines(), 1))
+        self._verdicts = {
+            number: line for number, line in self._lines(VERDICTS) if number in chosen
+        }
 
     def problem(self, opening: Opening) -> str | None:
         """Return why an opening proves nothing; None: it proves its value."""
@@ -405,7 +413,14 @@ class _DisclosureCheck:
         return event[1].facts + b"\n" + (event[1].payload or b"")
 
     def _member(self, name: str) -> bytes:
-        return (self._folder / member_of(self._manifest.scoring, name)).read_bytes()
+        return self._path(name).read_bytes()
+
+    def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        with self._path(name).open("rb") as file:
+            yield from enumerate(file, 1)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / member_of(self._manifest.scoring, name)
 
 
 def _numbered(at: str) -> tuple[str, int]:

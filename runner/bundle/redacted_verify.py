@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 import msgspec
 
+from runner.bundle.commitments import HASH_BYTES
 from runner.bundle.frame import FRAME, frame_commitments
 from runner.bundle.manifest import (
     LABELS,
@@ -55,6 +57,68 @@ class _Verdict(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     is_unparsed: bool
 
 
+_BUCKETS: Final = 256
+"""Of 60 million commitments, those of ten million tasks, one then holds 21 MB."""
+
+_BUFFER: Final = 1 << 14
+"""Bytes of a bucket in memory."""
+
+
+class _DistinctHashes:
+    """Counts different hashes with files in place of a set in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._buffers = [bytearray() for _ in range(_BUCKETS)]
+
+    def update(self, hashes: Iterable[bytes]) -> None:
+        """Add hashes in hex."""
+        for text in hashes:
+            value = bytes.fromhex(text.decode())
+            buffer = self._buffers[value[0]]
+            buffer += value
+            if len(buffer) >= _BUFFER:
+                with self._file(value[0]).open("ab") as file:
+                    file.write(buffer)
+                buffer.clear()
+
+    def count(self) -> int:
+        """Return the number of different hashes."""
+        return sum(map(self._in_bucket, range(_BUCKETS)))
+
+    def _in_bucket(self, bucket: int) -> int:
+        file, content = self._file(bucket), bytes(self._buffers[bucket])
+        if file.exists():
+            content += file.read_bytes()
+        return len(
+            {content[at : at + HASH_BYTES] for at in range(0, len(content), HASH_BYTES)}
+        )
+
+    def _file(self, bucket: int) -> Path:
+        return self._folder / f"{bucket:02x}"
+
+
+_CHUNK: Final = 1 << 13
+"""Task numbers of a chunk."""
+
+
+class _TaskNumbers:
+    """A set of task numbers, which takes a byte for each if they are dense."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, bytearray] = {}
+
+    def add(self, task: int) -> None:
+        chunk, at = divmod(task, _CHUNK)
+        if chunk not in self._chunks:
+            self._chunks[chunk] = bytearray(_CHUNK)
+        self._chunks[chunk][at] = True
+
+    def __contains__(self, task: int) -> bool:
+        chunk, at = divmod(task, _CHUNK)
+        return chunk in self._chunks and bool(self._chunks[chunk][at])
+
+
 def has_frame(manifest: RedactedManifest) -> bool:
     """Whether a bundle has the frame that its metrics are computed from."""
     frame = member_of(manifest.scoring, FRAME)
@@ -72,7 +136,8 @@ def checked(
         report: of metrics that a frame gives; all else is filled in.
     """
     try:
-        yield from _faults(folder, manifest, report)
+        with TemporaryDirectory(dir=folder) as spilled:
+            yield from _faults(folder, manifest, report, _DistinctHashes(Path(spilled)))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         yield LogFault(
             what="scorecard",
@@ -82,7 +147,10 @@ def checked(
 
 
 def _faults(
-    folder: Path, manifest: RedactedManifest, report: RedactionReport
+    folder: Path,
+    manifest: RedactedManifest,
+    report: RedactionReport,
+    seen: _DistinctHashes,
 ) -> Iterator[LogFault]:
     yield from _of_names(manifest)
     card_name = scorecard_of(manifest.scoring)
@@ -102,20 +170,20 @@ def _faults(
     scorecard = json.loads(content)
     report.metrics = sum(len(of["metrics"]) for of in scorecard["models"].values())
     yield from _of_values(folder, manifest, scorecard, report)
-    seen = {*COMMITMENT.findall(content)}
+    seen.update(COMMITMENT.findall(content))
     if report.by_frame:
         frame = folder / member_of(manifest.scoring, FRAME)
         seen.update(frame_commitments(frame.read_bytes()))
     with open_reader(folder / LOG) as reader:
-        answered: set[int | None] = set()
+        answered = _TaskNumbers()
         yield from _of_headline(reader, manifest, scorecard)
         yield from _of_log(reader, LOG, seen, answered)
     yield from _of_verdicts(folder, manifest, report, seen, answered)
     for path in label_logs(folder / LABELS):
         with open_reader(path) as reader:
-            yield from _of_log(reader, f"{LABELS}/{path.name}", seen, set())
+            yield from _of_log(reader, f"{LABELS}/{path.name}", seen, _TaskNumbers())
     seen.update(map(str.encode, manifest.commitments.values()))
-    report.commitments = len(seen)
+    report.commitments = seen.count()
 
 
 def _of_names(manifest: RedactedManifest) -> Iterator[LogFault]:
@@ -180,8 +248,8 @@ def _of_verdicts(
     folder: Path,
     manifest: RedactedManifest,
     report: RedactionReport,
-    seen: set[bytes],
-    answered: Container[int | None],
+    seen: _DistinctHashes,
+    answered: _TaskNumbers,
 ) -> Iterator[LogFault]:
     """Check that every verdict is about a task that was answered."""
     name = member_of(manifest.scoring, VERDICTS)
@@ -207,7 +275,7 @@ def _of_verdicts(
 
 
 def _of_log(
-    reader: LogReader, name: str, seen: set[bytes], answered: set[int | None]
+    reader: LogReader, name: str, seen: _DistinctHashes, answered: _TaskNumbers
 ) -> Iterator[LogFault]:
     """Check that a log holds commitments where texts were; note answered tasks."""
     for _, commit in stored_events(reader):
@@ -221,7 +289,7 @@ def _of_log(
                         message="holds a text, which a redacted bundle never does",
                     )
                     return
-            if row.kind == "attempt_answered":
+            if row.kind == "attempt_answered" and row.task is not None:
                 answered.add(row.task)
             seen.update(COMMITMENT.findall(content.facts))
             seen.update(COMMITMENT.findall(content.payload or b""))

@@ -51,13 +51,13 @@ from runner.bundle.recorded import (
 )
 from runner.bundle.redaction import Redactor
 from runner.errors import RunnerError, UsageError
-from runner.job import Job
+from runner.job import JOB_FILE, Job
 from runner.reply_labels import scoring_inputs
 from runner.run.folder import drafting
 from runner.score.repeat import Rescorer, ScoringBasis, rescorer
 from runner.scorecard import Scorecard, Verdict
 from store.database import LogReader, copy_log, open_reader
-from store.events import ScoringRecorded
+from store.events import RunStarted, ScoringRecorded
 from store.read.status import run_started
 from store.read.tasks import parts
 from store.redacted_log import stored_events, stored_parts, write_redacted_log
@@ -132,7 +132,7 @@ def make_redacted_bundle(
                 draft = drafts / "draft"
                 secrets = keys(environ, folder.config)
                 sha256 = packed(draft, manifest, members, secrets, progress)
-                prove(draft, folder.run_id, progress)
+                prove(draft, folder.run_id, progress, job_file(run.started))
                 draft.replace(target)
         except OSError as error:
             raise RunnerError(
@@ -233,6 +233,12 @@ def _texts_of_file(path: Path) -> Iterator[bytes]:
                 for piece in archive.pieces(file):
                     yield before[-PIECE:] + piece
                     before = piece
+
+
+def job_file(started: RunStarted) -> str:
+    """Return the Python file of a run's job as `FILE.py:NAME`; "": it is installed."""
+    files = (one.path for one in started.inputs if one.setting == JOB_FILE)
+    return next((f"{path}:{started.job}" for path in files), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ truth then (`design/redacted-bundles.md`).
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from runner.bundle.certified import STATED
 from runner.bundle.commitments import Opening, RedactionSecret, SaltedCommitter
 from runner.bundle.manifest import (
     LABELS,
@@ -40,7 +42,7 @@ from store.labels.folder import label_logs
 from store.outcomes import link_at
 from store.read.tasks import attempts, events, near_items, of_item, tasks_by_root
 from store.redacted_log import stored_event
-from store.runs import RunFolder
+from store.runs import CERTIFICATES, RunFolder, certificates_in
 from store.tables import payload, tasks_numbered
 from store.task import TaskRow
 
@@ -186,6 +188,13 @@ class Discloser:
         recorded = self.run.recorded(self.manifest.scoring)
         redactor.commit.place("bundle/log", link.hex().encode())
         redactor.commit.place("bundle/scorecard", self.run.stored(recorded) or b"")
+        for path in certificates_in(self.run.folder.path):
+            name = redactor.commit.at = f"{CERTIFICATES}/{path.parent.name}"
+            if any(
+                member.name == f"{name}/{STATED}" for member in self.manifest.members
+            ):
+                sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+                redactor.commit.place(f"{name}/sha256", sha256.encode())
         yield from self._opened
 
     def _of_tasks(
@@ -359,7 +368,7 @@ class _DisclosureCheck:
         if name == "verdict":
             task = msgspec.json.decode(self._verdicts[number])[0]
             self._of(task, report).verdicts += 1
-        elif opening.at == "bundle":
+        elif opening.at == "bundle" or name == CERTIFICATES:
             report.whole.append(opening.place)
         elif name == "event" and (event := stored_event(self._log, number)):
             row, content = event
@@ -394,18 +403,23 @@ class _DisclosureCheck:
 
     def _content(self, at: str) -> bytes | None:
         """Return what the bundle says at a part; None: it has no such part."""
-        match at:
+        sort, number = _numbered(at)
+        match sort or at:
             case "bundle":
                 return "\n".join(self._manifest.commitments.values()).encode()
             case "values":
                 return self._member(VALUES)
             case "scorecard":
                 return self._member(SCORECARD)
+            case "verdict":
+                return self._verdicts.get(number)
+            case "certificates":
+                stated = self._folder / CERTIFICATES / str(number) / STATED
+                return stated.read_bytes() if stated.is_file() else None
             case _:
-                pass
-        sort, number = _numbered(at)
-        if sort == "verdict":
-            return self._verdicts.get(number)
+                return self._event(sort, number)
+
+    def _event(self, sort: str, number: int) -> bytes | None:
         reader = self._logs.get(sort.removesuffix("/event") if sort != "event" else LOG)
         event = None if reader is None else stored_event(reader, number)
         if event is None:

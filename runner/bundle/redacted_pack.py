@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from runner.bundle import archive
+from runner.bundle.certified import CertificateContent, certificate_contents
 from runner.bundle.commitments import Commitments, RedactionSecret, SaltedCommitter
 from runner.bundle.frame import FRAME, encoded_frame
 from runner.bundle.manifest import (
@@ -252,6 +253,7 @@ class _Content:
     job: Job
     card: Scorecard
     frame: Any  #: that metrics are computed from; None: the job has none
+    certificates: Mapping[str, CertificateContent]  #: by folder
     verdicts: Path  #: JSON lines, which are read again and again
     choices: frozenset[str]
 
@@ -290,6 +292,7 @@ class _Content:
             job=run.job,
             card=card,
             frame=None if card.frame is None else card.frame(),
+            certificates=certificate_contents(run.folder),
             verdicts=verdicts,
             choices=choices_of(run, card, scoring.dataset),
         )
@@ -346,7 +349,7 @@ class _Content:
         redactor.digests = {hashlib.sha256(self.scorecard).hexdigest(): digest}
         members = {}
         for name, content in scores.items():
-            members[name] = drafts / Path(name).name
+            members[name] = drafts / name.replace("/", "-")
             members[name].write_bytes(content)
         verdicts = members[member_of(self.number, VERDICTS)] = drafts / VERDICTS
         with verdicts.open("wb") as file:
@@ -378,7 +381,10 @@ class _Content:
                 self.frame, redactor, self.card.settings
             )
         values = values_of(of_items, redactor, self.choices)
-        return {**files, member_of(self.number, VALUES): msgspec.json.encode(values)}
+        files[member_of(self.number, VALUES)] = msgspec.json.encode(values)
+        for name, certificate in self.certificates.items():
+            files |= certificate.redacted(name, redactor)
+        return files
 
     def _digest(self, scorecard: bytes, frame: bytes | None) -> str:
         """The hash of what a reader gets from the redacted scorecard and the frame.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import msgspec
 
+from runner.bundle.certified import STATED, StatedCertificate, certified_folders
 from runner.bundle.commitments import HASH_BYTES
 from runner.bundle.frame import FRAME, frame_commitments
 from runner.bundle.manifest import (
@@ -24,10 +26,12 @@ from runner.bundle.manifest import (
 )
 from runner.bundle.recorded import VALUES, VERDICTS, decoded_values, different
 from runner.bundle.redaction import COMMITMENT
+from runner.certificates import Stated
 from store.database import LogReader, open_reader
 from store.labels.folder import label_logs
 from store.read.status import scorings
 from store.redacted_log import stored_events
+from store.runs import CERTIFICATES
 from store.verify import LogFault
 
 
@@ -42,6 +46,9 @@ class RedactionReport:
     unavailable: str = ""
     """Why they could not be computed from the frame, such as a job that is not
     installed."""
+    certificates: dict[str, Stated] = field(default_factory=dict)
+    """What certificates of screening state, by folder; computed again with the
+    metrics."""
     by_frame: bool = False  #: computed from a frame, and not from values of items
 
 
@@ -174,6 +181,12 @@ def _faults(
     if report.by_frame:
         frame = folder / member_of(manifest.scoring, FRAME)
         seen.update(frame_commitments(frame.read_bytes()))
+    for path in certified_folders(folder):
+        stated = (path / STATED).read_bytes()
+        certificate = msgspec.json.decode(stated, type=StatedCertificate)
+        report.certificates[f"{CERTIFICATES}/{path.name}"] = certificate.stated
+        seen.update(COMMITMENT.findall(stated))
+        seen.update(frame_commitments((path / FRAME).read_bytes()))
     with open_reader(folder / LOG) as reader:
         answered = _TaskNumbers()
         yield from _of_headline(reader, manifest, scorecard)
@@ -184,6 +197,12 @@ def _faults(
             yield from _of_log(reader, f"{LABELS}/{path.name}", seen, _TaskNumbers())
     seen.update(map(str.encode, manifest.commitments.values()))
     report.commitments = seen.count()
+
+
+_OTHER: Final = re.compile(
+    rf"{LABELS}/.*|{CERTIFICATES}/\d+/({re.escape(FRAME)}|{re.escape(STATED)})"
+)
+"""Members of label logs and certificates."""
 
 
 def _of_names(manifest: RedactedManifest) -> Iterator[LogFault]:
@@ -199,7 +218,7 @@ def _of_names(manifest: RedactedManifest) -> Iterator[LogFault]:
     for name in sorted(names ^ expected):
         if name in expected:
             yield LogFault(what="member", where=name, message="is missing")
-        elif not name.startswith(f"{LABELS}/") and name != frame:
+        elif name != frame and not _OTHER.fullmatch(name):
             yield LogFault(
                 what="member", where=name, message="does not belong in this bundle"
             )

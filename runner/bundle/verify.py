@@ -22,6 +22,7 @@ import msgspec
 
 from runner.bundle import archive
 from runner.bundle.archive import InvalidArchive
+from runner.bundle.certified import wrong_certificates
 from runner.bundle.frame import FRAME
 from runner.bundle.manifest import (
     INPUTS,
@@ -212,7 +213,11 @@ def _evaluated(folder: Path, number: int, job: Job, frame: bytes) -> RebuildResu
     scorecard = json.loads((folder / scorecard_of(number)).read_bytes())
     recomputed = recomputed_scorecard(scorecard, metrics_of_frame(job, frame))
     (folder / REBUILT).write_bytes(recomputed.content)
-    return RebuildResult(metrics=recomputed.metrics, different=recomputed.different)
+    return RebuildResult(
+        metrics=recomputed.metrics,
+        different=recomputed.different,
+        certificates=tuple(wrong_certificates(folder)),
+    )
 
 
 def changed_settings(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ...]:
@@ -461,6 +466,7 @@ class _Check:
                 where=f"{member_of(manifest.scoring, FRAME)}, {path} of {model}",
                 message="gives another number than the scorecard",
             )
+        yield from _wrong_certificates(rebuilt)
 
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
         """Check the stored scorecard, then the recomputed one."""
@@ -490,13 +496,7 @@ class _Check:
             )
         if rebuilt.changed or rebuilt.error:
             return
-        for line in rebuilt.certificates:
-            where, _, problem = line.partition(": ")
-            yield LogFault(
-                what="certificate",
-                where=f"{CERTIFICATES}/{where}",
-                message=problem,
-            )
+        yield from _wrong_certificates(rebuilt)
         again = (folder / REBUILT).read_bytes()
         self.is_rebuilt = again == stored
         if not self.is_rebuilt:
@@ -505,6 +505,14 @@ class _Check:
                 where=f"{scorecard_name}, line {_first_difference(stored, again)}",
                 message=_unlike(self.differs),
             )
+
+
+def _wrong_certificates(rebuilt: RebuildResult) -> Iterator[LogFault]:
+    for line in rebuilt.certificates:
+        where, _, problem = line.partition(": ")
+        yield LogFault(
+            what="certificate", where=f"{CERTIFICATES}/{where}", message=problem
+        )
 
 
 def _first_difference(stored: bytes, again: bytes) -> int:

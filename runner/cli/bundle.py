@@ -63,7 +63,7 @@ def bundle(
     from runner.cli.progress import paced_progress
     from runner.cli.run_steps import CLOCK
     from runner.errors import UsageError
-    from store.runs import certificates_in, resolve
+    from store.runs import resolve
 
     if secret is not None and not redact:
         raise UsageError("--secret is of a redacted bundle: add --redact.")
@@ -96,11 +96,6 @@ def bundle(
     if manifest.partial:
         print_note(
             f"partial: the run is unfinished; event {manifest.events:,} is the last."
-        )
-    if redact and certificates_in(folder.path):
-        print_note(
-            "note: certificates of siftlog screen are left out: to compute one again "
-            "takes the library and the labels of its records."
         )
     if as_json:
         print_json(

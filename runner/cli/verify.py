@@ -281,8 +281,21 @@ def _print_sound(
         f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
         f"{outcome}"
     )
+    if redaction is not None and not redaction.unavailable:
+        for name, stated in redaction.certificates.items():
+            print_text(
+                f"{name}: {stated['labelled']:,} of {stated['records']:,} records "
+                f"labelled, recall at least {_floored(stated['recall_at_least'])} "
+                f"(target {stated['target']:g}), computed again from the order of "
+                "draws and labels"
+            )
     if manifest.partial:
         print_text("partial: the run was unfinished")
+
+
+def _floored(share: float) -> str:
+    """Format a lower bound, never rounded up."""
+    return f"{int(share * 1000 + 1e-9) / 1000:.3f}"
 
 
 def _recomputed(redaction: RedactionReport, scoring: int) -> str:

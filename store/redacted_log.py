@@ -24,7 +24,7 @@ from store.log.projections import rebuild
 from store.log.writer import KindIds, insert_events
 
 PAGE = 500
-"""Commits or parts read at a time."""
+"""Commits read at a time."""
 
 NO_CONFIG = bytes(32)
 """Takes the place of the hash of a run's configuration."""
@@ -77,15 +77,6 @@ def stored_event(reader: LogReader, seq: int) -> tuple[EventRow, EventContent] |
         return None
     event = EventRow._make(row)
     return event, _content(reader, event)
-
-
-def stored_parts(reader: LogReader) -> Iterator[bytes]:
-    """Yield every part of requests and every stored input, each once."""
-    after = 0
-    while page := reader.execute(SQL["blob_bodies"], (after, PAGE)).fetchall():
-        for number, encoding, size, data in page:
-            after = number
-            yield unpack(encoding, data, size)
 
 
 def write_redacted_log(

@@ -100,8 +100,9 @@ def read_disclosure(path: Path) -> Disclosure:
             "disclose wrote."
         ) from error
     except (ValueError, KeyError, TypeError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
         raise UsageError(
-            f"{path} is no disclosure ({error}): name a file that siftlog disclose "
+            f"{path} is no disclosure ({reason}): name a file that siftlog disclose "
             "wrote."
         ) from error
 
@@ -140,7 +141,10 @@ class Discloser:
         rows = {row.task: row for item in items for row in self._tasks(item)}
         rows |= {row.task: row for row in tasks_numbered(self.reader, [*tasks])}
         if missing := sorted({*tasks} - rows.keys()):
-            raise UsageError(f"Run {self.manifest.run} has no task {missing[0]}.")
+            raise UsageError(
+                f"Run {self.manifest.run} has no task {missing[0]}: siftlog tasks "
+                f"{self.manifest.run} lists them."
+            )
         chosen += self._of_tasks([*rows.values()], frozenset(what or WHAT))
         for opening in chosen:
             openings.setdefault((opening.at, opening.place, opening.value), opening)
@@ -309,7 +313,10 @@ def check_disclosure(
     report = DisclosureReport(openings=len(disclosure.openings))
     claimed = (disclosure.run, disclosure.scoring, disclosure.head)
     if claimed != (manifest.run, manifest.scoring, manifest.head):
-        report.problems.append("it is of another bundle")
+        report.problems.append(
+            f"it is of another bundle: of scoring {disclosure.scoring} of run "
+            f"{disclosure.run}, whose log ends with {disclosure.head[:12]}"
+        )
         return report
     with ExitStack() as opened:
         check = _DisclosureCheck(folder, manifest, disclosure, opened)
@@ -483,7 +490,8 @@ def disclose_items(
     """
     path = bundle or _newest(folder)
     name = path.name.removesuffix(".zip").removesuffix(".siftlog")
-    opener = RedactionSecret.read(secret or path.with_name(f"{name}.secret.json"))
+    secret_path = secret or path.with_name(f"{name}.secret.json")
+    opener = RedactionSecret.read(secret_path)
     target = out or path.with_name(f"{name}.disclosure.json")
     written: list[Disclosure] = []
     problems: list[str] = []
@@ -491,6 +499,11 @@ def disclose_items(
     def use(unpacked: Path, manifest: Manifest) -> None:
         if not isinstance(manifest, RedactedManifest):
             raise UsageError(f"{path} is not redacted: it holds every text.")
+        if manifest.run != folder.run_id:
+            raise UsageError(
+                f"{path} is of run {manifest.run}, and not of {folder.run_id}: name "
+                "another --bundle."
+            )
         if (opener.run, opener.scoring) != (manifest.run, manifest.scoring):
             raise UsageError(
                 f"The secret is of scoring {opener.scoring} of {opener.run}, and "
@@ -509,7 +522,8 @@ def disclose_items(
         raise RunnerError(f"{path} is not sound ({faults[0]}): bundle the run again.")
     if problems:
         raise RunnerError(
-            f"{problems[0]}: the secret, or the run, is not the one of {path}."
+            f"Nothing is disclosed, for {secret_path} does not open {path} "
+            f"({problems[0]}): name the secret that was written with this bundle."
         )
     try:
         target.write_text(written[0].as_json(), encoding="utf-8")

@@ -61,7 +61,7 @@ from store.database import LogReader, copy_log, open_reader
 from store.events import RunStarted, ScoringRecorded
 from store.read.status import run_started
 from store.read.tasks import parts
-from store.redacted_log import stored_events, stored_parts, write_redacted_log
+from store.redacted_log import stored_events, write_redacted_log
 from store.runs import RunFolder
 from store.tables import head
 
@@ -201,7 +201,7 @@ def _hidden(
 ) -> frozenset[str]:
     """Return the texts that cannot stay: they share a piece with one that does not."""
     survey = content.redactor(_Blank())
-    content.walk(survey, progress)
+    content.walk(survey, progress, reads_parts=False)
     index = PieceIndex(survey.visible)
 
     def see(value: bytes) -> None:
@@ -209,9 +209,6 @@ def _hidden(
             index.scan(text)
 
     content.walk(content.redactor(_Blank(see)), progress)
-    for number, part in enumerate(stored_parts(content.reader), 1):
-        see(part)
-        progress(f"{number:,} parts of requests searched for texts that stay")
     settings = run.placed(ScoringBasis.of(run.job, recorded))
     for path in files(settings, scoring_inputs(run.job, settings)).values():
         see(path.name.encode())
@@ -310,11 +307,26 @@ class _Content:
             hidden=hidden,
         )
 
-    def walk(self, redactor: Redactor, progress: Callable[[str], None]) -> None:
-        """Redact everything but the parts of requests, and forget the result."""
-        redactor.part = lambda _: b""
+    def walk(
+        self,
+        redactor: Redactor,
+        progress: Callable[[str], None],
+        *,
+        reads_parts: bool = True,
+    ) -> None:
+        """Redact everything and forget the result.
+
+        Args:
+            redactor: of the texts.
+            progress: receives lines.
+            reads_parts: whether the texts of requests are read, none of which stays.
+        """
         for _, log in self._logs(redactor):
             with open_reader(log) as reader:
+                if reads_parts:
+                    redactor.part = part_texts(reader)
+                else:
+                    redactor.part = lambda _: b""
                 for seq, commit in stored_events(reader):
                     for row, content in commit:
                         redactor.event(row, content)

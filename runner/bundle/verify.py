@@ -407,7 +407,9 @@ class _Check:
                     scoring.number: scoring.digest for scoring in scorings(reader)
                 }
         except StoreError as error:
-            yield LogFault(what="file", where=LOG, message=str(error))
+            problem, _, _ = str(error).partition(": ")  # without advice on runs
+            message = problem.removeprefix(f"{path} ")
+            yield LogFault(what="file", where=LOG, message=message)
             return
         if digests.get(manifest.scoring) != manifest.digest:
             yield LogFault(

@@ -57,6 +57,10 @@ def bundle(
     files and all package versions, with a hash of each. It contains texts, answers,
     paths and the name of this machine, but no keys. siftlog verify FILE checks it; so
     does this command before it writes the file.
+
+    With --redact, it has salted commitments in place of texts, prompts and replies.
+    siftlog verify computes the metrics from numbers, and siftlog disclose opens what
+    you choose later.
     """
     from runner.bundle.pack import make_bundle
     from runner.bundle.redacted_pack import make_redacted_bundle
@@ -118,5 +122,7 @@ def bundle(
     print_text(str(packed.path))
     print_text(f"{packed.size:,} bytes, SHA-256 {packed.sha256}")
     if secret_path is not None:
-        print_text(f"redacted; {secret_path} opens it, so do not share that file")
+        print_text(
+            f"redacted; {secret_path} opens it: keep that file, and do not share it"
+        )
     return DONE

@@ -26,6 +26,10 @@ from runner.registry import load_job
 from runner.scorecard import Metric, Scorecard
 from tests.jobs.kit.sixth_job import Treatments
 from tests.jobs.kit.test_questions import ROWS, settings
+from tests.processes import siftlog
+from tests.reference import DOCS
+
+EXAMPLE = DOCS / "example"
 
 Metrics = Mapping[str, tuple[Metric, ...]]
 
@@ -127,3 +131,21 @@ def test_a_job_of_another_form_declares_source_and_measures() -> None:
     assert (accuracy.value, accuracy.n, accuracy.name) == (0.6, 5, "Accuracy")
     assert accuracy.lo is not None
     assert from_redacted(doses.evaluation, frame) == {"atlas": (accuracy,)}
+
+
+def test_the_file_of_a_job_is_named_to_compute_its_metrics_again(
+    tmp_path: Path,
+) -> None:
+    for name in ("participants.py", "near.py", "trials.jsonl"):
+        (tmp_path / name).write_text((EXAMPLE / name).read_text())
+    run = ("run", "near.py", "--rows", "trials.jsonl", "--run-id", "r", "--no-report")
+    siftlog(*run, cwd=tmp_path)
+    siftlog("bundle", "r", "--redact", "--out", "r.zip", cwd=tmp_path)
+    without = siftlog("verify", "r.zip", cwd=tmp_path).stdout
+    assert "near is a job of a Python file: name it with --job FILE.py" in without
+    named = siftlog("verify", "r.zip", "--job", "near.py", cwd=tmp_path).stdout
+    assert "4 of 4 metrics of scoring 1 came out the same from numbers" in named
+    other = ("verify", "r.zip", "--job", "participants.py")
+    refused = siftlog(*other, cwd=tmp_path, check=False)
+    assert refused.returncode == 2
+    assert "has the job participants, and the bundle is of near" in refused.stderr

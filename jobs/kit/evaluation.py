@@ -22,7 +22,7 @@ intervals are drawn over. The job collects the sources, and the kit does all els
     ...         )
     ...     },
     ... )
-    >>> frame = MeasuredFrame(
+    >>> frame = SourceFrame(
     ...     models={"atlas": Doses(right=(1, 2), judged=(2, 2))},
     ...     documents=("p1", "p2"),
     ...     cluster="paper",
@@ -58,7 +58,7 @@ Source = TypeVar("Source")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredFrame(Generic[Source]):
+class SourceFrame(Generic[Source]):
     """What all metrics of a run are computed from."""
 
     models: Mapping[str, Source] = field(metadata=KEYS_STAY)
@@ -96,12 +96,12 @@ class SourceMeasures(Generic[Source]):
         return measured(self.measures, source)
 
     @property
-    def evaluation(self) -> Evaluation[MeasuredFrame[Source]]:
-        """Computes the metrics of all models from a `MeasuredFrame`."""
-        frame: Any = MeasuredFrame
+    def evaluation(self) -> Evaluation[SourceFrame[Source]]:
+        """Computes the metrics of all models from a `SourceFrame`."""
+        frame: Any = SourceFrame
         return Evaluation(frame[self.source], self._metrics)
 
-    def _metrics(self, frame: MeasuredFrame[Source]) -> Mapping[str, Sequence[Metric]]:
+    def _metrics(self, frame: SourceFrame[Source]) -> Mapping[str, Sequence[Metric]]:
         words, draws = Measures(measures=self.measures), frame.draws
         return {
             model: words.describe(with_intervals(self.measurements(source), draws))

@@ -13,7 +13,7 @@ import numpy as np
 from jobs.kit import charts
 from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.charts import Chart, ChartFigures, bootstrap_note, share_chart
-from jobs.kit.evaluation import MeasuredFrame, SourceMeasures
+from jobs.kit.evaluation import SourceFrame, SourceMeasures
 from jobs.kit.measurements import share, with_intervals
 from jobs.kit.measures import MeasurePart, Measures, RateMeasure, ValueMeasure, measured
 from jobs.kit.metrics import Ratio
@@ -150,7 +150,7 @@ class QuestionFrame(Generic[Source]):
     document: Ints  #: of each row, its number among the documents
     judged: int  #: rows with a known truth
     commonest: int  #: of them, those with the most common truth
-    further: MeasuredFrame[Source]
+    further: SourceFrame[Source]
     """Documents and intervals, and what the measures of the job are computed from."""
 
     def baselines(self, answer: str = "") -> Iterator[TrivialBaseline]:
@@ -343,7 +343,7 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
         ),
         judged=known.total(),
         commonest=max(known.values(), default=0),
-        further=MeasuredFrame(
+        further=SourceFrame(
             models=job.further.collect(dataset, answers) if job.further else {},
             documents=tuple(documents),
             cluster=job.cluster or "row",

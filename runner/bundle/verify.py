@@ -459,7 +459,7 @@ class _Check:
         self.differs = differences(then, environment(then.packages))
         rebuilt = rebuild(folder, manifest.scoring, self._job, self._progress)
         if rebuilt.error and self._job:
-            raise RunnerError(rebuilt.error)
+            raise UsageError(rebuilt.error)
         redaction.unavailable = rebuilt.error
         redaction.recomputed = rebuilt.metrics
         for model, path in rebuilt.different:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.kit.evaluation import MeasuredFrame, SourceMeasures
+from jobs.kit.evaluation import SourceFrame, SourceMeasures
 from jobs.kit.measures import RateMeasure
 from jobs.kit.metrics import Ratio
 from jobs.kit.question_results import AnsweredRows, QuestionFrame, evaluation
@@ -85,7 +85,7 @@ def test_scores_of_other_tools_are_drawn_again_to_the_last_digit(
         document=np.arange(len(rows)),
         judged=judged,
         commonest=judged // 2,
-        further=MeasuredFrame(
+        further=SourceFrame(
             models={"m": ToolScores(by_name={"f1": score})},
             # the order of the names is not that of the rows
             documents=tuple(
@@ -121,7 +121,7 @@ def test_a_job_of_another_form_declares_source_and_measures() -> None:
             )
         },
     )
-    frame = MeasuredFrame(
+    frame = SourceFrame(
         models={"atlas": Doses(right=(1, 0, 2), judged=(2, 1, 2), unit="mg")},
         documents=("paper z", "paper a", "paper m"),
         cluster="paper",

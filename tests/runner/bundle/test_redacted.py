@@ -373,10 +373,8 @@ def test_a_disclosure_is_of_one_bundle(
 ) -> None:
     disclosure = discloser.disclosure([redacted.keys[0]], (), whole=False)
     other = replace(disclosure, head="0" * 64)
-    assert _faults(redacted, other) == [
-        "it is of another bundle: of scoring 1 of run r, whose log ends with "
-        "000000000000"
-    ]
+    (fault,) = _faults(redacted, other)
+    assert fault.startswith("it is of another bundle: of scoring 1 of run r, whose log")
     path = tmp_path / "d.json"
     path.write_text(disclosure.as_json())
     assert read_disclosure(path) == disclosure

@@ -33,6 +33,7 @@ For the code that jobs share (commands, comparisons, reports), in addition:
 - `reply_labels`: scoring against labels that say whether replies are correct
 - `sent_requests`: prompts and parameters of a run's requests
 - `bundle.manifest`, `bundle.verify`: a bundle that is verified, and read while it is
+- `certificates`: certificates that are computed again, with and without texts
 - `model_names`: names of models
 - `estimate.estimate`: estimates of calls, tokens, cost and time
 - `matrix`: runs of one file

@@ -1,14 +1,16 @@
 """Checks certificates by the function that an installed package offers.
 
 The package registers it as an entry point of the group `siftlog.certificates`, under
-the kind of the certificate.
+the kind of the certificate, and under `KIND-frame` the `CertificateFrames` by which
+redacted bundles state certificates without texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from runner.errors import UsageError
 from runner.installed import entry_points
@@ -65,3 +67,34 @@ def checked_certificate(path: Path, *, is_bundled: bool = False) -> CheckedCerti
     raise UsageError(
         f"{path} cannot be checked without siftlog's jobs: install siftlog again."
     )
+
+
+Frame = TypeVar("Frame")
+
+
+Stated: TypeAlias = Mapping[str, bool | int | float]
+"""Numbers that a certificate states, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFrames(Generic[Frame]):
+    """Computes the statement of a certificate from numbers."""
+
+    frame: type[Frame]
+    """A dataclass, of the types that `runner.evaluation.Evaluation.frame` may have."""
+    of: Callable[[Path], Frame]
+    """Returns the frame of a `certificate.json`, from the files that it names."""
+    stated: Callable[[Frame], Stated]
+    """Returns numbers of the certificate by name, as `certificate.json` has them."""
+
+
+def certificate_frames() -> CertificateFrames[Any]:
+    """Return how certificates are stated without texts.
+
+    Raises:
+        UsageError: no installed package does it.
+    """
+    for point in entry_points(group=GROUP, name="screening-frame"):
+        frames: CertificateFrames[Any] = point.load()
+        return frames
+    raise UsageError("certificates need siftlog's jobs: install siftlog again.")

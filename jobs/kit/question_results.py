@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
 
 from jobs.kit import charts
 from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.charts import Chart, ChartFigures, bootstrap_note, share_chart
+from jobs.kit.evaluation import SourceFrame, SourceMeasures
 from jobs.kit.measurements import share, with_intervals
 from jobs.kit.measures import MeasurePart, Measures, RateMeasure, ValueMeasure, measured
-from jobs.kit.metrics import Ratio, Resamples
+from jobs.kit.metrics import Ratio
+from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.questions import STAGE, QuestionJob, Questions, Value
 from jobs.kit.score import (
     ItemFrame,
@@ -22,12 +26,14 @@ from jobs.kit.score import (
     ModelScores,
     TaskVerdicts,
     comparable,
+    models_of,
     with_models,
 )
 from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.tables import TableOf, count, text
 from jobs.kit.text_format import with_ends
-from jobs.kit.truth import no_truth, without_truth
+from jobs.kit.truth import no_truth
+from runner.evaluation import KEYS_STAY, Evaluation
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from runner.scorecard import (
@@ -63,20 +69,44 @@ class QuestionAnswers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredRows:
+    """The answers of one model in numbers."""
+
+    right: Floats  #: share of right replies of each row; NaN: not judged
+    replies: int
+    unread: int
+
+    @classmethod
+    def of(cls, answers: QuestionAnswers, keys: Iterable[str]) -> AnsweredRows:
+        """Count answers.
+
+        Args:
+            answers: of the model.
+            keys: of all rows.
+        """
+        means = answers.row_means()
+        return cls(
+            right=np.array([means.get(key, np.nan) for key in keys], dtype=np.float64),
+            replies=answers.replies,
+            unread=answers.unread,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ByDocument:
     """The answers of a model, with the documents that intervals are drawn over."""
 
-    answers: QuestionAnswers
-    documents: Mapping[str, Sequence[str]]  #: keys by document
+    rows: AnsweredRows
+    document: Ints  #: number of each row's document
+    documents: int
 
     def right(self) -> Ratio:
         """Right rows of judged rows, by document."""
-        means = self.answers.row_means()
-        judged = [
-            [means[key] for key in keys if key in means]
-            for keys in self.documents.values()
-        ]
-        return Ratio([sum(values) for values in judged], [len(v) for v in judged])
+        is_judged = ~np.isnan(self.rows.right)
+        at = self.document[is_judged]
+        right = np.bincount(at, self.rows.right[is_judged], self.documents)
+        judged = np.bincount(at, minlength=self.documents)
+        return Ratio(right.astype(np.float64), judged.astype(np.float64))
 
 
 ACCURACY: Mapping[str, RateMeasure[ByDocument]] = {
@@ -90,12 +120,12 @@ ACCURACY: Mapping[str, RateMeasure[ByDocument]] = {
     )
 }
 
-UNREAD: Mapping[str, ValueMeasure[QuestionAnswers]] = {
+UNREAD: Mapping[str, ValueMeasure[AnsweredRows]] = {
     "parse_failure_rate": ValueMeasure(
         "Parse failure rate",
         "Share of replies from which no value could be read",
         "lower",
-        of=lambda answers: share(answers.unread, answers.replies),
+        of=lambda rows: share(rows.unread, rows.replies),
         definition="parse failure rate@1(replies without a value / replies)",
     )
 }
@@ -110,6 +140,100 @@ MEASURES = Measures(
     headlines=("accuracy",),
     operational=("parse_failure_rate",),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionFrame(Generic[Source]):
+    """What all metrics of a run are computed from."""
+
+    rows: Mapping[str, AnsweredRows] = field(metadata=KEYS_STAY)  #: by model
+    document: Ints  #: of each row, its number among the documents
+    judged: int  #: rows with a known truth
+    commonest: int  #: of them, those with the most common truth
+    further: SourceFrame[Source]
+    """Documents and intervals, and what the measures of the job are computed from."""
+
+    def baselines(self, answer: str = "") -> Iterator[TrivialBaseline]:
+        """Always answering the most common truth.
+
+        Args:
+            answer: this truth in words, for tables.
+        """
+        if self.judged:
+            yield TrivialBaseline(
+                of="accuracy",
+                key="majority",
+                name="always the most common truth",
+                answer=answer,
+                value=self.commonest / self.judged,
+                n=self.judged,
+                formula="rows of the most common truth / judged rows",
+            )
+
+    def words(self, further: SourceMeasures[Source] | None) -> Measures:
+        """The words of all metrics; without a truth, a report begins with *further*."""
+        if further is None:
+            return MEASURES
+        return replace(
+            MEASURES,
+            measures={**MEASURES.measures, **further.measures},
+            headlines=MEASURES.headlines if self.judged else tuple(further.measures),
+        )
+
+    def metrics(
+        self, further: SourceMeasures[Source] | None
+    ) -> Mapping[str, tuple[Metric, ...]]:
+        """Compute the metrics of each model, with intervals, without baselines.
+
+        Args:
+            further: measures of the job beside those of this module.
+        """
+        draws = self.further.draws
+        words = self.words(further)
+        by_model = {}
+        for model, rows in self.rows.items():
+            right = ByDocument(
+                rows=rows,
+                document=self.document,
+                documents=len(self.further.documents),
+            )
+            added = (
+                [*further.measurements(self.further.models[model])]
+                if further is not None and model in self.further.models
+                else []
+            )
+            metrics = words.describe(
+                with_intervals(
+                    (*measured(ACCURACY, right), *measured(UNREAD, rows), *added), draws
+                )
+            )
+            by_model[model] = metrics if self.judged else _without_truth(metrics)
+        return by_model
+
+
+def _without_truth(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+    """The metrics but for the accuracy, and those that have no value then."""
+    return tuple(
+        metric
+        for metric in metrics
+        if MEASURES.is_operational(metric.path)
+        or (metric.path not in ACCURACY and metric.value is not None)
+    )
+
+
+def evaluation(job: QuestionJob) -> Evaluation[QuestionFrame[Any]]:
+    """Computes the metrics of a job from a frame."""
+    further = job.further
+
+    def metrics_of(frame: QuestionFrame[Any]) -> Mapping[str, Sequence[Metric]]:
+        scores = {
+            model: ModelScores(metrics=metrics, baselines=frame.baselines())
+            for model, metrics in frame.metrics(further).items()
+        }
+        return models_of(scores, frame.words(further))
+
+    frame: Any = QuestionFrame
+    return Evaluation(frame[None if further is None else further.source], metrics_of)
 
 
 def judge(job: QuestionJob, dataset: Questions, answer: Answer) -> Judged | None:
@@ -207,25 +331,28 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
         if verdict.correct is not None:
             model.scores.setdefault(verdict.key, []).append(verdict.correct)
             confused[verdict.model, verdict.expected, verdict.value] += 1
-    draws = Resamples(
-        list(documents),
-        settings.boot_b,
-        settings.boot_seed,
-        level=settings.level,
-        cluster=job.cluster or "row",
+    numbers = {document: number for number, document in enumerate(documents)}
+    frame = QuestionFrame(
+        rows={
+            name: AnsweredRows.of(records, dataset.rows)
+            for name, records in by_model.items()
+        },
+        document=np.array(
+            [numbers[job.document(dataset, key)] for key in dataset.rows],
+            dtype=np.int64,
+        ),
+        judged=known.total(),
+        commonest=max(known.values(), default=0),
+        further=SourceFrame(
+            models=job.further.collect(dataset, answers) if job.further else {},
+            documents=tuple(documents),
+            cluster=job.cluster or "row",
+            level=settings.level,
+            boot_b=settings.boot_b,
+            boot_seed=settings.boot_seed,
+        ),
     )
-    rights = {
-        name: ByDocument(answers=records, documents=documents)
-        for name, records in by_model.items()
-    }
-    listed = {
-        name: MEASURES.describe(
-            with_intervals(
-                (*measured(ACCURACY, right), *measured(UNREAD, right.answers)), draws
-            )
-        )
-        for name, right in rights.items()
-    }
+    listed = frame.metrics(job.further)
     categories = _categories(known, by_model.values())
     is_labelled = 0 < len(known) <= MOST_CATEGORIES
     findings = dataset.findings
@@ -237,7 +364,7 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
     card = Scorecard(
         models={},
         summary=_summary(job, dataset, known.total(), listed, findings),
-        headline="accuracy" if known else "",
+        headline="accuracy" if known else _headline(listed.values()),
         worth_explaining=_worst(by_model),
         tables=(
             CONFUSION.table(
@@ -255,6 +382,7 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
         ),
         details=verdicts,
         settings=settings.model_dump(include={"level", "boot_b", "boot_seed"}),
+        frame=lambda: frame,
     )
     compared = ItemMetric(
         "accuracy",
@@ -265,66 +393,26 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
     models = {
         name: ModelScores(
             metrics=listed[name],
-            comparable=comparable([compared], records, {}),
+            comparable=comparable([compared], records, {}) if known else {},
             labels=partial(_labels, categories, records) if categories else None,
             units={"row": len(records.values)},
-            baselines=_majority(known),
+            baselines=frame.baselines(f"always {_most_common(known)}"),
         )
         for name, records in by_model.items()
     }
-    if not known:
-        models = {
-            name: without_truth(scores, MEASURES) for name, scores in models.items()
-        }
-    return with_models(card, models, MEASURES)
+    return with_models(card, models, frame.words(job.further))
 
 
-def with_metrics(
-    card: Scorecard,
-    measures: Mapping[str, ValueMeasure[Source]],
-    sources: Mapping[str, Source],
-) -> Scorecard:
-    """The scorecard with further metrics behind those of each model.
-
-    Args:
-        card: of `score`.
-        measures: declares the metrics; none of them has a drawn interval.
-        sources: by model, what its metrics are computed from.
-    """
-    words = Measures(measures=measures)
-    has_truth = all(finding.code != NO_TRUTH for finding in card.findings)
-    return replace(
-        card,
-        models={
-            name: (
-                *listed,
-                *(
-                    metric
-                    for metric in words.describe(
-                        with_intervals(measured(measures, sources[name]))
-                    )
-                    # an undefined value without a truth is no result
-                    if has_truth or metric.value is not None
-                ),
-            )
-            for name, listed in card.models.items()
-        },
-    )
+def _headline(listed: Iterable[Sequence[Metric]]) -> str:
+    """The first metric of the job's own, which needs no truth; else none."""
+    paths = (metric.path for metrics in listed for metric in metrics)
+    return next((path for path in paths if path not in MEASURES.measures), "")
 
 
-def _majority(known: Counter[Value]) -> Iterator[TrivialBaseline]:
-    """Always answering the most common truth."""
-    if known:
-        most = max(known.values())
-        common = min((str(truth) for truth, n in known.items() if n == most))
-        yield TrivialBaseline(
-            of="accuracy",
-            key="majority",
-            name=f"always {common}",
-            value=most / known.total(),
-            n=known.total(),
-            formula="rows of the most common truth / judged rows",
-        )
+def _most_common(known: Counter[Value]) -> str:
+    """The most common truth; of several, the first as text."""
+    most = max(known.values(), default=0)
+    return min((str(truth) for truth, n in known.items() if n == most), default="")
 
 
 def _worst(by_model: Mapping[str, QuestionAnswers]) -> str:
@@ -378,7 +466,7 @@ def _summary(
     head = f"{job.name}  {len(dataset.rows):,} rows, {judged:,} with a known truth"
     notes = [*finding_lines(f for f in findings if f.code == NO_TRUTH)]
     if not judged:
-        unread = [(name, with_ends(of[1], ".1%")) for name, of in listed.items()]
+        unread = [(name, with_ends(of[0], ".1%")) for name, of in listed.items()]
         table = TableBlock([Words("model", 30), Words("unread")], unread)
         return summary_text([head, table, *notes])
     columns = [Words("model", 30), Words("accuracy"), Words("judged"), Words("unread")]

@@ -29,8 +29,8 @@ and reads a value from a reply:
 
 Everything else follows: the accuracy with its interval, verdicts, the confusion of
 answers, the baseline of the most common truth, a figure, a report, `siftlog compare`,
-`siftlog explain`, `siftlog import`, and labels by people as another truth. A job with
-several stages, or metrics of its own, is a `runner.job.Job`.
+`siftlog explain`, `siftlog import`, labels by people as another truth, and redacted
+bundles. A job of another form is a `runner.job.Job`.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.kit.job import Deferred
 from jobs.kit.text_format import plural
 from runner.errors import DatasetError
+from runner.evaluation import AnyEvaluation
 from runner.job import (
     Answer,
     Answers,
@@ -69,6 +70,7 @@ from runner.scorecard import Finding, Scorecard
 from store.document import Block, Fact, Heading
 
 if TYPE_CHECKING:
+    from jobs.kit.evaluation import SourceMeasures
     from runner.labelling import Labelling
 
 STAGE = "question"
@@ -131,6 +133,8 @@ class QuestionJob(Job):
     cluster: ClassVar[str] = ""
     """Field that names the document of a row, by which intervals are resampled; "":
     each row is one."""
+    further: ClassVar[SourceMeasures[Any] | None] = None
+    """Measures of the job's own, beside the accuracy; `jobs.kit.evaluation`."""
     choices: ClassVar[tuple[str, ...]] = ()
     """Values among which people choose when they label, a key each; (): they type."""
 
@@ -313,9 +317,16 @@ class QuestionJob(Job):
         labelling: Labelling = _labelling(self)
         return labelling
 
+    @property
+    def evaluation(self) -> AnyEvaluation:  # type: ignore[override] # of its measures
+        """Computes all metrics from the numbers of rows, further measures included."""
+        evaluation: AnyEvaluation = _evaluation(self)
+        return evaluation
+
 
 _score = Deferred("jobs.kit.question_results:score")
 _labelling = Deferred("jobs.kit.question_labelling:RowLabelling")
+_evaluation = Deferred("jobs.kit.question_results:evaluation")
 
 
 def block_name(field_name: str) -> str:

@@ -134,6 +134,7 @@ class Replies(QuestionJob):
             and truth.matches(value)
         )
 
+    further = Deferred("jobs.replies.score:FURTHER")
     score = Deferred("jobs.replies.score:score")
 
     def describe(self, dataset: ReplyData) -> Iterator[str]:  # type: ignore[override] # its own data

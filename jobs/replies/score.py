@@ -9,18 +9,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
+import numpy as np
+
 from jobs.kit import question_results
-from jobs.kit.charts import bootstrap_note
-from jobs.kit.measurements import with_intervals
-from jobs.kit.measures import Measures, RateMeasure, measured
-from jobs.kit.metrics import Ratio, Resamples
+from jobs.kit.evaluation import SourceMeasures
+from jobs.kit.measurements import MeasuredValue, pooled
+from jobs.kit.measures import ValueMeasure
+from jobs.kit.metrics import Ratio
+from jobs.kit.metrics.columns import Floats
+from jobs.kit.question_results import QuestionFrame
 from jobs.kit.score import ItemFrame, ItemMetric, comparable
 from jobs.kit.summary import summary_text
 from jobs.kit.text_format import with_ends
 from jobs.replies.data import ReplyData
 from jobs.replies.job import job
+from runner.evaluation import KEYS_STAY
 from runner.job import Answers
 from runner.scorecard import Comparable, Metric, Scorecard
 from store.document import TableBlock, Words
@@ -29,38 +35,26 @@ ROOT: Final = "score."
 """Begins the paths of other tools' scores."""
 
 
-@dataclass(slots=True)
-class ItemScores:
-    """The scores that another tool gave the replies of one model, by one scorer."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolScores:
+    """The scores that other tools gave the replies of one model."""
 
-    keys: Sequence[str]  #: of all items
-    values: dict[str, list[float]] = field(default_factory=dict)
-    """By item, of its replicates."""
+    by_name: Mapping[str, Floats] = field(metadata=KEYS_STAY)
+    """The score of every prompt, by scorer; NaN: it has none."""
 
-    def means(self) -> dict[str, float]:
-        """The mean of each item."""
-        return {key: sum(of) / len(of) for key, of in self.values.items()}
-
-    def ratio(self) -> Ratio:
-        """The mean over items that have a score."""
-        means = self.means()
-        return Ratio(
-            [means.get(key, 0.0) for key in self.keys],
-            [float(key in means) for key in self.keys],
-        )
-
-    def frame(self) -> ItemFrame:
-        """The items that have a score."""
-        keys = list(self.values)
-        return ItemFrame.of(keys, keys, cluster="row")
+    def means(self) -> Mapping[str, MeasuredValue]:
+        """The mean of each scorer, over the prompts that have a score."""
+        return {
+            name: pooled(Ratio(np.nan_to_num(of), (~np.isnan(of)).astype(np.float64)))
+            for name, of in self.by_name.items()
+        }
 
 
-def collected(
-    dataset: ReplyData, answers: Answers
-) -> Mapping[str, Mapping[str, ItemScores]]:
-    """Return the scores of all replies, by model and scorer."""
-    keys = list(dataset.rows)
-    scores: dict[str, dict[str, ItemScores]] = {model: {} for model in answers.models}
+def collected(dataset: ReplyData, answers: Answers) -> Mapping[str, ToolScores]:
+    """Return the scores of all replies, by model; those of replicates are averaged."""
+    scores: dict[str, dict[str, dict[str, list[float]]]] = {
+        model: {} for model in answers.models
+    }
     for family in answers.families():
         for answer in family:
             task = answer.task
@@ -68,100 +62,90 @@ def collected(
                 continue
             recorded: Mapping[str, float] = json.loads(task.context).get("scores", {})
             for name, value in recorded.items():
-                of_scorer = scores[task.model].setdefault(name, ItemScores(keys))
-                of_scorer.values.setdefault(task.key, []).append(value)
-    return scores
-
-
-def measures_of(names: Sequence[str]) -> Mapping[str, RateMeasure[ItemScores]]:
-    """Return the measure of each scorer."""
+                of_scorer = scores[task.model].setdefault(name, {})
+                of_scorer.setdefault(task.key, []).append(value)
     return {
-        f"{ROOT}{name}": RateMeasure(
-            f"Score {name}",
-            f"Mean of {name}, as the other tool gave it",
+        model: ToolScores(
+            by_name={
+                name: np.array(
+                    [
+                        sum(of_scorer[key]) / len(of_scorer[key])
+                        if key in of_scorer
+                        else np.nan
+                        for key in dataset.rows
+                    ]
+                )
+                for name, of_scorer in of_model.items()
+            }
+        )
+        for model, of_model in scores.items()
+    }
+
+
+FURTHER: Final = SourceMeasures(
+    source=ToolScores,
+    measures={
+        f"{ROOT}{{name*}}": ValueMeasure(
+            "Score {name}",
+            "Mean of {name}, as the other tool gave it",
             "higher",
-            of=ItemScores.ratio,
+            of=ToolScores.means,
             definition="recorded score@1(mean over items; replicates of an item are "
             "averaged)",
         )
-        for name in names
-    }
+    },
+    collect=collected,
+)
 
 
 def score(dataset: ReplyData, answers: Answers) -> Scorecard:
     """The scorecard of a run."""
     card = question_results.score(job, dataset, answers)
-    scores = collected(dataset, answers)
-    names = list(
-        dict.fromkeys(name for of_model in scores.values() for name in of_model)
-    )
-    if not names:
-        return card
-    settings = dataset.settings
-    draws = Resamples(
-        list(dataset.rows),
-        settings.boot_b,
-        settings.boot_seed,
-        level=settings.level,
-        cluster="row",
-    )
-    note = bootstrap_note(
-        settings.level, "row", f"{len(dataset.rows):,}", settings.boot_b
-    )
-    measures = measures_of(names)
-    words = Measures(
-        measures=measures, headlines=() if card.headline else (f"{ROOT}{names[0]}",)
-    )
+    frame: QuestionFrame[ToolScores] | None = card.frame and card.frame()
     added = {
-        model: words.describe(
-            with_intervals(
-                (
-                    measurement
-                    for name, of_scorer in of_model.items()
-                    for measurement in measured(
-                        {f"{ROOT}{name}": measures[f"{ROOT}{name}"]}, of_scorer
-                    )
-                ),
-                draws,
-                note,
-            )
-        )
-        for model, of_model in scores.items()
+        model: [metric for metric in metrics if metric.path.startswith(ROOT)]
+        for model, metrics in card.models.items()
     }
+    if frame is None or not any(added.values()):
+        return card
+    keys = list(dataset.rows)
     return replace(
         card,
-        models={name: (*listed, *added[name]) for name, listed in card.models.items()},
         comparable={
             name: {
                 **card.comparable.get(name, {}),
-                **_compared(scores[name], added[name]),
+                **_compared(keys, scores, added[name]),
             }
-            for name in card.models
+            for name, scores in frame.further.models.items()
         },
-        headline=card.headline or f"{ROOT}{names[0]}",
         summary="\n\n".join(filter(None, (card.summary.rstrip(), _summary(added)))),
     )
 
 
 def _compared(
-    scores: Mapping[str, ItemScores], metrics: Sequence[Metric]
+    keys: Sequence[str], scores: ToolScores, metrics: Sequence[Metric]
 ) -> Comparable:
     known = {metric.path: metric for metric in metrics}
     return {
         path: maker
-        for name, of_scorer in scores.items()
+        for name, of_scorer in scores.by_name.items()
         for path, maker in comparable(
-            [
-                ItemMetric(
-                    f"{ROOT}{name}",
-                    ItemScores.frame,
-                    lambda source: list(source.means().values()),
-                )
-            ],
+            [ItemMetric(f"{ROOT}{name}", partial(_scored, keys), _defined)],
             of_scorer,
             known,
         ).items()
     }
+
+
+def _scored(keys: Sequence[str], scores: Floats) -> ItemFrame:
+    """The prompts that have a score."""
+    scored = [keys[at] for at in np.flatnonzero(~np.isnan(scores)).tolist()]
+    return ItemFrame.of(scored, scored, cluster="row")
+
+
+def _defined(scores: Floats) -> Floats:
+    defined: Floats = scores[~np.isnan(scores)]
+    return defined
 
 
 def _summary(added: Mapping[str, Sequence[Metric]]) -> str:

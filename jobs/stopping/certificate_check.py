@@ -121,6 +121,25 @@ def check_certificate(path: Path, *, is_bundled: bool = False) -> CertificateRep
     return report
 
 
+def fold_of(path: Path) -> ScreeningFold:
+    """Return the state of the screening that a certificate is about.
+
+    Raises:
+        RunnerError: its library or a copy of a label log is missing or changed.
+        StoreError: a label log cannot be read.
+    """
+    folder, document = path.parent, _read(path.read_bytes())
+    if isinstance(document, str):
+        raise RunnerError(f"{path} {document}")
+    run = _run_of(folder, document, is_bundled=False)
+    library, problems = _library(folder, run, document, is_bundled=False)
+    problems += _changed_logs(folder / LABELS, document)
+    if library is None or problems:
+        raise RunnerError(f"{path}: {problems[0]}")
+    _, entries = read_copies(folder / LABELS)
+    return ScreeningFold(str(document["run"]), library.texts).receive_all(entries)
+
+
 def _problems(
     path: Path, report: CertificateReport, *, is_bundled: bool
 ) -> Iterator[str]:

@@ -106,7 +106,8 @@ class ScreeningFold:
         self.authors: set[str] = set()  #: of labels that have counted at any time
         self.last_us = 0  #: time of the last event
         self.order: list[str] = []  #: records in the order in which they were read
-        self._texts = texts
+        self.steps: list[StopEvent] = []  #: all that the stop rule received
+        self.texts = texts
         self._unread = sorted(texts)
         self._read: set[str] = set()
         self._draws: list[CountedDraw] = []
@@ -115,7 +116,6 @@ class ScreeningFold:
         self._about: dict[str, str] = {}  # record by id of a statement
         self._withdrawn: set[tuple[str, str]] = set()
         self._relevance: dict[str, bool] = {}
-        self._before_plan: list[StopEvent] = []
         self._rule: RecallStopRule | None = None
         self._dry = 0
 
@@ -190,11 +190,11 @@ class ScreeningFold:
     @property
     def until_draws(self) -> int:
         """Number of records in ranked order before draws begin, if none is relevant."""
-        patience = max(LEAST_PATIENCE, len(self._texts) // PATIENCE_SHARE)
+        patience = max(LEAST_PATIENCE, len(self.texts) // PATIENCE_SHARE)
         return max(0, patience - self._dry)
 
     def _is_about_record(self, event: LabelRecorded | Adjudicated) -> bool:
-        text = self._texts.get(event.item)
+        text = self.texts.get(event.item)
         return text is not None and not event.field and event.text_sha256 in {"", text}
 
     def _plan(self, plan: RecordedPlan) -> None:
@@ -203,11 +203,10 @@ class ScreeningFold:
             return
         self.plan = plan
         self._rule = RecallStopRule(
-            records=len(self._texts), target=plan.event.target, alpha=plan.event.alpha
+            records=len(self.texts), target=plan.event.target, alpha=plan.event.alpha
         )
-        for event in self._before_plan:
+        for event in self.steps:
             self._rule.receive(event)
-        self._before_plan.clear()
 
     def _draw(self, name: str, event: ItemDrawn) -> None:
         position = len(self._draws) + 1
@@ -279,9 +278,8 @@ class ScreeningFold:
             del self._unread[bisect_left(self._unread, record)]
 
     def _feed(self, event: StopEvent) -> None:
-        if self._rule is None:
-            self._before_plan.append(event)
-        else:
+        self.steps.append(event)
+        if self._rule is not None:
             self._rule.receive(event)
 
 

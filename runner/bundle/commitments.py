@@ -163,13 +163,14 @@ class RedactionSecret:
             secret = cls(run=content["run"], scoring=content["scoring"], key=key)
         except OSError as error:
             raise UsageError(
-                f"{path} cannot be read ({error.strerror}): name the file that siftlog "
-                "bundle --redact wrote with --secret."
+                f"{path}, the secret of the bundle, cannot be read ({error.strerror}): "
+                "restore it or name it with --secret; without it nothing can be "
+                "disclosed."
             ) from error
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
-                f"{path} is no secret of a redacted bundle: name the file that siftlog "
-                "bundle --redact wrote with --secret."
+                f"{path} is no secret of a redacted bundle: name with --secret the "
+                "file that siftlog bundle --redact wrote."
             ) from error
         if len(secret.key) != SALT_BYTES:
             raise UsageError(f"{path} has no key of {SALT_BYTES} bytes: restore it.")

@@ -8,6 +8,7 @@ truth then (`design/redacted-bundles.md`).
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from runner.bundle.certified import STATED
 from runner.bundle.commitments import Opening, RedactionSecret, SaltedCommitter
 from runner.bundle.manifest import (
     LABELS,
@@ -40,7 +42,7 @@ from store.labels.folder import label_logs
 from store.outcomes import link_at
 from store.read.tasks import attempts, events, near_items, of_item, tasks_by_root
 from store.redacted_log import stored_event
-from store.runs import RunFolder
+from store.runs import CERTIFICATES, RunFolder, certificates_in
 from store.tables import payload, tasks_numbered
 from store.task import TaskRow
 
@@ -98,8 +100,9 @@ def read_disclosure(path: Path) -> Disclosure:
             "disclose wrote."
         ) from error
     except (ValueError, KeyError, TypeError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
         raise UsageError(
-            f"{path} is no disclosure ({error}): name a file that siftlog disclose "
+            f"{path} is no disclosure ({reason}): name a file that siftlog disclose "
             "wrote."
         ) from error
 
@@ -138,7 +141,10 @@ class Discloser:
         rows = {row.task: row for item in items for row in self._tasks(item)}
         rows |= {row.task: row for row in tasks_numbered(self.reader, [*tasks])}
         if missing := sorted({*tasks} - rows.keys()):
-            raise UsageError(f"Run {self.manifest.run} has no task {missing[0]}.")
+            raise UsageError(
+                f"Run {self.manifest.run} has no task {missing[0]}: siftlog tasks "
+                f"{self.manifest.run} lists them."
+            )
         chosen += self._of_tasks([*rows.values()], frozenset(what or WHAT))
         for opening in chosen:
             openings.setdefault((opening.at, opening.place, opening.value), opening)
@@ -186,6 +192,13 @@ class Discloser:
         recorded = self.run.recorded(self.manifest.scoring)
         redactor.commit.place("bundle/log", link.hex().encode())
         redactor.commit.place("bundle/scorecard", self.run.stored(recorded) or b"")
+        for path in certificates_in(self.run.folder.path):
+            name = redactor.commit.at = f"{CERTIFICATES}/{path.parent.name}"
+            if any(
+                member.name == f"{name}/{STATED}" for member in self.manifest.members
+            ):
+                sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+                redactor.commit.place(f"{name}/sha256", sha256.encode())
         yield from self._opened
 
     def _of_tasks(
@@ -300,10 +313,13 @@ def check_disclosure(
     report = DisclosureReport(openings=len(disclosure.openings))
     claimed = (disclosure.run, disclosure.scoring, disclosure.head)
     if claimed != (manifest.run, manifest.scoring, manifest.head):
-        report.problems.append("it is of another bundle")
+        report.problems.append(
+            f"it is of another bundle: of scoring {disclosure.scoring} of run "
+            f"{disclosure.run}, whose log ends with {disclosure.head[:12]}"
+        )
         return report
     with ExitStack() as opened:
-        check = _DisclosureCheck(folder, manifest, opened)
+        check = _DisclosureCheck(folder, manifest, disclosure, opened)
         for number, opening in enumerate(disclosure.openings, 1):
             if problem := check.problem(opening):
                 report.problems.append(f"opening {number} ({opening.at}): {problem}")
@@ -317,8 +333,14 @@ class _DisclosureCheck:
     """Looks openings up in a bundle."""
 
     def __init__(
-        self, folder: Path, manifest: RedactedManifest, opened: ExitStack
+        self,
+        folder: Path,
+        manifest: RedactedManifest,
+        disclosure: Disclosure,
+        opened: ExitStack,
     ) -> None:
+        parts = (_numbered(opening.at) for opening in disclosure.openings)
+        chosen = {number for sort, number in parts if sort == "verdict"}
         self._folder = folder
         self._manifest = manifest
         self._logs = {
@@ -330,7 +352,9 @@ class _DisclosureCheck:
         }
         self._log = self._logs[LOG]
         self._tasks: dict[int, DisclosedTask] = {}
-        self._verdicts = dict(enumerate(self._member(VERDICTS).splitlines(), 1))
+        self._verdicts = {
+            number: line for number, line in self._lines(VERDICTS) if number in chosen
+        }
 
     def problem(self, opening: Opening) -> str | None:
         """Return why an opening proves nothing; None: it proves its value."""
@@ -351,7 +375,7 @@ class _DisclosureCheck:
         if name == "verdict":
             task = msgspec.json.decode(self._verdicts[number])[0]
             self._of(task, report).verdicts += 1
-        elif opening.at == "bundle":
+        elif opening.at == "bundle" or name == CERTIFICATES:
             report.whole.append(opening.place)
         elif name == "event" and (event := stored_event(self._log, number)):
             row, content = event
@@ -386,18 +410,23 @@ class _DisclosureCheck:
 
     def _content(self, at: str) -> bytes | None:
         """Return what the bundle says at a part; None: it has no such part."""
-        match at:
+        sort, number = _numbered(at)
+        match sort or at:
             case "bundle":
                 return "\n".join(self._manifest.commitments.values()).encode()
             case "values":
                 return self._member(VALUES)
             case "scorecard":
                 return self._member(SCORECARD)
+            case "verdict":
+                return self._verdicts.get(number)
+            case "certificates":
+                stated = self._folder / CERTIFICATES / str(number) / STATED
+                return stated.read_bytes() if stated.is_file() else None
             case _:
-                pass
-        sort, number = _numbered(at)
-        if sort == "verdict":
-            return self._verdicts.get(number)
+                return self._event(sort, number)
+
+    def _event(self, sort: str, number: int) -> bytes | None:
         reader = self._logs.get(sort.removesuffix("/event") if sort != "event" else LOG)
         event = None if reader is None else stored_event(reader, number)
         if event is None:
@@ -405,7 +434,14 @@ class _DisclosureCheck:
         return event[1].facts + b"\n" + (event[1].payload or b"")
 
     def _member(self, name: str) -> bytes:
-        return (self._folder / member_of(self._manifest.scoring, name)).read_bytes()
+        return self._path(name).read_bytes()
+
+    def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        with self._path(name).open("rb") as file:
+            yield from enumerate(file, 1)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / member_of(self._manifest.scoring, name)
 
 
 def _numbered(at: str) -> tuple[str, int]:
@@ -454,7 +490,8 @@ def disclose_items(
     """
     path = bundle or _newest(folder)
     name = path.name.removesuffix(".zip").removesuffix(".siftlog")
-    opener = RedactionSecret.read(secret or path.with_name(f"{name}.secret.json"))
+    secret_path = secret or path.with_name(f"{name}.secret.json")
+    opener = RedactionSecret.read(secret_path)
     target = out or path.with_name(f"{name}.disclosure.json")
     written: list[Disclosure] = []
     problems: list[str] = []
@@ -462,6 +499,11 @@ def disclose_items(
     def use(unpacked: Path, manifest: Manifest) -> None:
         if not isinstance(manifest, RedactedManifest):
             raise UsageError(f"{path} is not redacted: it holds every text.")
+        if manifest.run != folder.run_id:
+            raise UsageError(
+                f"{path} is of run {manifest.run}, and not of {folder.run_id}: name "
+                "another --bundle."
+            )
         if (opener.run, opener.scoring) != (manifest.run, manifest.scoring):
             raise UsageError(
                 f"The secret is of scoring {opener.scoring} of {opener.run}, and "
@@ -480,7 +522,8 @@ def disclose_items(
         raise RunnerError(f"{path} is not sound ({faults[0]}): bundle the run again.")
     if problems:
         raise RunnerError(
-            f"{problems[0]}: the secret, or the run, is not the one of {path}."
+            f"Nothing is disclosed, for {secret_path} does not open {path} "
+            f"({problems[0]}): name the secret that was written with this bundle."
         )
     try:
         target.write_text(written[0].as_json(), encoding="utf-8")

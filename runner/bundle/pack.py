@@ -456,13 +456,21 @@ def packed(
     return sha256
 
 
-def prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
+def prove(
+    draft: Path, run_id: str, progress: Callable[[str], None], job: str = ""
+) -> None:
     """Refuse to publish a bundle that fails verification.
+
+    Args:
+        draft: the bundle.
+        run_id: of the run.
+        progress: receives one-line progress messages.
+        job: the Python file of the job; "": the one that the log names.
 
     Raises:
         RunnerError: the check finds a fault.
     """
-    report = check(draft, progress, within=draft.parent)
+    report = check(draft, progress, within=draft.parent, job=job)
     for fault in report.faults:
         raise RunnerError(
             f"Run {run_id} cannot be bundled, for its bundle could not be verified: "

@@ -28,18 +28,25 @@ ENVELOPE: Final = frozenset(
 """Fields of stored replies that are about the call and no part of the text."""
 
 
+_AROUND: Final = ((b'": "', b'",\n'), (b'\n "', b'": '))
+"""What JSON has around a value, and around a name: texts in replies may be JSON too."""
+
+
 class PieceIndex:
     """The pieces of some short texts, to be looked up in long ones."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._grams: defaultdict[bytes, list[tuple[bytes, int]]] = defaultdict(list)
+        self._grams: defaultdict[bytes, list[tuple[bytes, int, str]]] = defaultdict(
+            list
+        )
         self._may_begin = np.zeros(1 << _BITS, dtype=np.bool_)
         self.shared: set[str] = set()  #: those that share a piece with a scanned text
         for text in texts:
-            data = text.encode()
-            if len(data) >= PIECE:
-                for at in range(len(data) - _GRAM + 1):
-                    self._grams[data[at : at + _GRAM]].append((data, at))
+            for before, after in _AROUND:
+                data = before + text.encode() + after
+                if len(data) >= PIECE:
+                    for at in range(len(data) - _GRAM + 1):
+                        self._grams[data[at : at + _GRAM]].append((data, at, text))
         for gram in self._grams:
             self._may_begin[_hashes(gram, 1)] = True
 
@@ -53,9 +60,9 @@ class PieceIndex:
         hits = self._may_begin[_hashes(content, places)]
         for at in (np.flatnonzero(hits) * _STRIDE).tolist():
             if content[at : at + _GRAM] in grams:
-                for data, start in grams[content[at : at + _GRAM]]:
+                for data, start, text in grams[content[at : at + _GRAM]]:
                     if _common_length(content, at, data, start) >= PIECE:
-                        self.shared.add(data.decode())
+                        self.shared.add(text)
 
 
 def _hashes(content: bytes, places: int) -> npt.NDArray[np.uint64]:

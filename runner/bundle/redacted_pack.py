@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from runner.bundle import archive
+from runner.bundle.certified import CertificateContent, certificate_contents
 from runner.bundle.commitments import Commitments, RedactionSecret, SaltedCommitter
 from runner.bundle.frame import FRAME, encoded_frame
 from runner.bundle.manifest import (
@@ -51,13 +52,13 @@ from runner.bundle.recorded import (
 )
 from runner.bundle.redaction import Redactor
 from runner.errors import RunnerError, UsageError
-from runner.job import Job
+from runner.job import JOB_FILE, Job
 from runner.reply_labels import scoring_inputs
 from runner.run.folder import drafting
 from runner.score.repeat import Rescorer, ScoringBasis, rescorer
 from runner.scorecard import Scorecard, Verdict
 from store.database import LogReader, copy_log, open_reader
-from store.events import ScoringRecorded
+from store.events import RunStarted, ScoringRecorded
 from store.read.status import run_started
 from store.read.tasks import parts
 from store.redacted_log import stored_events, write_redacted_log
@@ -132,7 +133,7 @@ def make_redacted_bundle(
                 draft = drafts / "draft"
                 secrets = keys(environ, folder.config)
                 sha256 = packed(draft, manifest, members, secrets, progress)
-                prove(draft, folder.run_id, progress)
+                prove(draft, folder.run_id, progress, job_file(run.started))
                 draft.replace(target)
         except OSError as error:
             raise RunnerError(
@@ -232,6 +233,12 @@ def _texts_of_file(path: Path) -> Iterator[bytes]:
                     before = piece
 
 
+def job_file(started: RunStarted) -> str:
+    """Return the Python file of a run's job as `FILE.py:NAME`; "": it is installed."""
+    files = (one.path for one in started.inputs if one.setting == JOB_FILE)
+    return next((f"{path}:{started.job}" for path in files), "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Content:
     """What a redacted bundle is made of, before anything is redacted."""
@@ -243,6 +250,7 @@ class _Content:
     job: Job
     card: Scorecard
     frame: Any  #: that metrics are computed from; None: the job has none
+    certificates: Mapping[str, CertificateContent]  #: by folder
     verdicts: Path  #: JSON lines, which are read again and again
     choices: frozenset[str]
 
@@ -281,6 +289,7 @@ class _Content:
             job=run.job,
             card=card,
             frame=None if card.frame is None else card.frame(),
+            certificates=certificate_contents(run.folder),
             verdicts=verdicts,
             choices=choices_of(run, card, scoring.dataset),
         )
@@ -352,7 +361,7 @@ class _Content:
         redactor.digests = {hashlib.sha256(self.scorecard).hexdigest(): digest}
         members = {}
         for name, content in scores.items():
-            members[name] = drafts / Path(name).name
+            members[name] = drafts / name.replace("/", "-")
             members[name].write_bytes(content)
         verdicts = members[member_of(self.number, VERDICTS)] = drafts / VERDICTS
         with verdicts.open("wb") as file:
@@ -384,7 +393,10 @@ class _Content:
                 self.frame, redactor, self.card.settings
             )
         values = values_of(of_items, redactor, self.choices)
-        return {**files, member_of(self.number, VALUES): msgspec.json.encode(values)}
+        files[member_of(self.number, VALUES)] = msgspec.json.encode(values)
+        for name, certificate in self.certificates.items():
+            files |= certificate.redacted(name, redactor)
+        return files
 
     def _digest(self, scorecard: bytes, frame: bytes | None) -> str:
         """The hash of what a reader gets from the redacted scorecard and the frame.

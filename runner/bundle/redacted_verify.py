@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 import msgspec
 
+from runner.bundle.certified import STATED, StatedCertificate, certified_folders
+from runner.bundle.commitments import HASH_BYTES
 from runner.bundle.frame import FRAME, frame_commitments
 from runner.bundle.manifest import (
     LABELS,
@@ -22,10 +26,12 @@ from runner.bundle.manifest import (
 )
 from runner.bundle.recorded import VALUES, VERDICTS, decoded_values, different
 from runner.bundle.redaction import COMMITMENT
+from runner.certificates import Stated
 from store.database import LogReader, open_reader
 from store.labels.folder import label_logs
 from store.read.status import scorings
 from store.redacted_log import stored_events
+from store.runs import CERTIFICATES
 from store.verify import LogFault
 
 
@@ -40,6 +46,9 @@ class RedactionReport:
     unavailable: str = ""
     """Why they could not be computed from the frame, such as a job that is not
     installed."""
+    certificates: dict[str, Stated] = field(default_factory=dict)
+    """What certificates of screening state, by folder; computed again with the
+    metrics."""
     by_frame: bool = False  #: computed from a frame, and not from values of items
 
 
@@ -53,6 +62,68 @@ class _Verdict(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     confidence: float | None
     is_grounded: bool | None
     is_unparsed: bool
+
+
+_BUCKETS: Final = 256
+"""Of 60 million commitments, those of ten million tasks, one then holds 21 MB."""
+
+_BUFFER: Final = 1 << 14
+"""Bytes of a bucket in memory."""
+
+
+class _DistinctHashes:
+    """Counts different hashes with files in place of a set in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._buffers = [bytearray() for _ in range(_BUCKETS)]
+
+    def update(self, hashes: Iterable[bytes]) -> None:
+        """Add hashes in hex."""
+        for text in hashes:
+            value = bytes.fromhex(text.decode())
+            buffer = self._buffers[value[0]]
+            buffer += value
+            if len(buffer) >= _BUFFER:
+                with self._file(value[0]).open("ab") as file:
+                    file.write(buffer)
+                buffer.clear()
+
+    def count(self) -> int:
+        """Return the number of different hashes."""
+        return sum(map(self._in_bucket, range(_BUCKETS)))
+
+    def _in_bucket(self, bucket: int) -> int:
+        file, content = self._file(bucket), bytes(self._buffers[bucket])
+        if file.exists():
+            content += file.read_bytes()
+        return len(
+            {content[at : at + HASH_BYTES] for at in range(0, len(content), HASH_BYTES)}
+        )
+
+    def _file(self, bucket: int) -> Path:
+        return self._folder / f"{bucket:02x}"
+
+
+_CHUNK: Final = 1 << 13
+"""Task numbers of a chunk."""
+
+
+class _TaskNumbers:
+    """A set of task numbers, which takes a byte for each if they are dense."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, bytearray] = {}
+
+    def add(self, task: int) -> None:
+        chunk, at = divmod(task, _CHUNK)
+        if chunk not in self._chunks:
+            self._chunks[chunk] = bytearray(_CHUNK)
+        self._chunks[chunk][at] = True
+
+    def __contains__(self, task: int) -> bool:
+        chunk, at = divmod(task, _CHUNK)
+        return chunk in self._chunks and bool(self._chunks[chunk][at])
 
 
 def has_frame(manifest: RedactedManifest) -> bool:
@@ -72,7 +143,8 @@ def checked(
         report: of metrics that a frame gives; all else is filled in.
     """
     try:
-        yield from _faults(folder, manifest, report)
+        with TemporaryDirectory(dir=folder) as spilled:
+            yield from _faults(folder, manifest, report, _DistinctHashes(Path(spilled)))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         yield LogFault(
             what="scorecard",
@@ -82,7 +154,10 @@ def checked(
 
 
 def _faults(
-    folder: Path, manifest: RedactedManifest, report: RedactionReport
+    folder: Path,
+    manifest: RedactedManifest,
+    report: RedactionReport,
+    seen: _DistinctHashes,
 ) -> Iterator[LogFault]:
     yield from _of_names(manifest)
     card_name = scorecard_of(manifest.scoring)
@@ -102,20 +177,32 @@ def _faults(
     scorecard = json.loads(content)
     report.metrics = sum(len(of["metrics"]) for of in scorecard["models"].values())
     yield from _of_values(folder, manifest, scorecard, report)
-    seen = {*COMMITMENT.findall(content)}
+    seen.update(COMMITMENT.findall(content))
     if report.by_frame:
         frame = folder / member_of(manifest.scoring, FRAME)
         seen.update(frame_commitments(frame.read_bytes()))
+    for path in certified_folders(folder):
+        stated = (path / STATED).read_bytes()
+        certificate = msgspec.json.decode(stated, type=StatedCertificate)
+        report.certificates[f"{CERTIFICATES}/{path.name}"] = certificate.stated
+        seen.update(COMMITMENT.findall(stated))
+        seen.update(frame_commitments((path / FRAME).read_bytes()))
     with open_reader(folder / LOG) as reader:
-        answered: set[int | None] = set()
+        answered = _TaskNumbers()
         yield from _of_headline(reader, manifest, scorecard)
         yield from _of_log(reader, LOG, seen, answered)
     yield from _of_verdicts(folder, manifest, report, seen, answered)
     for path in label_logs(folder / LABELS):
         with open_reader(path) as reader:
-            yield from _of_log(reader, f"{LABELS}/{path.name}", seen, set())
+            yield from _of_log(reader, f"{LABELS}/{path.name}", seen, _TaskNumbers())
     seen.update(map(str.encode, manifest.commitments.values()))
-    report.commitments = len(seen)
+    report.commitments = seen.count()
+
+
+_OTHER: Final = re.compile(
+    rf"{LABELS}/.*|{CERTIFICATES}/\d+/({re.escape(FRAME)}|{re.escape(STATED)})"
+)
+"""Members of label logs and certificates."""
 
 
 def _of_names(manifest: RedactedManifest) -> Iterator[LogFault]:
@@ -131,7 +218,7 @@ def _of_names(manifest: RedactedManifest) -> Iterator[LogFault]:
     for name in sorted(names ^ expected):
         if name in expected:
             yield LogFault(what="member", where=name, message="is missing")
-        elif not name.startswith(f"{LABELS}/") and name != frame:
+        elif name != frame and not _OTHER.fullmatch(name):
             yield LogFault(
                 what="member", where=name, message="does not belong in this bundle"
             )
@@ -180,8 +267,8 @@ def _of_verdicts(
     folder: Path,
     manifest: RedactedManifest,
     report: RedactionReport,
-    seen: set[bytes],
-    answered: Container[int | None],
+    seen: _DistinctHashes,
+    answered: _TaskNumbers,
 ) -> Iterator[LogFault]:
     """Check that every verdict is about a task that was answered."""
     name = member_of(manifest.scoring, VERDICTS)
@@ -207,7 +294,7 @@ def _of_verdicts(
 
 
 def _of_log(
-    reader: LogReader, name: str, seen: set[bytes], answered: set[int | None]
+    reader: LogReader, name: str, seen: _DistinctHashes, answered: _TaskNumbers
 ) -> Iterator[LogFault]:
     """Check that a log holds commitments where texts were; note answered tasks."""
     for _, commit in stored_events(reader):
@@ -221,7 +308,7 @@ def _of_log(
                         message="holds a text, which a redacted bundle never does",
                     )
                     return
-            if row.kind == "attempt_answered":
+            if row.kind == "attempt_answered" and row.task is not None:
                 answered.add(row.task)
             seen.update(COMMITMENT.findall(content.facts))
             seen.update(COMMITMENT.findall(content.payload or b""))

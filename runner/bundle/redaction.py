@@ -171,7 +171,7 @@ class Redactor:
         kind = row.kind if row.kind in KINDS else ""
         fields = {
             name: value
-            for name, value in json.loads(content.facts).items()
+            for name, value in msgspec.json.decode(content.facts).items()
             if (kind, name) not in _LEFT_OUT
         }
         facts = msgspec.json.encode(self._walked(kind, "", "facts", fields))
@@ -209,7 +209,7 @@ class Redactor:
                 | "scoring_recorded"
                 | "batch_prepared"
             ):
-                fields = json.loads(payload)
+                fields = msgspec.json.decode(payload)
                 redacted = self._walked(kind, "payload", "payload", fields)
             case _:
                 redacted = {"commitment": self._commitment("payload", payload)}

@@ -22,6 +22,7 @@ import msgspec
 
 from runner.bundle import archive
 from runner.bundle.archive import InvalidArchive
+from runner.bundle.certified import wrong_certificates
 from runner.bundle.frame import FRAME
 from runner.bundle.manifest import (
     INPUTS,
@@ -42,16 +43,17 @@ from runner.bundle.manifest import (
 from runner.bundle.recomputed import metrics_of_frame, recomputed_scorecard
 from runner.bundle.redacted_verify import RedactionReport, checked, has_frame
 from runner.certificates import checked_certificate
-from runner.errors import RunnerError
+from runner.errors import RunnerError, UsageError
 from runner.fingerprint import hashes_by_setting, input_hashes
-from runner.registry import job_of
+from runner.job import JOB_FILE, Job
+from runner.registry import job_of, load_job
 from runner.reply_labels import scoring_inputs
 from runner.score.repeat import chosen
 from runner.score.scoring import replayed
 from runner.workload import fitting
 from store.database import open_reader
 from store.errors import StoreError
-from store.events import Input
+from store.events import Input, RunStarted
 from store.labels.folder import label_logs, verify_labels
 from store.read.status import run_started, scorings
 from store.runs import CERTIFICATES, certificates_in
@@ -101,15 +103,21 @@ class RebuildResult:
 
 
 def rebuild(
-    folder: Path, scoring: int, progress: Callable[[str], None]
+    folder: Path, scoring: int, job: str, progress: Callable[[str], None]
 ) -> RebuildResult:
-    """Recompute scoring number *scoring* of the bundle in *folder*.
+    """Recompute a scoring of an unpacked bundle.
 
     A separate process does it, which gives up sockets before it loads the job.
-    *progress* is called at intervals.
+
+    Args:
+        folder: with the bundle's members.
+        scoring: its number.
+        job: the Python file of the job, as `FILE.py` or `FILE.py:NAME`; "": the one
+            that the log names.
+        progress: called at intervals.
     """
     # -P: do not import a folder named runner in the current directory
-    words = (sys.executable, "-P", "-c", _CODE, str(folder), str(scoring))
+    words = (sys.executable, "-P", "-c", _CODE, str(folder), str(scoring), job)
     with subprocess.Popen(  # noqa: S603 - this very Python, with a path of ours
         words,
         stdin=subprocess.DEVNULL,
@@ -143,26 +151,48 @@ def main() -> None:
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a job may print
     go_offline()
-    folder, scoring = Path(sys.argv[1]), int(sys.argv[2])
+    folder, scoring, job = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     with answer:
-        answer.write(msgspec.json.encode(_outcome(folder, scoring)))
+        answer.write(msgspec.json.encode(_outcome(folder, scoring, job)))
 
 
-def _outcome(folder: Path, scoring: int) -> RebuildResult:
+def _outcome(folder: Path, scoring: int, file: str) -> RebuildResult:
     frame = folder / member_of(scoring, FRAME)
     try:
+        with open_reader(folder / LOG) as reader:
+            job = _job(run_started(reader), file, is_redacted=frame.is_file())
         if frame.is_file():
-            return _evaluated(folder, scoring, frame.read_bytes())
-        return _rebuilt(folder, scoring)
+            return _evaluated(folder, scoring, job, frame.read_bytes())
+        return _rebuilt(folder, scoring, job)
     except (RunnerError, StoreError) as error:
         return RebuildResult(error=str(error))
 
 
-def _rebuilt(folder: Path, number: int) -> RebuildResult:
+def _job(started: RunStarted, file: str, *, is_redacted: bool) -> Job:
+    """Return the job of a bundled run.
+
+    Raises:
+        RunnerError: it is not installed, or its file is missing or another one.
+    """
+    is_file = any(recorded.setting == JOB_FILE for recorded in started.inputs)
+    if not file and is_redacted and is_file:
+        raise UsageError(
+            f"{started.job} is a job of a Python file: name it with --job FILE.py"
+        )
+    if not file:
+        return job_of(started, may_differ=False)
+    job = load_job(file)
+    if job.name != started.job:
+        raise UsageError(
+            f"{file} has the job {job.name}, and the bundle is of {started.job}: name "
+            "its file."
+        )
+    return job
+
+
+def _rebuilt(folder: Path, number: int, job: Job) -> RebuildResult:
     with open_reader(folder / LOG) as reader:
-        first = run_started(reader)
-        recorded = chosen(first.run_id, scorings(reader), number)
-        job = job_of(first, may_differ=False)
+        recorded = chosen(run_started(reader).run_id, scorings(reader), number)
         settings = moved(fitting(job, json.loads(recorded.settings)), folder)
         inputs = input_hashes(scoring_inputs(job, settings))
         if changed := changed_settings(recorded.inputs, inputs):
@@ -178,14 +208,16 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
     return RebuildResult(certificates=tuple(problems))
 
 
-def _evaluated(folder: Path, number: int, frame: bytes) -> RebuildResult:
+def _evaluated(folder: Path, number: int, job: Job, frame: bytes) -> RebuildResult:
     """Compute the metrics of a redacted bundle from its frame."""
-    with open_reader(folder / LOG) as reader:
-        job = job_of(run_started(reader), may_differ=False)
     scorecard = json.loads((folder / scorecard_of(number)).read_bytes())
     recomputed = recomputed_scorecard(scorecard, metrics_of_frame(job, frame))
     (folder / REBUILT).write_bytes(recomputed.content)
-    return RebuildResult(metrics=recomputed.metrics, different=recomputed.different)
+    return RebuildResult(
+        metrics=recomputed.metrics,
+        different=recomputed.different,
+        certificates=tuple(wrong_certificates(folder)),
+    )
 
 
 def changed_settings(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ...]:
@@ -226,6 +258,7 @@ def check(
     progress: Callable[[str], None],
     within: Path | None = None,
     *,
+    job: str = "",
     is_late: Callable[[], bool] = lambda: False,
     use: Callable[[Path, Manifest], None] = lambda _folder, _manifest: None,
 ) -> BundleReport:
@@ -235,13 +268,14 @@ def check(
         path: the file; any file may be given.
         progress: receives one-line progress messages.
         within: parent of the temporary folder; None: the system's default.
+        job: the Python file of the job; "": the one that the log names.
         is_late: whether the time limit has passed.
         use: called with the folder of a sound bundle, which has the log and the
             recomputed scorecard, before it is deleted.
 
     Raises:
-        RunnerError: it is of a later siftlog, there is no disk space to unpack it, or
-            the time limit has passed.
+        RunnerError: it is of a later siftlog, *job* is not its job, there is no disk
+            space to unpack it, or the time limit has passed.
     """
 
     def report_progress(line: str) -> None:
@@ -249,7 +283,14 @@ def check(
             raise RunnerError(LATE)
         progress(line)
 
-    run = _Check(path, report_progress, within or Path(gettempdir()), is_late, use)
+    run = _Check(
+        path,
+        report_progress,
+        within=within or Path(gettempdir()),
+        job=job,
+        is_late=is_late,
+        use=use,
+    )
     try:
         run.all()
     except InvalidArchive as refused:
@@ -281,7 +322,9 @@ class _Check:
         self,
         path: Path,
         progress: Callable[[str], None],
+        *,
         within: Path,
+        job: str,
         is_late: Callable[[], bool],
         use: Callable[[Path, Manifest], None],
     ) -> None:
@@ -290,6 +333,7 @@ class _Check:
         self._use = use
         self._progress = progress
         self._within = within
+        self._job = job
         self.manifest: Manifest | None = None
         self.log: VerifyReport | None = None
         self.is_sealed = self.is_rebuilt = False
@@ -363,7 +407,9 @@ class _Check:
                     scoring.number: scoring.digest for scoring in scorings(reader)
                 }
         except StoreError as error:
-            yield LogFault(what="file", where=LOG, message=str(error))
+            problem, _, _ = str(error).partition(": ")  # without advice on runs
+            message = problem.removeprefix(f"{path} ")
+            yield LogFault(what="file", where=LOG, message=message)
             return
         if digests.get(manifest.scoring) != manifest.digest:
             yield LogFault(
@@ -411,7 +457,9 @@ class _Check:
     ) -> Iterator[LogFault]:
         then = manifest.environment
         self.differs = differences(then, environment(then.packages))
-        rebuilt = rebuild(folder, manifest.scoring, self._progress)
+        rebuilt = rebuild(folder, manifest.scoring, self._job, self._progress)
+        if rebuilt.error and self._job:
+            raise UsageError(rebuilt.error)
         redaction.unavailable = rebuilt.error
         redaction.recomputed = rebuilt.metrics
         for model, path in rebuilt.different:
@@ -420,6 +468,7 @@ class _Check:
                 where=f"{member_of(manifest.scoring, FRAME)}, {path} of {model}",
                 message="gives another number than the scorecard",
             )
+        yield from _wrong_certificates(rebuilt)
 
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
         """Check the stored scorecard, then the recomputed one."""
@@ -434,7 +483,7 @@ class _Check:
                 message=f"is not what scoring {manifest.scoring} recorded",
             )
             return
-        rebuilt = rebuild(folder, manifest.scoring, self._progress)
+        rebuilt = rebuild(folder, manifest.scoring, self._job, self._progress)
         for setting in rebuilt.changed:
             yield LogFault(
                 what="input",
@@ -449,13 +498,7 @@ class _Check:
             )
         if rebuilt.changed or rebuilt.error:
             return
-        for line in rebuilt.certificates:
-            where, _, problem = line.partition(": ")
-            yield LogFault(
-                what="certificate",
-                where=f"{CERTIFICATES}/{where}",
-                message=problem,
-            )
+        yield from _wrong_certificates(rebuilt)
         again = (folder / REBUILT).read_bytes()
         self.is_rebuilt = again == stored
         if not self.is_rebuilt:
@@ -464,6 +507,14 @@ class _Check:
                 where=f"{scorecard_name}, line {_first_difference(stored, again)}",
                 message=_unlike(self.differs),
             )
+
+
+def _wrong_certificates(rebuilt: RebuildResult) -> Iterator[LogFault]:
+    for line in rebuilt.certificates:
+        where, _, problem = line.partition(": ")
+        yield LogFault(
+            what="certificate", where=f"{CERTIFICATES}/{where}", message=problem
+        )
 
 
 def _first_difference(stored: bytes, again: bytes) -> int:

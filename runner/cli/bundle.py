@@ -57,13 +57,17 @@ def bundle(
     files and all package versions, with a hash of each. It contains texts, answers,
     paths and the name of this machine, but no keys. siftlog verify FILE checks it; so
     does this command before it writes the file.
+
+    With --redact, it has salted commitments in place of texts, prompts and replies.
+    siftlog verify computes the metrics from numbers, and siftlog disclose opens what
+    you choose later.
     """
     from runner.bundle.pack import make_bundle
     from runner.bundle.redacted_pack import make_redacted_bundle
     from runner.cli.paced import paced_progress
     from runner.cli.run_steps import CLOCK
     from runner.errors import UsageError
-    from store.runs import certificates_in, resolve
+    from store.runs import resolve
 
     if secret is not None and not redact:
         raise UsageError("--secret is of a redacted bundle: add --redact.")
@@ -97,11 +101,6 @@ def bundle(
         print_note(
             f"partial: the run is unfinished; event {manifest.events:,} is the last."
         )
-    if redact and certificates_in(folder.path):
-        print_note(
-            "note: certificates of siftlog screen are left out: to compute one again "
-            "takes the library and the labels of its records."
-        )
     if as_json:
         print_json(
             "siftlog.bundle/1",
@@ -123,5 +122,7 @@ def bundle(
     print_text(str(packed.path))
     print_text(f"{packed.size:,} bytes, SHA-256 {packed.sha256}")
     if secret_path is not None:
-        print_text(f"redacted; {secret_path} opens it, so do not share that file")
+        print_text(
+            f"redacted; {secret_path} opens it: keep that file, and do not share it"
+        )
     return DONE

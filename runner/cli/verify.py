@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -15,6 +15,7 @@ from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print
 if TYPE_CHECKING:
     from runner.bundle.disclosure import DisclosureReport
     from runner.bundle.manifest import Manifest
+    from runner.bundle.redacted_verify import RedactionReport
     from runner.bundle.verify import BundleReport
     from store.labels.folder import LabelLogReport
     from store.log.integrity import LogEnd
@@ -38,6 +39,12 @@ FILES: Final = {".zip", ".json"}
     help="With a bundle: stop after this time; 0: never.",
 )
 @click.option(
+    "--job",
+    metavar="FILE.py[:NAME]",
+    default="",
+    help="With a bundle whose job is a Python file: that file.",
+)
+@click.option(
     "--disclosure",
     type=click.Path(path_type=Path, dir_okay=False),
     help="With a redacted bundle: check what this file of siftlog disclose opens.",
@@ -47,6 +54,7 @@ def verify(
     runs_dir: Path,
     as_json: bool,
     time_limit_s: float,
+    job: str,
     disclosure: Path | None,
 ) -> int:
     """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong.
@@ -58,7 +66,7 @@ def verify(
 
     For a BUNDLE made by siftlog bundle, checks every member and repeats the scoring
     without a network. Writes temporary files only. A redacted bundle has no texts to
-    score: metrics are computed from the recorded values of items.
+    score: metrics are computed from the numbers that it has in their place.
 
     A CERTIFICATE that siftlog screen wrote (certificate.json, or all in RUN's folder)
     is computed again from label events and library.
@@ -74,10 +82,16 @@ def verify(
 
     file = Path(run_name)
     if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():
-        return _verify_file(
-            file, as_json=as_json, time_limit_s=time_limit_s, disclosure=disclosure
+        if file.suffix == ".json":
+            return _verify_certificate(file, as_json=as_json)
+        return _verify_bundle(
+            file,
+            as_json=as_json,
+            time_limit_s=time_limit_s,
+            job=job,
+            disclosure=disclosure,
         )
-    _check_is_run(file, disclosure)
+    _check_is_run(file, job, disclosure)
     try:
         folder = resolve(runs_dir, run_name)
         ends = folder.ends()
@@ -141,8 +155,8 @@ def verify(
     return DONE
 
 
-def _check_is_run(file: Path, disclosure: Path | None) -> None:
-    """Raise `UsageError` if a name is of a missing file, or an option is of files."""
+def _check_is_run(file: Path, job: str, disclosure: Path | None) -> None:
+    """Raise `UsageError` if a name is of a missing file, or an option is of bundles."""
     from runner.errors import UsageError
 
     if file.suffix in FILES and not file.exists():
@@ -150,8 +164,9 @@ def _check_is_run(file: Path, disclosure: Path | None) -> None:
             f"There is no file {file}; siftlog bundle and siftlog screen print the "
             "path of what they write."
         )
-    if disclosure is not None:
-        raise UsageError("--disclosure is of a redacted bundle: name its file.")
+    if job or disclosure is not None:
+        option = "--job" if job else "--disclosure"
+        raise UsageError(f"{option} is of a bundle: name the bundle's file.")
 
 
 def _verify_certificate(path: Path, *, as_json: bool) -> int:
@@ -180,19 +195,13 @@ def _ends(ends: Sequence[LogEnd], labels: Sequence[LabelLogReport]) -> Iterator[
         yield f"{count} with {events:,} events checked too."
 
 
-def _verify_file(
-    path: Path, *, as_json: bool, time_limit_s: float, disclosure: Path | None
-) -> int:
-    """Check a certificate or a bundle."""
-    if path.suffix == ".json":
-        return _verify_certificate(path, as_json=as_json)
-    return _verify_bundle(
-        path, as_json=as_json, time_limit_s=time_limit_s, disclosure=disclosure
-    )
-
-
 def _verify_bundle(
-    path: Path, *, as_json: bool, time_limit_s: float, disclosure: Path | None
+    path: Path,
+    *,
+    as_json: bool,
+    time_limit_s: float,
+    job: str,
+    disclosure: Path | None,
 ) -> int:
     """Check the bundle at *path*; exit 6 if anything in it differs."""
     from runner.bundle.disclosure import check_disclosure, read_disclosure
@@ -216,32 +225,16 @@ def _verify_bundle(
 
     with paced_progress(CLOCK) as progress:
         verification = check(
-            path, progress, is_late=lambda: CLOCK.monotonic() >= until, use=use
+            path,
+            progress,
+            job=job,
+            is_late=lambda: CLOCK.monotonic() >= until,
+            use=use,
         )
     manifest, log = verification.manifest, verification.log
-    redaction = verification.redaction
     problems = [problem for proof in proofs for problem in proof.problems]
     if as_json:
-        print_json(
-            "siftlog.bundle-verify/1",
-            {
-                "bundle": str(path),
-                "run": manifest.run if manifest else None,
-                "scoring": manifest.scoring if manifest else None,
-                "sound": verification.is_sound and not problems,
-                "members": len(manifest.members) + 1 if manifest else None,
-                "events": log.events if log else None,
-                "commits": log.commits if log else None,
-                "head": manifest.head if manifest else None,
-                "digest": manifest.digest if manifest else None,
-                "partial": manifest.partial if manifest else None,
-                "rebuilt": verification.is_rebuilt,
-                "differs": list(verification.differs),
-                "faults": [asdict(fault) for fault in verification.faults],
-                "redacted": None if redaction is None else asdict(redaction),
-                "disclosure": asdict(proofs[0]) if proofs else None,
-            },
-        )
+        print_json("siftlog.bundle-verify/1", _fields(path, verification, proofs))
     for fault in verification.faults:
         print_note(f"siftlog: {path.name}: {fault.where}: {fault.message}")
     for problem in problems:
@@ -255,6 +248,31 @@ def _verify_bundle(
     return DONE
 
 
+def _fields(
+    path: Path, verification: BundleReport, proofs: Sequence[DisclosureReport]
+) -> dict[str, Any]:
+    """Return the fields of `--json`."""
+    manifest, log = verification.manifest, verification.log
+    redaction = verification.redaction
+    return {
+        "bundle": str(path),
+        "run": manifest.run if manifest else None,
+        "scoring": manifest.scoring if manifest else None,
+        "sound": verification.is_sound and all(proof.is_sound for proof in proofs),
+        "members": len(manifest.members) + 1 if manifest else None,
+        "events": log.events if log else None,
+        "commits": log.commits if log else None,
+        "head": manifest.head if manifest else None,
+        "digest": manifest.digest if manifest else None,
+        "partial": manifest.partial if manifest else None,
+        "rebuilt": verification.is_rebuilt,
+        "differs": list(verification.differs),
+        "faults": [asdict(fault) for fault in verification.faults],
+        "redacted": None if redaction is None else asdict(redaction),
+        "disclosure": asdict(proofs[0]) if proofs else None,
+    }
+
+
 def _print_sound(
     path: Path, verification: BundleReport, manifest: Manifest, log: VerifyReport
 ) -> None:
@@ -265,18 +283,42 @@ def _print_sound(
         "without a network"
         if redaction is None
         else f"redacted, with {redaction.commitments:,} commitments and "
-        f"{redaction.verdicts:,} verdicts; {redaction.recomputed:,} of "
-        f"{redaction.metrics:,} metrics of scoring {manifest.scoring} came out the "
-        f"same from {'numbers' if redaction.by_frame else 'recorded values'}"
-        + (f" ({redaction.unavailable})" if redaction.unavailable else "")
+        f"{redaction.verdicts:,} verdicts; {_recomputed(redaction, manifest.scoring)}"
     )
     print_text(
         f"{path.name} is sound: {len(manifest.members) + 1:,} members, "
         f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
         f"{outcome}"
     )
+    if redaction is not None and not redaction.unavailable:
+        for name, stated in redaction.certificates.items():
+            print_text(
+                f"{name}: {stated['labelled']:,} of {stated['records']:,} records "
+                f"labelled, recall at least {_floored(stated['recall_at_least'])} "
+                f"(target {stated['target']:g}), computed again from the order of "
+                "draws and labels"
+            )
     if manifest.partial:
         print_text("partial: the run was unfinished")
+
+
+def _floored(share: float) -> str:
+    """Format a lower bound, never rounded up."""
+    return f"{int(share * 1000 + 1e-9) / 1000:.3f}"
+
+
+def _recomputed(redaction: RedactionReport, scoring: int) -> str:
+    """Say how many metrics came out the same, and from what."""
+    if redaction.unavailable:
+        return (
+            f"no metric of scoring {scoring} was computed again, for "
+            f"{redaction.unavailable}"
+        )
+    return (
+        f"{redaction.recomputed:,} of {redaction.metrics:,} metrics of scoring "
+        f"{scoring} came out the same from "
+        f"{'numbers' if redaction.by_frame else 'recorded values'}"
+    )
 
 
 def _print_proof(proof: DisclosureReport) -> None:

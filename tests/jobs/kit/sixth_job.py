@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from jobs.kit.chat import data_block, read_blocks
+from jobs.kit.evaluation import SourceMeasures
 from jobs.kit.inputs import cells
 from jobs.kit.inputs.rows import RowModel
 from jobs.kit.measurements import share
 from jobs.kit.measures import ValueMeasure
-from jobs.kit.question_results import with_metrics
 from jobs.kit.questions import STAGE, QuestionJob, Questions
 from runner.job import Answer, Answers, Stage, Task, TaskSpec
 from runner.messages import ChatRequest, Message, ParseFailure, Reply, TextPart
-from runner.scorecard import Scorecard
 
 DOSE_QUESTION = "Which dose of the drug was given, in mg? Answer with a number.\n\n"
 
@@ -33,15 +32,30 @@ def read_dose(_: object, task: Task, reply: Reply) -> int | ParseFailure:
     return int(found[0]) if found else ParseFailure(reason="no_dose")
 
 
-DOSES: Mapping[str, ValueMeasure[list[bool]]] = {
-    "dose.accuracy": ValueMeasure(
-        "Dose accuracy",
-        "Share of known doses that were answered right, where the drug was read",
-        "higher",
-        of=lambda right: share(sum(right), len(right)),
-        definition="dose accuracy@1(right / answered rows with a known dose)",
-    )
-}
+def collected(dataset: Questions, answers: Answers) -> Mapping[str, list[bool]]:
+    right: dict[str, list[bool]] = {model: [] for model in answers.models}
+    for _, *doses in answers.families():
+        for answer in doses:
+            dose = dataset.rows[answer.task.key].dose
+            if answer.chat is not None and dose is not None:
+                read = read_dose(dataset, answer.task, answer.chat)
+                right[answer.task.model].append(read == dose)
+    return right
+
+
+DOSES = SourceMeasures(
+    source=list[bool],
+    measures={
+        "dose.accuracy": ValueMeasure(
+            "Dose accuracy",
+            "Share of known doses that were answered right, where the drug was read",
+            "higher",
+            of=lambda right: share(sum(right), len(right)),
+            definition="dose accuracy@1(right / answered rows with a known dose)",
+        )
+    },
+    collect=collected,
+)
 
 
 class Treatments(QuestionJob):
@@ -49,7 +63,7 @@ class Treatments(QuestionJob):
 
     name, version, Row = "treatments", "1", Treatment
     question = "Which drug was given? Answer with its name only."
-    show, truth, cluster = ("text",), "drug", "paper"
+    show, truth, cluster, further = ("text",), "drug", "paper", DOSES
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,16 +97,6 @@ class Treatments(QuestionJob):
         return (re.findall(r"(\d+) mg", dict(read_blocks(prompt))["text"]) or ["none"])[
             0
         ]
-
-    def score(self, dataset: Questions, answers: Answers) -> Scorecard:
-        right: dict[str, list[bool]] = {model: [] for model in answers.models}
-        for _, *doses in answers.families():
-            for answer in doses:
-                dose = dataset.rows[answer.task.key].dose
-                if answer.chat is not None and dose is not None:
-                    read = read_dose(dataset, answer.task, answer.chat)
-                    right[answer.task.model].append(read == dose)
-        return with_metrics(super().score(dataset, answers), DOSES, right)
 
 
 job = Treatments()

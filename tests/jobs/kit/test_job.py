@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from jobs.kit.evaluation import SourceMeasures
 from jobs.kit.job import Deferred, either
 from runner.evaluation import Evaluation
 from runner.job import Job
@@ -83,6 +84,9 @@ def test_deferred_parts_take_what_the_runner_passes(
     elif part == "labelling":
         assert isinstance(value, Labelling)
         counts = {}
+    elif part == "further":
+        assert isinstance(value, SourceMeasures)
+        counts = {value.collect: 2}
     elif part == "evaluation":
         assert isinstance(value, Evaluation)
         counts = {value.metrics: 1}

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 import json
+import re
+import struct
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from runner.bundle.disclosure import (
+    Disclosure,
+    check_disclosure,
+    disclose_items,
+    read_disclosure,
+)
+from runner.bundle.manifest import Manifest, RedactedManifest
 from runner.bundle.pack import certificate_files, label_logs_of, make_bundle
 from runner.bundle.verify import check
 from runner.errors import UsageError
@@ -22,6 +32,7 @@ from store.labels.writer import LabelWriter
 from store.runs import RunFolder
 from tests.commands import siftlog
 from tests.runner.bundle.forging import Members, contents, forged
+from tests.runner.bundle.redacting import redact
 from tests.store.memory_log import FakeClock
 
 CERTIFICATE = "certificates/1/certificate.json"
@@ -134,3 +145,92 @@ def test_a_changed_certificate_is_found(
     assert [fault.what for fault in faults] == ["certificate"] * len(faults)
     assert message in " ".join(fault.message for fault in faults)
     assert faults[0].where == "certificates/1/certificate.json"
+
+
+STATED = "certificates/1/stated.json"
+
+
+@pytest.fixture(scope="module")
+def hidden(screened: Screened) -> Path:
+    """The redacted bundle of the same screening."""
+    return redact(screened.folder, screened.folder.path.with_name("hidden.zip"))[0].path
+
+
+def test_a_redacted_bundle_has_the_certificate_in_numbers(
+    screened: Screened, hidden: Path
+) -> None:
+    report = check(hidden, ignore_progress)
+    assert report.is_sound
+    assert report.redaction is not None
+    (stated,) = report.redaction.certificates.values()
+    document = json.loads((screened.folder.path / CERTIFICATE).read_bytes())
+    assert {**stated} == {name: document[name] for name in stated}
+    assert stated["recall_at_least"] >= 0.8
+    names = {name for name in contents(hidden) if name.startswith("certificates/")}
+    assert names == {STATED, "certificates/1/frame.msgpack"}
+
+
+def _higher_recall(members: Members) -> None:
+    members[STATED] = re.sub(
+        rb'"recall_at_least":[\d.]+', b'"recall_at_least":0.99', members[STATED]
+    )
+
+
+def _other_steps(members: Members) -> None:
+    name = "certificates/1/frame.msgpack"
+    members[name] = members[name].replace(struct.pack("<q", 2), struct.pack("<q", 1), 9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_higher_recall, "recall_at_least is 0.99, and the steps of the screening"),
+        (_other_steps, "the steps of the screening give"),
+    ],
+)
+def test_a_changed_certificate_of_a_redacted_bundle_is_found(
+    hidden: Path, tmp_path: Path, change: Callable[[Members], None], message: str
+) -> None:
+    path = forged(hidden, tmp_path / "x.zip", change)
+    assert contents(path) != contents(hidden)
+    faults = check(path, ignore_progress).faults
+    assert {(fault.what, fault.where) for fault in faults} == {
+        ("certificate", "certificates/1")
+    }
+    assert message in faults[0].message
+
+
+def test_the_author_proves_which_certificate_it_is(
+    screened: Screened, hidden: Path, tmp_path: Path
+) -> None:
+    written = disclose_items(
+        screened.folder,
+        (),
+        (),
+        whole=True,
+        bundle=hidden,
+        secret=None,
+        out=tmp_path / "whole.json",
+        progress=ignore_progress,
+    )
+    disclosure = read_disclosure(written.file)
+    (opening,) = (of for of in disclosure.openings if of.at == "certificates/1")
+    content = (screened.folder.path / CERTIFICATE).read_bytes()
+    assert opening.text == hashlib.sha256(content).hexdigest()
+    forged_opening = replace(opening, value=b"0" * 64)
+    checked = [
+        _checked(hidden, replace(disclosure, openings=(of,)))
+        for of in (opening, forged_opening)
+    ]
+    assert checked == [True, False]
+
+
+def _checked(bundle: Path, disclosure: Disclosure) -> bool:
+    reports: list[bool] = []
+
+    def use(folder: Path, manifest: Manifest) -> None:
+        assert isinstance(manifest, RedactedManifest)
+        reports.append(check_disclosure(disclosure, folder, manifest).is_sound)
+
+    check(bundle, ignore_progress, use=use)
+    return reports[0]

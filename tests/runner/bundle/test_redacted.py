@@ -320,7 +320,7 @@ def test_a_reader_asks_for_a_task_by_its_number(
     (task,) = check_disclosure(disclosure, redacted.unpacked, redacted.manifest).tasks
     assert (task.task, task.item, task.replies) == (3, redacted.keys[2], 1)
     assert task.parts == task.of_parts == 3
-    with pytest.raises(UsageError, match="has no task 99"):
+    with pytest.raises(UsageError, match="has no task 99: siftlog tasks r lists"):
         discloser.disclosure([], (), whole=False, tasks=[99])
     with pytest.raises(UsageError, match="has no item 'unheard of'"):
         discloser.disclosure(["unheard of"], (), whole=False)
@@ -373,7 +373,8 @@ def test_a_disclosure_is_of_one_bundle(
 ) -> None:
     disclosure = discloser.disclosure([redacted.keys[0]], (), whole=False)
     other = replace(disclosure, head="0" * 64)
-    assert _faults(redacted, other) == ["it is of another bundle"]
+    (fault,) = _faults(redacted, other)
+    assert fault.startswith("it is of another bundle: of scoring 1 of run r, whose log")
     path = tmp_path / "d.json"
     path.write_text(disclosure.as_json())
     assert read_disclosure(path) == disclosure
@@ -386,7 +387,7 @@ def test_a_disclosure_is_of_one_bundle(
 def test_the_wrong_secret_opens_nothing(redacted: Redacted, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     RedactionSecret.at(other, "r", 1)
-    with pytest.raises(RunnerError, match="the secret, or the run, is not the one"):
+    with pytest.raises(RunnerError, match=r"other.json does not open .* \(opening 1"):
         disclose_items(
             redacted.folder,
             [redacted.keys[0]],

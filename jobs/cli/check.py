@@ -200,7 +200,7 @@ def _print(
     if verdict.elsewhere:
         counts.append(f"{verdict.elsewhere:,} of other runs")
     if verdict.redacted:
-        counts.append(f"{verdict.redacted:,} of texts that the bundle lacks")
+        counts.append(f"{verdict.redacted:,} of texts or models that the bundle hides")
     if unchecked:
         counts.append(f"{unchecked:,} numbers beside metrics not checked")
     print_text(f"{file}: {', '.join(counts)}")

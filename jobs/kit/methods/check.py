@@ -75,7 +75,7 @@ class ManuscriptVerdict:
     checked: int
     faults: tuple[Fault, ...]
     elsewhere: int  #: references of other runs, which were not checked
-    redacted: int  #: references to texts that a redacted bundle lacks, likewise
+    redacted: int  #: references to what a redacted bundle hides, likewise
 
 
 Earlier: TypeAlias = Callable[[Source], QuotedValues | None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -14,7 +14,7 @@ from jobs.kit.methods.check import Earlier
 from jobs.kit.methods.facts import SCORECARD_DIGEST, references
 from jobs.kit.methods.manuscript import Source
 from jobs.kit.methods.record import RunRecord, read_record, scoring_numbered
-from jobs.kit.methods.references import QuotedValues, Rounding
+from jobs.kit.methods.references import QuotedValues, Rounding, encoded
 from jobs.kit.methods.text import Choice
 from jobs.kit.report.headline import main_paths
 from runner.bundle.manifest import (
@@ -127,8 +127,8 @@ class CheckBasis:
     metric_words: frozenset[str]  #: names of metrics for readers, and the ends of paths
     earlier: Earlier
     notes: tuple[str, ...] = ()
-    redacted: frozenset[str] = frozenset()
-    """Names of values that are texts and not in a redacted bundle."""
+    redacted: Container[str] = frozenset()
+    """Names of values that cannot be checked, because a bundle hides their texts."""
 
 
 def basis_of_run(
@@ -190,19 +190,43 @@ def basis_of_bundle(
             recorded = scoring_numbered(reader, manifest.scoring)
             labels = read_labels(folder / LABELS)
             basis = _basis(reader, log, recorded, card.read_bytes(), labels)
-            redacted = frozenset(_redacted_names(basis.known, manifest))
-            use(replace(basis, notes=notes, redacted=redacted))
+            if isinstance(manifest, RedactedManifest):
+                basis = replace(basis, redacted=_HiddenNames(basis.known, manifest))
+            use(replace(basis, notes=notes))
 
     return check(path, progress, is_late=is_late, use=read)
 
 
 _TOKEN = re.compile(r"~[0-9a-f]{64}")
+_TOKEN_IN_NAME = re.compile(encoded("~") + r"[0-9a-f]{64}")
 
 
-def _redacted_names(known: QuotedValues, manifest: Manifest) -> Iterator[str]:
-    """Names of the values that a bundle has a token of, or of texts without tokens."""
-    if not isinstance(manifest, RedactedManifest):
-        return
+class _HiddenNames(Container[str]):
+    """Names of values that a redacted bundle hides.
+
+    Of a model whose name is hidden, a manuscript names the values by that name, and the
+    bundle by a token in its place.
+    """
+
+    def __init__(self, known: QuotedValues, manifest: RedactedManifest) -> None:
+        self._known = known
+        self._of_texts = frozenset(_names_of_texts(known, manifest))
+        self._around_tokens = {
+            (name[: token.start()], name[token.end() :])
+            for name in known
+            if (token := _TOKEN_IN_NAME.search(name))
+        }
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str) or name in self._known:
+            return name in self._of_texts
+        return any(
+            name.startswith(before) and name.endswith(after)
+            for before, after in self._around_tokens
+        )
+
+
+def _names_of_texts(known: QuotedValues, manifest: RedactedManifest) -> Iterator[str]:
     for name, quoted in known.items():
         # a hash of what has a token
         is_hash = quoted.rounding is Rounding.HASH and (

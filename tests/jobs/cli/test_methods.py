@@ -115,6 +115,33 @@ def test_a_bundle_is_verified_and_its_numbers_are_computed_again(
     assert done.err.startswith("siftlog: r.zip: ")
 
 
+def test_values_of_a_model_whose_name_is_hidden_are_counted_not_checked(
+    tmp_path: Path,
+) -> None:
+    model = "a-model-with-a-long-name"  # which is a piece of each prompt
+    rows = [
+        {"id": f"i{n}", "prompt": f"You are {model}: {n}?", "reply": "1", "target": n}
+        for n in range(6)
+    ]
+    lines = [json.dumps({**row, "model": model}) for row in rows]
+    (tmp_path / "replies.jsonl").write_text("\n".join(lines))
+    words = ("--run-id", "r", "--no-report")
+    assert (
+        _do(tmp_path, "import", "replies", tmp_path / "replies.jsonl", *words).code == 0
+    )
+    path, bundle = tmp_path / "text.md", tmp_path / "hidden.zip"
+    assert _do(tmp_path, "methods", "r", "--out", path).code == 0
+    assert _do(tmp_path, "bundle", "r", "--redact", "--out", bundle).code == 0
+    assert model in path.read_text()
+    done = _do(tmp_path, "check", path, "--bundle", bundle, "--json")
+    said = json.loads(done.out)
+    assert (done.code, said["faults"]) == (0, [])
+    assert said["redacted"] > 10
+    # what is of no model is still compared
+    path.write_text(path.read_text().replace("-->6<", "-->7<"))
+    assert _do(tmp_path, "check", path, "--bundle", bundle).code == 6
+
+
 def test_a_run_without_a_scoring_has_a_text(folder: Path) -> None:
     words = ("--limit", 1, "--run-id", "r2", "--no-score")
     assert _do(folder, "run", "paper-investigation", *words).code == 0

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from jobs.ask.inputs import AskDataset
 from jobs.ask.merge import ASK, CHECK, CHUNK, JUDGE, THEN, Parse, TaskPlace, place_of
 from jobs.kit.chat import chat_request, data_block, is_longer_than
@@ -93,7 +95,8 @@ def _field_request(dataset: AskDataset, place: TaskPlace) -> ChatRequest:
     )
     if images := dataset.images(place.item, span):
         *before, user = messages
-        messages = (*before, replace(user, parts=(*user.parts, *images)))
+        seen = structs.replace(user, parts=(*user.parts, *images))
+        messages = (*before, seen)
     return chat_request(dataset.settings, messages, prompt.schema)
 
 

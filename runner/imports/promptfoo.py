@@ -92,10 +92,17 @@ class PromptfooResponse(msgspec.Struct, kw_only=True):
     finishReason: str | None = None  # noqa: N815 - as above
 
 
+class PromptfooComponent(msgspec.Struct, kw_only=True):
+    """Outcome of one assertion, or of a set of them, which is not repeated here."""
+
+    assertion: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+
+
 class PromptfooGrading(msgspec.Struct, kw_only=True):
     """Outcome of the assertions of a test, one component for each."""
 
-    componentResults: list[Any] | None = None  # noqa: N815 - as above
+    componentResults: list[PromptfooComponent | None] | None = None  # noqa: N815 - as above
 
 
 class PromptfooResult(msgspec.Struct, kw_only=True):
@@ -304,13 +311,20 @@ def _target(result: PromptfooResult) -> str | None:
 
     Its variables are filled in where it was graded.
     """
-    grading = result.gradingResult or PromptfooGrading()
-    graded = [
-        {**component.get("assertion", {}), **component.get("metadata", {})}
-        for component in grading.componentResults or ()
-    ]
-    for assertion in graded or result.testCase.get("assert", ()):
-        if isinstance(assertion, dict) and assertion.get("type") in RIGHT:
-            value = assertion.get("renderedAssertionValue", assertion.get("value"))
+    for assertion, rendered in _assertions(result):
+        if assertion.get("type") in RIGHT:
+            value = assertion.get("value") if rendered is None else rendered
             return value if isinstance(value, str) else None
     return None
+
+
+def _assertions(result: PromptfooResult) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield the assertions of a test, each with its rendered value if it has one."""
+    grading = result.gradingResult or PromptfooGrading()
+    graded = [one for one in grading.componentResults or () if one and one.assertion]
+    for component in graded:
+        metadata = component.metadata or {}
+        yield component.assertion or {}, metadata.get("renderedAssertionValue")
+    declared = result.testCase.get("assert")
+    if not graded and isinstance(declared, list):
+        yield from ((one, None) for one in declared if isinstance(one, dict))

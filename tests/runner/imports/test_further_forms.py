@@ -128,6 +128,44 @@ def test_results_of_promptfoo_are_the_same_in_both_files(tmp_path: Path) -> None
     assert [reply.text for reply in read(rows)] == ["4", None]
 
 
+EQUALS = {"type": "equals", "value": "{{n}}"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "components", "target"),
+    [
+        ([EQUALS], None, "{{n}}"),
+        ([EQUALS], [{"pass": True, "assertion": None}, None], "{{n}}"),
+        ([EQUALS], [{"assertion": EQUALS, "metadata": None}], "{{n}}"),
+        (
+            [EQUALS],
+            [
+                {"assertion": None},
+                {"assertion": EQUALS, "metadata": {"renderedAssertionValue": "4"}},
+            ],
+            "4",
+        ),
+        ([EQUALS], [{"assertion": {"type": "javascript", "value": "1"}}], None),
+        (None, None, None),
+        (["equals"], [], None),
+    ],
+)
+def test_the_right_answer_is_that_of_an_assertion_if_any(
+    tmp_path: Path, declared: object, components: object, target: str | None
+) -> None:
+    result = {
+        "promptIdx": 0,
+        "testIdx": 0,
+        "vars": {},
+        "provider": {"id": "m"},
+        "response": {"output": "4"},
+        "testCase": {"assert": declared},
+        "gradingResult": {"pass": True, "componentResults": components},
+    }
+    (reply,) = read(lines(tmp_path / "r.jsonl", result))
+    assert reply.target == target
+
+
 def test_lines_of_promptfoo_belong_together_in_any_order(tmp_path: Path) -> None:
     def result(test: int, column: int, prompt: str, model: str) -> dict[str, Any]:
         return {

@@ -139,7 +139,7 @@ class LogReader(sqlite3.Connection):
         return False
 
     def failure(self, error: sqlite3.DatabaseError) -> StoreError:
-        """Return why a statement failed: of a fork, perhaps a log above it did."""
+        """Return the error to raise; of a fork, the one of its parent's log if any."""
         if self.forked is not None and self.forked.failure is not None:
             return self.forked.failure
         return unreadable(self.path, error)

@@ -31,6 +31,9 @@ MOST: Final = 200
 COMMON: Final = ("openai", "anthropic", "gemini", "mistral", "openrouter")
 """Providers that are offered before a letter is typed."""
 
+SETTINGS: Final = "Settings"
+"""The attribute of a job's class with the class of its settings."""
+
 _HEAD: Final = 4096
 """Bytes of a run's configuration that hold its job and its models."""
 
@@ -231,18 +234,14 @@ def _settings_of(parameters: Mapping[str, Any], runs_dir: Path) -> dict[str, str
     return {}
 
 
-JOBS = "siftlog.jobs"
-
-SETTINGS = "Settings"
-"""The attribute of a job's class with the class of its settings."""
-
-
 def setting_names(job: str) -> dict[str, str]:
     """Return the settings of an installed job with their descriptions.
 
     They are empty if the job is not installed or its source cannot be followed.
     """
-    for point in entry_points(group=JOBS, name=job):
+    from runner.registry import GROUP
+
+    for point in entry_points(group=GROUP, name=job):
         return _settings_in(point.value.partition(":")[0].strip())
     return {}
 

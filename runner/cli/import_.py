@@ -104,7 +104,7 @@ def import_(
         sets += [f"form={form}"] if form else []
         sets += [f"item={item}"] if item else []
     request = RunRequest.of(flags, {**parameters, "sets": tuple(sets)})
-    folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
+    folder = run_steps.new_folder(request.runs_dir, request.run_id, job, option="--as")
     if not dry_run:
         check_new(folder, "--as")  # before files are read, which can take minutes
     file = run_steps.configuration(request.source, job)

@@ -1,4 +1,4 @@
-"""Shows how far a command is, without the modules that know a run."""
+"""Shows the progress of a command, without importing what reads a run."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ from runner.workload import (
 )
 from store.clock import SystemClock
 from store.database import open_reader
-from store.document import as_text
+from store.document import as_text, plural
 from store.errors import StoreError
 from store.lineage import ForkOrigin
 from store.nearest import did_you_mean
@@ -475,8 +475,7 @@ def _show_end(
 def _failures(folder: RunFolder, state: Status) -> str:
     """Describe failed tasks and the next step."""
     if state.imported:
-        failed = state.tasks.failed
-        return f"{failed} imported {'task' if failed == 1 else 'tasks'} had failed."
+        return f"{plural(state.tasks.failed, 'imported task')} had failed."
     run = folder.run_id
     resume = "the same command" if folder.part else f"siftlog resume {run}"
     return (

@@ -85,7 +85,7 @@ def check_target(form: str, out: Path) -> None:
 def _refuse_existing(out: Path) -> None:
     if out.exists() or out.is_symlink():
         raise UsageError(
-            f"{out} exists already, and an export replaces nothing: name a new folder, "
+            f"{out} exists already, and an export replaces nothing: give another name, "
             "or remove it."
         )
 
@@ -102,5 +102,5 @@ def _drafted(out: Path) -> Iterator[Path]:
     except OSError as error:
         raise RunnerError(
             f"{out} cannot be written ({error.strerror}): check the free space, or "
-            "name another folder."
+            "write it elsewhere."
         ) from error

@@ -227,7 +227,7 @@ NAMES: Final = {
 
 
 def _named_counts(counts: Mapping[str, int]) -> str:
-    """Return the differences of all counts, such as `+13 output, -17 prompt tokens`."""
+    """Return differences of counts as text, such as `-17 prompt, +13 output tokens`."""
     named = (f"{count:+,} {NAMES[name]}" for name, count in sorted(counts.items()))
     return f"{', '.join(named)} tokens"
 
@@ -346,8 +346,8 @@ class _Sum:
                 return Amount(cause, excess, "in all calls")
         if counts and all(line.billed_pico is None for line in self._lines):
             batched = sum(call.is_batched for call in self._known)
-            stated = [line.is_batch or line.tier == "batch" for line in self._lines]
-            is_batch = any(stated) != bool(batched)
+            in_batches = (line.is_batch or line.tier == "batch" for line in self._lines)
+            is_batch = any(in_batches) != bool(batched)
             cause = BillCause.BATCH if is_batch else BillCause.TIER
             return Amount(cause, excess, "the same tokens in another tier")
         return Amount(BillCause.UNEXPLAINED, excess, "of a sum")

@@ -42,7 +42,7 @@ def as_scored_before(
     paths: dict[str, list[str]] = {}
     values, sentences = {}, []
     # a setting may be empty because its file lies in a folder that another one names
-    of_run = {known.setting for known in work.inputs}
+    of_run = {file.setting for file in work.inputs}
     known = {(file.setting, file.sha256) for file in (*began_with, *work.inputs)}
     for used in scored.inputs:
         is_empty = used.setting in present and not present[used.setting]

@@ -124,7 +124,7 @@ class ScoringBasis:
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """What all rescorers of one run share: files are read and hashed once."""
+    """Data of a run, which its rescorers share: files are read and hashed once."""
 
     datasets: dict[str, Dataset] = field(default_factory=dict)  #: by settings
     unchanged: dict[Input, bool] = field(default_factory=dict)

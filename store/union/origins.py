@@ -1,7 +1,7 @@
 """Translates the numbers of events between a union and its logs.
 
-The numbers of a union depend on the order of merging, those of a log never change. So
-whatever refers to an event of a split run for long names the log and the number there.
+The numbers of a union depend on the order of merging, those of a log never change. A
+reference that must last, such as that of a fork, names a log and the number there.
 """
 
 from __future__ import annotations

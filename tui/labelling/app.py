@@ -5,27 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import termios
-from typing import TYPE_CHECKING
-
-from store.clock import Clock, SystemClock
-from tui.labelling.focus import FocusClock
-from tui.labelling.screen import LabelScreen
-from tui.options import resolve_theme
-from tui.render.glyphs import Glyphs, glyphs_for
-from tui.terminal.shell import TerminalApp
-
-if TYPE_CHECKING:
-    from jobs.kit.labels.desk import SessionDesk
-
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from jobs.cli.label_folders import author_name
-from jobs.kit.labels.desk import LabelSelection, open_desk
+from jobs.kit.labels.desk import LabelSelection, SessionDesk, open_desk
 from jobs.kit.labels.session import LabelSession
+from store.clock import Clock, SystemClock
 from store.runs import RunFolder
+from tui.labelling.focus import FocusClock
+from tui.labelling.screen import LabelScreen
+from tui.options import resolve_theme
+from tui.render.glyphs import Glyphs, glyphs_for
+from tui.terminal.shell import TerminalApp
 
 
 class LabelApp(TerminalApp):

@@ -173,25 +173,25 @@ class _Side:
     name: str
 
 
-def headline_table(headline: Headline, room: Room) -> list[Content]:
+def headline_table(scores: Headline, room: Room) -> list[Content]:
     """Draw the metrics with the models side by side, or as many as fit."""
-    names = short_names(metric.model for metric in headline.metrics)
+    names = short_names(metric.model for metric in scores.metrics)
     by_path: dict[str, dict[str, HeadlineMetric]] = {}
-    for metric in headline.metrics:
+    for metric in scores.metrics:
         by_path.setdefault(metric.path, {})[metric.model] = metric
     labels = {
         path: next(iter(row.values())).name or path for path, row in by_path.items()
     }
-    level = _level(headline)
+    level = _level(scores)
     titles = [cell_len(name) for name in names.values()]
-    texts = [cell_len(_value(metric)) for metric in headline.metrics]
+    texts = [cell_len(_value(metric)) for metric in scores.metrics]
     value = min(_SIDE_VALUE, max(titles + texts))
     longest = max(len("metric" + level), *map(cell_len, labels.values()))
     label = max(_METRIC, min(longest, _LABEL_CELLS))
     fits = max(1, (room.width - label - 9) // (value + 2))
-    few = _notes(headline)
-    if fits < len(names) and len(headline.metrics) + len(few) < room.height:
-        return [*_rows_by_model(headline, labels, names, room), *few]
+    few = _notes(scores)
+    if fits < len(names) and len(scores.metrics) + len(few) < room.height:
+        return [*_rows_by_model(scores, labels, names, room), *few]
     sides = [_Side(model, name) for model, name in names.items()][:fits]
     space = room.width - (value + 2) * len(sides) - 9
     columns = [
@@ -199,7 +199,7 @@ def headline_table(headline: Headline, room: Room) -> list[Content]:
             "metric" + level, max(_METRIC, min(longest, space)), is_right=False
         ),
         *(PanelColumn(middle_cut(side.name, value).strip(), value) for side in sides),
-        PanelColumn("n", 7),
+        PanelColumn("n", _N),
     ]
     rows: list[list[str | Content]] = []
     for path, row in by_path.items():
@@ -215,7 +215,7 @@ def headline_table(headline: Headline, room: Room) -> list[Content]:
 
 
 def _rows_by_model(
-    headline: Headline, labels: Mapping[str, str], names: Mapping[str, str], room: Room
+    scores: Headline, labels: Mapping[str, str], names: Mapping[str, str], room: Room
 ) -> list[Content]:
     """Draw a row for each metric and model, where columns for all do not fit."""
     longest = max(len("metric"), *map(cell_len, labels.values()))
@@ -225,11 +225,11 @@ def _rows_by_model(
     columns = [
         PanelColumn("metric", label, is_right=False),
         PanelColumn("model", max(5, min(model, space - label)), is_right=False),
-        PanelColumn("value" + _level(headline), _SIDE_VALUE),
-        PanelColumn("n", 7),
+        PanelColumn("value" + _level(scores), _SIDE_VALUE),
+        PanelColumn("n", _N),
     ]
     rows, before = [], ""
-    for metric in headline.metrics:
+    for metric in scores.metrics:
         name = "" if metric.path == before else labels[metric.path]
         before = metric.path
         rows.append([name, names[metric.model], _value(metric), count(metric.n)])
@@ -237,15 +237,15 @@ def _rows_by_model(
     return list(table_lines(columns, rows, flat).split("\n"))
 
 
-def _level(headline: Headline) -> str:
-    if headline.level is None:
+def _level(scores: Headline) -> str:
+    if scores.level is None:
         return ""
-    return f" [{headline.level:.0%}]".replace("%", " %")
+    return f" [{scores.level:.0%}]".replace("%", " %")
 
 
-def _notes(headline: Headline) -> list[Content]:
+def _notes(scores: Headline) -> list[Content]:
     """Say that there are too few items, if so."""
-    few = min((metric.n for metric in headline.metrics), default=0)
+    few = min((metric.n for metric in scores.metrics), default=0)
     if few >= _LEAST_ITEMS:
         return []
     return [Content.styled(f"too few for conclusions: n from {few}", MUTED)]

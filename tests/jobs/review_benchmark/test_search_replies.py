@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -25,6 +24,7 @@ from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.job import Answer, TaskSpec
 from runner.messages import Vectors
 from tests.jobs.review_benchmark.small_review import REVIEW, answer, task
+from tests.replacing import replace
 
 REVIEWS = tuple(replace(REVIEW, id=f"CD{n}", conclusion=f"No. {n}.") for n in range(4))
 SAID = AgentConclusion(text="It helps.")

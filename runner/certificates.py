@@ -83,9 +83,11 @@ class CertificateFrames(Generic[Frame]):
     frame: type[Frame]
     """A dataclass, of the types that `runner.evaluation.Evaluation.frame` may have."""
     of: Callable[[Path], Frame]
-    """Returns the frame of a `certificate.json`, from the files that it names."""
+    """Returns the frame of a `certificate.json`, from the files that it names; raises
+    `ValueError` if they give none."""
     stated: Callable[[Frame], Stated]
-    """Returns numbers of the certificate by name, as `certificate.json` has them."""
+    """Returns numbers of the certificate by name, as `certificate.json` has them;
+    raises `ValueError` if the frame contradicts itself."""
 
 
 def certificate_frames() -> CertificateFrames[Any]:

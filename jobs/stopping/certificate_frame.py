@@ -74,6 +74,7 @@ class ScreeningSteps:
         Raises:
             RunnerError: one of them is missing or changed.
             StoreError: a label log cannot be read.
+            ValueError: there is no plan.
         """
         return cls.of(fold_of(path))
 

@@ -16,6 +16,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from runner.bundle import certified
 from runner.bundle.disclosure import (
     Disclosure,
     check_disclosure,
@@ -25,7 +26,8 @@ from runner.bundle.disclosure import (
 from runner.bundle.manifest import Manifest, RedactedManifest
 from runner.bundle.pack import certificate_files, label_logs_of, make_bundle
 from runner.bundle.verify import check
-from runner.errors import UsageError
+from runner.certificates import Stated, certificate_frames
+from runner.errors import RunnerError, UsageError
 from store.errors import ignore_progress
 from store.labels.folder import read_labels
 from store.labels.writer import LabelWriter
@@ -148,6 +150,25 @@ def test_a_changed_certificate_is_found(
 
 
 STATED = "certificates/1/stated.json"
+
+
+def test_a_certificate_that_its_steps_contradict_is_not_redacted(
+    screened: Screened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: object) -> Stated:
+        raise ValueError("draw 1 is not the one of seed 5")
+
+    def other(_: object) -> Stated:
+        return {"number": 7}
+
+    for stated, problem in (
+        (refused, r"cannot be computed again \(draw 1 is not the one of seed 5\)"),
+        (other, "states 1 as its number, and its steps give 7"),
+    ):
+        frames = replace(certificate_frames(), stated=stated)
+        monkeypatch.setattr(certified, "certificate_frames", lambda made=frames: made)
+        with pytest.raises(RunnerError, match=f"{problem}: siftlog verify"):
+            certified.certificate_contents(screened.folder)
 
 
 @pytest.fixture(scope="module")

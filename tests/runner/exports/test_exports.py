@@ -65,8 +65,8 @@ def test_an_existing_folder_is_never_changed(
     done = siftlog("export", "r", "--to", form, tmp_path, cwd=cwd, check=False)
     assert done.returncode == 2
     assert done.stderr == (
-        f"siftlog: {tmp_path} exists already, and an export replaces nothing: name a "
-        "new folder, or remove it.\n"
+        f"siftlog: {tmp_path} exists already, and an export replaces nothing: give "
+        "another name, or remove it.\n"
     )
     assert _contents(tmp_path) == {"mine": b"kept"}
 

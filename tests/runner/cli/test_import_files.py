@@ -128,8 +128,22 @@ def test_a_run_of_that_name_is_found_before_files_are_read(
     (tmp_path / "rows.jsonl").write_text('{"id": 1, "reply": ')
     done = command("import", "rows.jsonl", "--as", "x")
     assert done.code == 2
-    assert done.err.startswith("siftlog: There is a run 'x' already; ")
+    assert done.err == (
+        "siftlog: There is a run 'x' already; continue with siftlog resume x or choose "
+        "another --as.\n"
+    )
     assert command("import", "rows.jsonl", "--as", "x", "--dry-run").code == 1
+
+
+def test_a_name_that_no_run_can_have_is_refused_by_its_flag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines(tmp_path / "rows.jsonl", {"id": 1, "reply": "a", "model": "m"})
+    for name in ("a b", "screening"):
+        done = command("import", "rows.jsonl", "--as", name)
+        assert done.code == 2
+        assert done.err.startswith(f"siftlog: --as {name}")
 
 
 def test_replies_are_scored_by_another_job(

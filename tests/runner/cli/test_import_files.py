@@ -184,7 +184,11 @@ def test_replies_are_scored_by_another_job(
         ),
         (
             ("papers.jsonl", "--as", "x"),
-            "papers.jsonl: fits no known format (inspect: inspect_ai log, .eval;",
+            "papers.jsonl: fits no known format (inspect, inspect-json, openai-batch,",
+        ),
+        (
+            ("prompts.jsonl", "--as", "x"),
+            "prompts.jsonl line 1: no reply (its key is one of reply, response, ",
         ),
         (
             ("papers.jsonl", "--as", "x", "--format", "csv"),
@@ -200,10 +204,12 @@ def test_what_cannot_be_imported_is_refused_in_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lines(tmp_path / "papers.jsonl", {"id": "q1", "text": "Twelve took part."})
+    lines(tmp_path / "prompts.jsonl", {"prompt": "Twelve took part?"})
     done = command("import", *words)
     assert done.code in {1, 2}
     assert done.err.startswith(f"siftlog: {sentence}")
     assert len(done.err.splitlines()) == 1
+    assert len(done.err) < 400
     assert not (tmp_path / "runs").exists()
 
 

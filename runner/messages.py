@@ -396,6 +396,17 @@ class Vectors:
         ]
 
 
+def wellformed(text: str) -> str:
+    r"""Return *text* without lone surrogates, which JSON such as "\ud83d" can hold.
+
+    They cannot be written as UTF-8, so they would break every file they reach.
+
+    >>> wellformed("whale \ud83d")
+    'whale ?'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def pack(vector: Iterable[float]) -> bytes:
     """Pack a vector as little-endian float32; raise `OverflowError` out of range."""
     numbers = tuple(vector)

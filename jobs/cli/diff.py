@@ -8,12 +8,38 @@ from typing import Any
 import click
 
 from runner.cli import arguments, console
+from runner.errors import UsageError
+
+
+class ScoringNumber(click.ParamType[int]):
+    """Type of the number of a scoring."""
+
+    name = "integer"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the number.
+
+        Raises:
+            UsageError: the word is no number, and may be the id of a run.
+        """
+        try:
+            return int(value)
+        except ValueError:
+            del param
+            run = ctx.params.get("run_name") if ctx is not None else None
+            raise UsageError(
+                "diff compares two scorings of one run, by their numbers, and "
+                f"{value!r} is no number; siftlog compare {run or 'RUN'} {value} "
+                "compares runs."
+            ) from None
 
 
 @click.command(short_help="Explain why two scorings differ.")
 @arguments.run_argument
-@click.argument("before", metavar="[N]", type=int, required=False)
-@click.argument("after", metavar="[M]", type=int, required=False)
+@click.argument("before", metavar="[N]", type=ScoringNumber(), required=False)
+@click.argument("after", metavar="[M]", type=ScoringNumber(), required=False)
 @click.option(
     "--metric",
     "metrics",
@@ -55,7 +81,6 @@ def diff(
     from jobs.kit.differences.rendering import as_json
     from jobs.kit.differences.rendering import text as rendered
     from runner.cli.console import DONE, print_json, print_note, print_text
-    from runner.errors import UsageError
     from runner.score.repeat import rescorer
     from store.runs import resolve
 

@@ -85,14 +85,6 @@ def last_object(text: str, is_wanted: Callable[[Object], bool]) -> Object | None
     return last.pop() if last else None
 
 
-def wellformed(text: str) -> str:
-    r"""*text* without lone surrogates, which a JSON escape such as "\ud83d" can hold.
-
-    They cannot be written as UTF-8, so they would break every file they reach.
-    """
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def is_cut(text: str, start: int) -> bool:
     """Whether the end of the text cuts off the JSON value that begins at *start*."""
     try:

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from jobs.kit.replies import Object, arrays, last_object, objects, wellformed
+from jobs.kit.replies import Object, arrays, last_object, objects
 from jobs.paper_investigation.data import LETTERS
-from runner.messages import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply, wellformed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.kit.replies import wellformed
 from jobs.paper_investigation import parsing
 from jobs.paper_investigation.data import LETTERS, NOT_FOUND, Options, QuestionKind
 from jobs.paper_investigation.parsing import (
@@ -34,7 +33,7 @@ from jobs.paper_investigation.parsing import (
 )
 from jobs.paper_investigation.settings import Rules
 from runner.job_faults import guarded
-from runner.messages import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply, wellformed
 
 _SUPERSCRIPTS = "⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 _RAISED = re.compile(f"[{_SUPERSCRIPTS}]+")

@@ -20,13 +20,12 @@ from jobs.kit.replies import (
     objects,
     parse_failure,
     reply_content,
-    wellformed,
     whole_object,
 )
 from jobs.kit.text_format import plural
 from jobs.property_extraction.values.units import is_unit
 from runner.job_faults import guarded
-from runner.messages import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply, wellformed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,6 @@ from jobs.kit.replies import (
     objects,
     parse_failure,
     reply_content,
-    wellformed,
 )
 from jobs.review_benchmark.data import (
     RATIONALE,
@@ -45,7 +44,7 @@ from jobs.review_benchmark.settings import ENDS
 from runner.errors import DatasetError
 from runner.job import Stage, Task
 from runner.job_faults import guarded
-from runner.messages import ParseFailure, Reply, Vectors
+from runner.messages import ParseFailure, Reply, Vectors, wellformed
 
 _Reply = TypeVar("_Reply", Reply, Vectors)
 _Parsed = TypeVar("_Parsed")

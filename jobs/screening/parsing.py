@@ -21,7 +21,6 @@ from jobs.kit.replies import (
     objects,
     parse_failure,
     reply_content,
-    wellformed,
     whole_object,
 )
 from jobs.screening.data import (
@@ -35,7 +34,7 @@ from jobs.screening.input_tables import PICO
 from jobs.screening.inputs import ScreeningDataset
 from runner.job import ReplyParser, Stage, Task
 from runner.job_faults import guarded
-from runner.messages import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply, wellformed
 
 WORDS: Mapping[str, Decision] = {
     "include": "include",

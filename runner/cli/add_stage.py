@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,11 +106,6 @@ def add_stage(
     return run_steps.end(folder, work, ended, request.output, scores=not no_score)
 
 
-def _usd(pico: int | None) -> str | None:
-    """Return an exact amount in dollars."""
-    return None if pico is None else f"{Decimal(pico).scaleb(-12).normalize():f}"
-
-
 def _show(
     run: str,
     stage: str,
@@ -120,6 +114,7 @@ def _show(
     as_json: bool,
 ) -> None:
     from store.document import Numbers, TableBlock, Words, as_text, plural
+    from store.read.usage import exact_usd
 
     if as_json:
         print_json(
@@ -134,8 +129,8 @@ def _show(
                         "stage": name,
                         "model": model,
                         "requests": cost.requests,
-                        "spend_usd": _usd(cost.spend_pico),
-                        "most_usd": _usd(cost.most_pico),
+                        "spend_usd": exact_usd(cost.spend_pico),
+                        "most_usd": exact_usd(cost.most_pico),
                     }
                     for (name, model), cost in plan.costs.items()
                 ],
@@ -148,7 +143,7 @@ def _show(
             model,
             f"{cost.requests:,}",
             *(
-                "?" if p is None else f"${_usd(p)}"
+                "?" if p is None else f"${exact_usd(p)}"
                 for p in (cost.spend_pico, cost.most_pico)
             ),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -106,16 +105,12 @@ def fork(
     )
 
 
-def _usd(pico: int | None) -> str | None:
-    """Return an exact amount in dollars."""
-    return None if pico is None else f"{Decimal(pico).scaleb(-12).normalize():f}"
-
-
 def show_forecast(
     run: str, origin: ForkOrigin, plan: ForkForecast, *, as_json: bool
 ) -> None:
     """Print which requests differ, what is adopted, and what will be spent."""
     from store.document import Block, Numbers, TableBlock, Words, as_text, plural
+    from store.read.usage import exact_usd
 
     if as_json:
         print_json(
@@ -125,16 +120,16 @@ def show_forecast(
                 "parent": origin.run,
                 "adopted": sum(stage.adopted for stage in plan.stages.values()),
                 "sent": len(plan.sent),
-                "saved_usd": _usd(plan.saved_pico),
-                "spend_usd": _usd(plan.spend_pico),
+                "saved_usd": exact_usd(plan.saved_pico),
+                "spend_usd": exact_usd(plan.spend_pico),
                 "stages": [
                     {
                         "stage": stage,
                         "model": model,
                         "adopted": figures.adopted,
                         "sent": figures.sent,
-                        "saved_usd": _usd(figures.saved_pico),
-                        "spend_usd": _usd(figures.spend_pico),
+                        "saved_usd": exact_usd(figures.saved_pico),
+                        "spend_usd": exact_usd(figures.spend_pico),
                     }
                     for (stage, model), figures in plan.stages.items()
                 ],
@@ -158,8 +153,8 @@ def show_forecast(
             model,
             f"{figures.adopted:,}",
             f"{figures.sent:,}",
-            f"${_usd(figures.saved_pico)}",
-            "?" if figures.spend_pico is None else f"${_usd(figures.spend_pico)}",
+            f"${exact_usd(figures.saved_pico)}",
+            "?" if figures.spend_pico is None else f"${exact_usd(figures.spend_pico)}",
         )
         for (stage, model), figures in plan.stages.items()
     ]
@@ -172,13 +167,13 @@ def show_forecast(
         Numbers("to spend"),
     )
     open_ends = sum(not request.is_certain for request in plan.sent)
-    spend = _usd(plan.spend_pico)
+    spend = exact_usd(plan.spend_pico)
     to_spend = "an unknown amount" if spend is None else f"${spend}"
     differ = plural(len(plan.sent), "request differs", "requests differ")
     lines: list[Block] = [
         f"compared with {origin.run}: {differ}",
         TableBlock(columns, rows, indent=2),
-        f"saved ${_usd(plan.saved_pico)}, to spend {to_spend} (forecast)",
+        f"saved ${exact_usd(plan.saved_pico)}, to spend {to_spend} (forecast)",
     ]
     if open_ends:
         lines.append(

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 GENERAL_JOB: Final = "replies"
 """The job of files of other tools, if none is named: their prompts are its items."""
 
+NEW_ID: Final = "--as"
+"""The option that names the run, in errors; --run-id is the same."""
+
 PROGRESS_ANSWERS: Final = 100
 """Answers between two looks at the clock, for a line of progress."""
 
@@ -104,9 +107,9 @@ def import_(
         sets += [f"form={form}"] if form else []
         sets += [f"item={item}"] if item else []
     request = RunRequest.of(flags, {**parameters, "sets": tuple(sets)})
-    folder = run_steps.new_folder(request.runs_dir, request.run_id, job, option="--as")
+    folder = run_steps.new_folder(request.runs_dir, request.run_id, job, option=NEW_ID)
     if not dry_run:
-        check_new(folder, "--as")  # before files are read, which can take minutes
+        check_new(folder, NEW_ID)  # before files are read, which can take minutes
     file = run_steps.configuration(request.source, job)
     settings = run_steps.typed_settings(job, request.source, file)
     work = load_workload(job, settings)

@@ -152,10 +152,7 @@ def _left_out(report: Reconciliation) -> str:
     if report.span_us is None:
         return f"the run sent no call: {count} did not count."
     first, last = map(iso_time, report.span_us)
-    rest = "" if report.lines else " None is left: is this the file of another run?"
-    return (
-        f"{count} outside the time of the run, {first} to {last}, did not count.{rest}"
-    )
+    return f"{count} outside the time of the run, {first} to {last}, did not count."
 
 
 def _name(call: SentCall | None) -> str | None:

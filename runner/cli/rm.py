@@ -110,8 +110,9 @@ def _chosen(
         forks = [run for run in forks_of(folder) if run not in doomed]
         if forks:
             raise UsageError(
-                f"Run {folder.run_id} has answers that run {forks[0]} adopted: delete "
-                f"{forks[0]} first, or both at once; a bundle of it needs no other run."
+                f"Run {folder.run_id} has a fork, {forks[0]}, that looks for answers "
+                f"in it: delete {forks[0]} first, or both at once; a bundle of the "
+                "fork needs no other run."
             )
         every.append(Doomed(folder, folder_size(folder.path), seen, _labels(folder)))
     yield from every

@@ -322,8 +322,8 @@ def resume(
 ) -> int:
     """Resume RUN where it stopped. Recorded answers are never requested again.
 
-    A paused live run continues, and this command returns at once. A finished run is
-    only scored again.
+    A paused live run continues, and this command returns at once. A run without
+    open tasks is scored again if its data, settings or code have changed.
     """
     import asyncio
 

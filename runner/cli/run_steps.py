@@ -338,7 +338,8 @@ async def score_ended(
 ) -> Scoring | None:
     """Score a run that ended, if it is complete enough.
 
-    Paid answers are scored, even if others are missing.
+    Paid answers are scored, even if others are missing. A run that is resumed without
+    anything left to do keeps its scoring.
     """
     if ended.outcome not in {"finished", "budget", "decided"}:
         return None
@@ -348,6 +349,7 @@ async def score_ended(
         work.settings,
         clock=CLOCK,
         record=True,
+        reuse=True,
         report=not output.no_report,
         figures=output.figures,
     )
@@ -396,7 +398,8 @@ def end(
         *(f"billing: {line}" for line in state.billing.findings),
         *(f"served: {line}" for line in state.mixed),
     ]
-    if shows and not output.as_json:
+    is_reused = _say_reused(folder, scoring, output)
+    if shows and not (output.as_json or is_reused):
         _show_end(folder, scoring, seen, past, failure, findings, output)
     else:
         for line in filter(None, (failure, *findings)):
@@ -436,6 +439,20 @@ def end(
             },
         )
     return code
+
+
+def _say_reused(
+    folder: RunFolder, scoring: Scoring | None, output: OutputOptions
+) -> bool:
+    """Print that there was nothing to do, if so, and return whether it is so."""
+    if scoring is None or not scoring.is_reused:
+        return False
+    print_note(
+        f"Nothing was left to send: scoring {scoring.number} of run {folder.run_id} "
+        "counts, and no other was recorded."
+    )
+    deliver_files(scoring, output)
+    return True
 
 
 def _show_end(

@@ -146,10 +146,14 @@ FORMS: Final[Mapping[str, ForeignForm]] = {
     ),
     PLAIN: ForeignForm(
         title="JSON lines with prompt or id, reply, model",
-        keys=tuple(
-            frozenset({of, reply})
-            for of in (*plain_lines.NAMES["prompt"], *plain_lines.NAMES["item"])
-            for reply in (*plain_lines.NAMES["reply"], *plain_lines.NAMES["error"])
+        keys=(
+            # without a reply, for an error that names what is missing
+            *(_of(prompt) for prompt in plain_lines.NAMES["prompt"]),
+            *(
+                _of(item, reply)
+                for item in plain_lines.NAMES["item"]
+                for reply in (*plain_lines.NAMES["reply"], *plain_lines.NAMES["error"])
+            ),
         ),
         read=plain_lines.read,
     ),
@@ -278,8 +282,8 @@ def _form_of(path: Path) -> str:
     """
     name = recognised(path)
     if name is None:
-        known = "; ".join(f"{name}: {form.title}" for name, form in FORMS.items())
         raise DatasetError(
-            f"{path.name}: fits no known format ({known}; force one with --format)."
+            f"{path.name}: fits no known format ({', '.join(FORMS)}; see "
+            "docs/imports.md, or force one with --format)."
         )
     return name

@@ -24,7 +24,15 @@ import msgspec
 
 from runner.errors import DatasetError
 from runner.json_entries import BOM, lines_of
-from runner.messages import IMAGE_URI, ImagePart, Message, Part, TextPart, Usage
+from runner.messages import (
+    IMAGE_URI,
+    ImagePart,
+    Message,
+    Part,
+    TextPart,
+    Usage,
+    wellformed,
+)
 from store.served_by import ServedBy
 
 T = TypeVar("T")
@@ -277,11 +285,6 @@ def finish_of(reason: str | None) -> str:
 
 
 # Values
-
-
-def wellformed(text: str) -> str:
-    """Return *text* without lone surrogates, which no UTF-8 file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def seconds_of(time: str | float | None) -> int | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -43,6 +43,10 @@ from runner.reconcile.matching import match
 from runner.reconcile.report import Reconciliation
 from runner.reconcile.usage_file import UsageFile, UsageLine
 from runner.reconcile.usage_forms import COUNTS
+from store.clock import iso_time
+
+MOST_NAMES: Final = 3
+"""Models that an error names."""
 
 
 def reconcile(
@@ -57,6 +61,7 @@ def reconcile(
 
     Raises:
         CorruptLog: an event is damaged.
+        DatasetError: no line of the file is of the run.
     """
     bodies = partial(body_ids, reader)
     return compare(sent_calls(reader), usage, CallPrices(options), bodies)
@@ -68,7 +73,11 @@ def compare(
     prices: CallPrices,
     bodies: Callable[[Sequence[SentCall]], Iterator[tuple[int, str]]],
 ) -> Reconciliation:
-    """Compare a usage file with calls; `bodies` is that of `match`."""
+    """Compare a usage file with calls; `bodies` is that of `match`.
+
+    Raises:
+        DatasetError: no line of the file is of the run.
+    """
     span_us = _span(calls)
     lines = _within(span_us, usage.lines)
     report = Reconciliation(
@@ -82,10 +91,13 @@ def compare(
     )
     tolerance_pico = usage.tolerance_pico
     if usage.is_sum:
+        _check_models(calls, lines, usage)
         compare_sums(report, calls, lines, usage, prices)
         return report
     report.billed_pico = sum(line.billed_pico or 0 for line in lines)
     matches = match(calls, lines, bodies, prices, tolerance_pico)
+    if not matches.lines:
+        _check_models(calls, lines, usage)
     charges: list[Charge] = []
     for i, call in enumerate(calls):
         charged = [
@@ -134,6 +146,39 @@ def _within(
         return line.start_us <= last and (end_us or line.start_us) >= first
 
     return [line for line in lines if is_of_run(line)]
+
+
+def _check_models(
+    calls: Sequence[SentCall], lines: Sequence[UsageLine], usage: UsageFile
+) -> None:
+    """Refuse a file without a line of the run's time and models.
+
+    Raises:
+        DatasetError: none of *lines*, which are of the run's time, is of its models.
+    """
+    served = {(call.model, call.served_model): call for call in calls}
+    if not calls or any(
+        is_same_model(call, line.model) for line in lines for call in served.values()
+    ):
+        return
+    times = [line.start_us for line in usage.lines if line.start_us is not None]
+    ends = [line.end_us for line in usage.lines if line.end_us is not None]
+    billed = (min(times), max(times + ends)) if times else None
+    raise DatasetError(
+        f"{usage.path} has no line of this run: it has "
+        f"{_described(billed, {line.model for line in usage.lines})}, and the run "
+        f"called {_described(_span(calls), {call.model for call in calls})}."
+    )
+
+
+def _described(span_us: tuple[int, int] | None, models: Iterable[str | None]) -> str:
+    """Return models and times in words."""
+    names = sorted(filter(None, models))
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    what = f"{', '.join(names[:MOST_NAMES])}{more}" if names else "no named model"
+    if span_us is None:
+        return what
+    return f"{what} from {iso_time(span_us[0])} to {iso_time(span_us[1])}"
 
 
 def _compare(

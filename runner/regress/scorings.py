@@ -6,7 +6,6 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from heapq import merge
 from itertools import groupby, zip_longest
@@ -66,6 +65,8 @@ class _Recorded(NamedTuple):
 def check_scorings(run: Rescorer, steps: Tallies, now: Codes) -> None:
     """Repeat the scorings of a run; of several on an equal basis, the newest.
 
+    Several may show that the same reply is read differently, which counts once.
+
     Args:
         run: the open run.
         steps: what differs is added to them.
@@ -85,11 +86,12 @@ def check_scorings(run: Rescorer, steps: Tallies, now: Codes) -> None:
             continue
         current = [known for known in current if not _is_repeated(run, known[1], basis)]
         current.append((scoring, basis))
-    for scoring, basis in current:
-        # `parsed/` is of the newest one
-        values = ComparedFolder(run.folder.path / FOLDER)
-        parsed = values if basis is current[-1][1] else None
-        _merge(steps, _repeat(run, scoring, basis, parsed), scoring, now)
+    changed: set[int] = set()  # tasks whose reply is read differently
+    # `parsed/` is of the newest one
+    parsed: ComparedFolder | None = ComparedFolder(run.folder.path / FOLDER)
+    for scoring, basis in reversed(current):
+        _merge(steps, _repeat(run, scoring, basis, parsed, changed), scoring, now)
+        parsed = None
 
 
 def _is_repeated(run: Rescorer, before: ScoringBasis, basis: ScoringBasis) -> bool:
@@ -120,8 +122,13 @@ def _repeat(
     scoring: _Recorded,
     basis: ScoringBasis,
     parsed: ComparedFolder | None,
+    changed: set[int],
 ) -> Tallies:
-    """Repeat one scoring; what today's code refuses is a difference."""
+    """Repeat one scoring; what today's code refuses is a difference.
+
+    Tasks whose reply is read differently are added to *changed*, and counted if they
+    were not there before.
+    """
     tallies = empty_tallies()
     try:
         run.placed(basis)
@@ -131,7 +138,8 @@ def _repeat(
         return tallies
     try:
         now = run.scored(basis, parsed)
-        changed = set() if parsed is None else _compare_values(run, tallies, parsed)
+        if parsed is not None:
+            changed |= _compare_values(run, tallies, parsed)
         _compare_verdicts(run, tallies, scoring, basis, now, changed=changed)
     except RunnerError as error:
         _fail(tallies, scoring, error)
@@ -199,11 +207,12 @@ def _compare_verdicts(
     basis: ScoringBasis,
     now: Scoring,
     *,
-    changed: AbstractSet[int],
+    changed: set[int],
 ) -> None:
     """Compare the verdicts with those in the scoring's folder, if they are there.
 
-    Tasks whose values were found to have *changed* are no further parse.
+    Tasks whose values were found to have *changed* are no further parse; others are
+    added to them.
     """
     path = run.folder.scores / str(scoring.event.number) / "verdicts.db"
     scores = tallies[CheckedStep.SCORES]
@@ -224,8 +233,11 @@ def _compare_verdicts(
                 and new is not None
                 and (old.value, old.rule) == (new.value, new.rule)
             )
-            if not is_read_alike and task in changed:
-                continue
+            if not is_read_alike:
+                if task in changed:
+                    continue
+                changed.add(task)
+                tallies[CheckedStep.PARSE].compared += 1
             step = CheckedStep.SCORES if is_read_alike else CheckedStep.PARSE
             (row,) = tasks_numbered(run.reader, [task])
             tallies[step].add(row.updated_seq, row.key, _words(old), _words(new))

@@ -289,7 +289,11 @@ def carried_stages(parent: RunFolder) -> list[Entry]:
 
 
 def forks_of(parent: RunFolder) -> list[str]:
-    """Return the ids of the runs that read answers of *parent*; unreadable skipped."""
+    """Return the ids of the forks of *parent*; unreadable runs are skipped.
+
+    A fork reads the parent's answers whenever it is resumed, also if it has adopted
+    none so far.
+    """
     forks = []
     for folder in list_runs(parent.path.parent):
         try:

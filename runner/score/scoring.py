@@ -48,11 +48,27 @@ from runner.workload import as_json, resolve, validated
 from store.clock import Clock
 from store.database import open_reader
 from store.errors import CorruptLog
-from store.events import Blob, Entry, Input, RunResumed, RunStarted, ScoringRecorded
+from store.events import (
+    Blob,
+    Entry,
+    Input,
+    LimitObserved,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    ScoringRecorded,
+)
 from store.log.sqlite import SqliteLog
 from store.notable import NotableItems
 from store.read.course import course
-from store.read.status import Status, added_stages, run_started, scorings, status
+from store.read.status import (
+    Status,
+    added_stages,
+    newest_scoring,
+    run_started,
+    scorings,
+    status,
+)
 from store.read.tasks import events, parts
 from store.read.usage import usage_counts
 from store.results import Milestone, parts_payload
@@ -161,6 +177,7 @@ class Scoring:
     findings: tuple[Finding, ...] = ()
     """Findings of the reports, such as a figure that could not be drawn."""
     dataset: Dataset = field(default=None, repr=False)  #: that was scored
+    is_reused: bool = False  #: an equal one was recorded before, and no answer came
 
     @property
     def digest(self) -> str:
@@ -245,6 +262,7 @@ async def score_run(
     *,
     clock: Clock,
     record: bool,
+    reuse: bool = False,
     report: bool = True,
     figures: Sequence[FigureFormat] = (),
 ) -> Scoring:
@@ -259,6 +277,7 @@ async def score_run(
         settings: the settings of the scoring.
         clock: dates the scoring.
         record: write files and an event.
+        reuse: record nothing if the newest scoring is equal, on an equal basis.
         report: include reports, which take seconds to draw.
         figures: formats of the files of figures; empty: `FIGURE_FORMATS`.
 
@@ -277,6 +296,16 @@ async def score_run(
         )
         if not may_record:
             return result
+        if reuse and (number := _equal_scoring(reader, job, settings, result)):
+            target = folder.scores / str(number)
+            if target.is_dir():
+                return replace(
+                    result,
+                    number=number,
+                    artifacts=names(target),
+                    folder=target,
+                    is_reused=True,
+                )
         state = status(reader)
         operations = operations_json(state, usage_counts(reader), result.scorecard)
         folder.scores.mkdir(exist_ok=True)
@@ -327,6 +356,43 @@ async def score_run(
                     Entry(event=recorded, payload=payload, blobs=(whole, *blobs))
                 )
     return replace(result, number=number, artifacts=names(target), folder=target)
+
+
+_INERT = ScoringRecorded | RunResumed | RunFinished | LimitObserved
+"""Events of a process that finds nothing to do."""
+
+_MOST_INERT = 1_000
+"""Events after a scoring; more are of a run that goes on."""
+
+
+def _equal_scoring(
+    reader: sqlite3.Connection, job: Job, settings: BaseModel, scoring: Scoring
+) -> int | None:
+    """Return the number of the newest scoring if it has the same basis and result.
+
+    The basis is the settings, the contents of inputs, the code, and the answers: since
+    then, no process has done anything.
+    """
+    newest = newest_scoring(reader)
+    if newest is None or not isinstance(newest.event, ScoringRecorded):
+        return None
+    known = newest.event
+    before, now = (
+        [(used.setting, used.sha256) for used in inputs]
+        for inputs in (known.inputs, scoring.inputs)
+    )
+    is_same = (
+        known.digest == scoring.digest
+        and known.settings == as_json(settings)
+        and before == now
+        and known.code_sha256 == code_hash(job)
+        and known.code == code_fingerprint(job)
+    )
+    later = events(reader, after=known.seq, limit=_MOST_INERT)
+    is_inert = len(later) < _MOST_INERT and all(
+        isinstance(row.event, _INERT) for row in later
+    )
+    return known.number if is_same and is_inert else None
 
 
 def replayed(

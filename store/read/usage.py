@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from operator import attrgetter
 from typing import Final
 
@@ -226,6 +227,15 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
 def dollars(amount: float | None) -> str:
     """Format dollars to a hundredth of a cent; unknown is "?", never zero."""
     return "?" if amount is None else f"${amount:,.4f}"
+
+
+def exact_usd(pico: int | None) -> str | None:
+    """Return pico-dollars as an exact number of dollars; None stays None.
+
+    >>> exact_usd(1_500_000_000_000), exact_usd(1), exact_usd(None)
+    ('1.5', '0.000000000001', None)
+    """
+    return None if pico is None else f"{Decimal(pico).scaleb(-12).normalize():f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ from typing import Any, Final, TypeAlias
 from jobs.kit.fields.spec import FieldSpec
 from jobs.kit.fields.values import Unparsed, Value, read_value
 from jobs.kit.grounding import GROUNDED, GroundingLevel
-from jobs.kit.replies import objects, parse_failure, reply_content, wellformed
-from runner.messages import ParseFailure, Reply
+from jobs.kit.replies import objects, parse_failure, reply_content
+from runner.messages import ParseFailure, Reply, wellformed
 
 REASONING: Final = "reasoning"
 """Key of the explanation, before the fields."""

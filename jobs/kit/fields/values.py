@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from jobs.kit.fields.spec import FieldSpec, PartSpec
-from jobs.kit.replies import wellformed
+from runner.messages import wellformed
 
 Scalar: TypeAlias = str | int | float | bool
 

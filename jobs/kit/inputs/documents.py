@@ -29,8 +29,8 @@ from jobs.kit.inputs.marked_text import (
 from jobs.kit.inputs.markup import html_paper, xml_paper, xml_text
 from jobs.kit.inputs.pdf import MAX_PAGES, paper_pages, pdf_pages
 from jobs.kit.inputs.rows import InputFindings
-from jobs.kit.replies import wellformed
 from runner.errors import DatasetError
+from runner.messages import wellformed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,11 +12,11 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field, PlainValidator, TypeAdapter
 
-from jobs.kit.replies import first_object_with, parse_failure, reply_content, wellformed
+from jobs.kit.replies import first_object_with, parse_failure, reply_content
 from jobs.review_benchmark.data import PICO, QuestionParts
 from jobs.review_benchmark.extraction.review_text import Section
 from runner.job_faults import guarded
-from runner.messages import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply, wellformed
 
 _YEARS = 2
 _WHOLE = re.compile(r"[0-9]{1,9}")

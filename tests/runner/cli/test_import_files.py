@@ -128,8 +128,22 @@ def test_a_run_of_that_name_is_found_before_files_are_read(
     (tmp_path / "rows.jsonl").write_text('{"id": 1, "reply": ')
     done = command("import", "rows.jsonl", "--as", "x")
     assert done.code == 2
-    assert done.err.startswith("siftlog: There is a run 'x' already; ")
+    assert done.err == (
+        "siftlog: There is a run 'x' already; continue with siftlog resume x or choose "
+        "another --as.\n"
+    )
     assert command("import", "rows.jsonl", "--as", "x", "--dry-run").code == 1
+
+
+def test_a_name_that_no_run_can_have_is_refused_by_its_flag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines(tmp_path / "rows.jsonl", {"id": 1, "reply": "a", "model": "m"})
+    for name in ("a b", "screening"):
+        done = command("import", "rows.jsonl", "--as", name)
+        assert done.code == 2
+        assert done.err.startswith(f"siftlog: --as {name}")
 
 
 def test_replies_are_scored_by_another_job(
@@ -170,7 +184,11 @@ def test_replies_are_scored_by_another_job(
         ),
         (
             ("papers.jsonl", "--as", "x"),
-            "papers.jsonl: fits no known format (inspect: inspect_ai log, .eval;",
+            "papers.jsonl: fits no known format (inspect, inspect-json, openai-batch,",
+        ),
+        (
+            ("prompts.jsonl", "--as", "x"),
+            "prompts.jsonl line 1: no reply (its key is one of reply, response, ",
         ),
         (
             ("papers.jsonl", "--as", "x", "--format", "csv"),
@@ -186,10 +204,12 @@ def test_what_cannot_be_imported_is_refused_in_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lines(tmp_path / "papers.jsonl", {"id": "q1", "text": "Twelve took part."})
+    lines(tmp_path / "prompts.jsonl", {"prompt": "Twelve took part?"})
     done = command("import", *words)
     assert done.code in {1, 2}
     assert done.err.startswith(f"siftlog: {sentence}")
     assert len(done.err.splitlines()) == 1
+    assert len(done.err) < 400
     assert not (tmp_path / "runs").exists()
 
 

@@ -77,6 +77,10 @@ SENTENCES = {
         "--help."
     ),
     "simulate --dialect opnai": ("There is no dialect 'opnai'; did you mean 'openai'?"),
+    "diff weekend monday": (
+        "diff compares two scorings of one run, by their numbers, and 'monday' is no "
+        "number; siftlog compare weekend monday compares runs."
+    ),
     # jobs and runs
     "run screning": "There is no job 'screning'; did you mean 'screening'?",
     "run Screening": "There is no job 'Screening'; did you mean 'screening'?",

@@ -7,8 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from store.database import WriterLock
+from store.lineage import ForkOrigin
 from store.runs import RunFolder, list_runs
 from tests.commands import siftlog
 from tests.store.logs import FINISHED, written
@@ -45,6 +47,21 @@ def test_runs_are_removed_and_counted(home: Path) -> None:
     said = siftlog("rm", "only", "--yes", cwd=home).stdout
     assert said.startswith("Removed runs/only: ")
     assert list((home / "runs").iterdir()) == []
+
+
+def test_a_run_is_kept_for_its_fork(home: Path) -> None:
+    origin = ForkOrigin(run="one", seq=2, link="", models=[])
+    fork = RunFolder(_made(home / "runs" / "fork"))
+    written(fork.log, [structs.replace(RUN_STARTED, fork=origin)], [FINISHED])
+    done = siftlog("rm", "one", "--yes", cwd=home, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    # it has adopted none, but a resume would look for them
+    assert done.stderr == (
+        "siftlog: Run one has a fork, fork, that looks for answers in it: delete fork "
+        "first, or both at once; a bundle of the fork needs no other run.\n"
+    )
+    siftlog("rm", "one", "fork", "--yes", cwd=home)
+    assert _left(home) == ["only", "two"]
 
 
 def test_without_a_terminal_nothing_is_removed_unasked(home: Path) -> None:

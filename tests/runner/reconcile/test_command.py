@@ -92,15 +92,22 @@ def test_a_long_list_says_how_many_more_there_are(
     assert f"and {left:,} more: --json lists all" in done.stdout
 
 
-def test_a_file_of_another_time_is_said_to_be_of_another_run(
+def test_a_file_without_a_line_of_the_run_is_refused(
     run: tuple[Path, list[Charged]],
 ) -> None:
     folder, _ = run
-    path = folder / "old.csv"
-    path.write_text("time,model,cost_usd\n2020-01-01T00:00:00Z,m,1\n")
-    done = siftlog("reconcile", "r", path, cwd=folder, check=False)
-    assert "note: 1 line outside the time of the run, 20" in done.stderr
-    assert "None is left: is this the file of another run?" in done.stderr
+    (folder / "old.csv").write_text(
+        f"time,model,cost_usd\n2020-01-01T00:00:00Z,{MODEL},1\n"
+        "2020-01-02T00:00:00Z,m,1\n"
+    )
+    done = siftlog("reconcile", "r", "old.csv", cwd=folder, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith(
+        f"siftlog: old.csv has no line of this run: it has m, {MODEL} from "
+        "2020-01-01T00:00:00+00:00 to 2020-01-02T00:00:00+00:00, and the run called "
+        f"{MODEL} from 20"
+    )
 
 
 def test_what_is_unexplained_is_the_residual(run: tuple[Path, list[Charged]]) -> None:

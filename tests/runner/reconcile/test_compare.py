@@ -246,6 +246,19 @@ def test_lines_of_other_times_are_left_out() -> None:
     assert (report.lines, report.outside, report.differs) == (1, 1, False)
 
 
+@pytest.mark.parametrize("is_sum", [False, True])
+def test_lines_of_other_models_alone_are_refused(is_sum: bool) -> None:
+    others = [
+        line_of(n, ids=(), model=f"other-{n}", is_sum=is_sum, billed_pico=0)
+        for n in range(5)
+    ]
+    with pytest.raises(DatasetError, match="it has other-0, other-1, other-2 and 2 mo"):
+        compared([call_of(1)], others)
+    # a line that names the call by its id is of the run, whatever its model
+    if not is_sum:
+        compared([call_of(1)], [*others, line_of(1, model="other")])
+
+
 def test_other_prices_of_all_kinds_are_found_from_several_lines() -> None:
     calls = [call_of(n) for n in range(6)]
     lines = []

@@ -34,7 +34,7 @@ from runner.regress.report import CheckedStep, RunReport
 from runner.run import launch
 from runner.run.context import RunContext
 from runner.score.scoring import effective_settings, score_run
-from runner.scorecard import Scorecard
+from runner.scorecard import Scorecard, Verdict
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.read.status import Status
@@ -431,6 +431,46 @@ def test_a_value_that_only_the_kept_parses_have_is_compared(
     assert (first.where, first.recorded, first.now) == ("i0/a", "ask", "8")
     (run.folder.path / "parsed" / "toy").unlink()
     assert counts(run.checked(monkeypatch, KeepingOther())) == {}
+
+
+class Judging(ToyJob):
+    """Has two verdicts of each reply."""
+
+    read = staticmethod(first_word)
+
+    def score(self, dataset: ToySettings, answers: Answers) -> Scorecard:
+        verdicts = tuple(
+            Verdict(
+                task=answer.task.number, model=answer.task.model,
+                stage=answer.task.stage, key=answer.task.key, part=part,
+                value=self.read(answer.task.stage, answer.reply),
+                expected="", correct=None, rule="",
+            )
+            for family in answers.families()
+            for answer in family
+            if isinstance(answer.reply, Reply)
+            for part in ("a", "b")
+        )  # fmt: skip
+        return replace(super().score(dataset, answers), details=verdicts)
+
+
+class JudgingOther(Judging):
+    read = staticmethod(length)
+
+
+def test_a_reply_that_several_scorings_read_differently_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ToySettings(items=2)
+    run = Recorded(tmp_path, Judging(), settings)
+    for _ in range(2):
+        run.resume(settings)
+        run.score()
+    assert counts(run.checked(monkeypatch, Judging())) == {}
+    report = run.checked(monkeypatch, JudgingOther())
+    assert counts(report) == {"parse": 4}
+    # the replies in the log, and the verdicts of those that are read differently
+    assert report.steps[CheckedStep.PARSE].compared == 8 + 4
 
 
 def test_two_processes_find_what_one_does(

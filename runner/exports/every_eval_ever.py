@@ -2,7 +2,7 @@
 
 One aggregate record for each model, `data/JOB/DEVELOPER/MODEL/UUID.json`, with a result
 for each metric, and beside it `UUID_samples.jsonl` with a line for each verdict that is
-right or wrong.
+right or wrong, and for each score that another tool gave an imported reply.
 """
 
 from __future__ import annotations
@@ -18,8 +18,13 @@ from uuid import UUID
 
 import msgspec
 
-from runner.exports.source import CommonParameters, ExportedTask, ExportSource
-from runner.formats.every_eval_ever import SCHEMA, InstanceUsage
+from runner.exports.source import (
+    CommonParameters,
+    ExportedTask,
+    ExportSource,
+    distinct,
+)
+from runner.formats.every_eval_ever import RIGHT, SCHEMA, InstanceUsage
 from runner.installed import version
 from runner.model_names import slugs
 from runner.scorecard import Metric, Verdict
@@ -97,13 +102,23 @@ class _Record:
         self._parameters = CommonParameters()
 
     def add(self, task: ExportedTask) -> None:
-        """Write the verdicts of a task that are right or wrong."""
+        """Write the verdicts of a task that are right or wrong, and imported scores.
+
+        A score replaces a verdict of its name: an import reads both as one.
+        """
         self._parameters.add(task.parameters)
-        for verdict in task.verdicts:
+        instances: dict[str, Json] = {}
+        job = self._source.first.job
+        names = distinct(".".join(filter(None, (job, v.part))) for v in task.verdicts)
+        for name, verdict in zip(names, task.verdicts, strict=True):
             if verdict.correct is None:
                 self._without_truth += 1
-                continue
-            line = f"{_encoded(self._instance(task, verdict))}\n".encode()
+            else:
+                instances[name] = self._of_verdict(task, name, verdict)
+        for name, score in task.imported_scores.items():
+            instances[name] = self._of_score(task, name, score)
+        for instance in instances.values():
+            line = f"{_encoded(instance)}\n".encode()
             self._digest.update(line)
             self._samples.write(line)
             self._rows += 1
@@ -205,22 +220,9 @@ class _Record:
             "generation_config": {"generation_args": dict(self._parameters.values)},
         }
 
-    def _instance(self, task: ExportedTask, verdict: Verdict) -> Json:
-        row = task.row
-        raw = "\n\n".join(text for _, text in task.messages)
-        reference = [verdict.expected]
-        instance: Json = {
-            "schema_version": SCHEMA,
-            "evaluation_id": self._id,
-            "model_id": self._model_id,
-            "evaluation_name": self._source.first.job,
-            "sample_id": self._source.sample_id(row),
-            "interaction_type": "single_turn",
-            "input": {"raw": raw, "reference": reference},
-            "output": {
-                "raw": [task.text],
-                **({"reasoning_trace": [task.reasoning]} if task.reasoning else {}),
-            },
+    def _of_verdict(self, task: ExportedTask, name: str, verdict: Verdict) -> Json:
+        return {
+            **self._instance(task, name, [verdict.expected]),
             "answer_attribution": [
                 {
                     "turn_idx": 0,
@@ -234,8 +236,40 @@ class _Record:
                 "score": float(bool(verdict.correct)),
                 "is_correct": verdict.correct,
             },
+            "metadata": _texts(
+                **_metadata(task),
+                part=verdict.part or None,
+                confidence=verdict.confidence,
+                grounded=verdict.is_grounded,
+            ),
+        }
+
+    def _of_score(self, task: ExportedTask, name: str, score: float) -> Json:
+        expected = [verdict.expected for verdict in task.verdicts if verdict.expected]
+        return {
+            **self._instance(task, name, expected),
+            "answer_attribution": [],
+            "evaluation": {"score": score, "is_correct": score == RIGHT},
+            "metadata": _texts(**_metadata(task)),
+        }
+
+    def _instance(self, task: ExportedTask, name: str, reference: list[str]) -> Json:
+        """Return what the records of a task share, whatever gave the score."""
+        row = task.row
+        raw = "\n\n".join(text for _, text in task.messages)
+        instance: Json = {
+            "schema_version": SCHEMA,
+            "evaluation_id": self._id,
+            "model_id": self._model_id,
+            "evaluation_name": name,
+            "sample_id": self._source.sample_id(row),
+            "interaction_type": "single_turn",
+            "input": {"raw": raw, "reference": reference},
+            "output": {
+                "raw": [task.text],
+                **({"reasoning_trace": [task.reasoning]} if task.reasoning else {}),
+            },
             "performance": {"latency_ms": row.latency_ms},
-            "metadata": _metadata(task, verdict),
         }
         if task.sent is not None:
             instance["sample_hash"] = _sample_hash(raw, reference)
@@ -254,20 +288,20 @@ def _sample_hash(raw: str, reference: list[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _metadata(task: ExportedTask, verdict: Verdict) -> Json:
+def _metadata(task: ExportedTask) -> Json:
     row = task.row
-    values = {
+    return {
         "task": row.task,
         "stage": row.stage,
         "key": row.key,
         "replicate": row.replicate,
-        "part": verdict.part or None,
-        "confidence": verdict.confidence,
-        "grounded": verdict.is_grounded,
         "cost_usd": row.cost_usd,
         "request_sha256": task.request_sha256,
     }
-    # the schema takes texts alone here
+
+
+def _texts(**values: object) -> Json:
+    """Return values as the texts that the schema takes; None is left out."""
     return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in values.items()

@@ -25,6 +25,7 @@ from runner.exports.source import (
     CommonParameters,
     ExportedTask,
     ExportSource,
+    distinct,
 )
 from runner.formats.inspect_log import (
     CORRECT,
@@ -456,16 +457,10 @@ def _target(verdicts: tuple[Verdict, ...]) -> str | list[str]:
 
 def _scores(task: ExportedTask) -> Json:
     """Return verdicts by name, the item's part or the stage, and imported scores."""
-    scores: Json = {}
-    for verdict in task.verdicts:
-        name = verdict.part or verdict.stage
-        number = 1
-        while name in scores:
-            number += 1
-            name = f"{verdict.part or verdict.stage} {number}"
-        scores[name] = _score(verdict)
+    names = distinct(verdict.part or verdict.stage for verdict in task.verdicts)
+    verdicts = dict(zip(names, map(_score, task.verdicts), strict=True))
     imported = task.imported_scores.items()
-    return scores | {name: {"value": value} for name, value in imported}
+    return verdicts | {name: {"value": value} for name, value in imported}
 
 
 def _score(verdict: Verdict) -> Json:

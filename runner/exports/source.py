@@ -6,7 +6,7 @@ import json
 import sqlite3
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -141,6 +141,22 @@ class ExportedTask:
 
 
 COMMON_PARAMETERS: Final = ("max_tokens", "temperature")
+
+
+def distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """Number further ones of equal names.
+
+    >>> distinct(["claim", "claim", "year"])
+    ('claim', 'claim 2', 'year')
+    """
+    taken: dict[str, None] = {}
+    for name in names:
+        free, number = name, 1
+        while free in taken:
+            number += 1
+            free = f"{name} {number}"
+        taken[free] = None
+    return tuple(taken)
 
 
 class CommonParameters:

@@ -1,4 +1,4 @@
-"""Records of Every Eval Ever: version of its schemas, usage of a reply."""
+"""Records of Every Eval Ever: version of its schemas, right answers, usage."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from runner.messages import Usage
 from store.events import AttemptAnswered
 
 SCHEMA: Final = "0.3.0"
+
+RIGHT: Final = 1.0
+"""Score of a right answer, where a tool states nothing but a score."""
 
 
 class InstanceUsage(msgspec.Struct, kw_only=True):

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from runner.formats.every_eval_ever import InstanceUsage
+from runner.formats.every_eval_ever import RIGHT, InstanceUsage
 from runner.imports.records import (
     ForeignReply,
     RoleMessage,
@@ -77,12 +77,18 @@ class InstanceRecord(msgspec.Struct, kw_only=True):
         return self.evaluation_result_id or self.evaluation_name
 
     @property
+    def replicate(self) -> int | None:
+        """Number of the reply, from 1; None: the metadata have none."""
+        number = (self.metadata or {}).get("replicate", "")
+        return int(number) if number.isdecimal() else None
+
+    @property
     def key(self) -> ReplyKey:
         """Key that the records of one reply share, whatever their metric."""
-        return self.evaluation_id, self.model_id, self.sample_id
+        return self.evaluation_id, self.model_id, self.sample_id, self.replicate
 
 
-ReplyKey: TypeAlias = tuple[str, str, str]
+ReplyKey: TypeAlias = tuple[str, str, str, int | None]
 
 
 @dataclass(slots=True)
@@ -96,8 +102,8 @@ class _Reply:
 def read(path: Path) -> Iterator[ForeignReply]:
     """Yield the replies of a file, each with the scores of all its records.
 
-    The schema has no number of a replicate: the second record of a sample under the
-    same metric is of its second reply.
+    The schema has no number of a replicate. Exports of siftlog have it in the metadata;
+    else the second record of a sample under the same metric is of its second reply.
 
     Raises:
         DatasetError: a line is no record.
@@ -130,8 +136,8 @@ def _replies(
     if len(of_reply.texts) > 1:
         dropped["other texts of a reply under further metrics"] = None
     is_correct, score = record.evaluation.is_correct, record.evaluation.score
-    if is_correct is not None and float(is_correct) != score:
-        dropped["is_correct, where it is not the score"] = None
+    if is_correct is not None and is_correct != (score == RIGHT):
+        dropped["is_correct, where the score does not say so"] = None
     if record.output is not None and record.output.reasoning_trace:
         dropped["reasoning"] = None
     references = record.input.reference
@@ -148,7 +154,7 @@ def _replies(
             messages=messages,
             text=None if failed else text,
             error=error_word(record.error) if failed else "",
-            epoch=number,
+            epoch=record.replicate or number,
             # the usage is of all replies
             usage=usage.usage if usage is not None and len(texts) == 1 else None,
             latency_ms=record.performance.latency_ms if record.performance else None,

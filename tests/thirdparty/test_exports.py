@@ -453,6 +453,33 @@ def test_the_schema_of_every_eval_ever_accepts_both_levels(cwd: Path) -> None:
         )
 
 
+def test_the_schema_of_every_eval_ever_accepts_scores_of_another_tool(
+    tmp_path: Path,
+) -> None:
+    require_judges()
+    of_all = {"id": "q", "prompt": "Say 4", "model": "m/1"}
+    rows = [
+        {**of_all, "reply": "4", "target": "4", "scores": {"exact": 1, "length": 7}},
+        {**of_all, "error": "Timeout", "scores": {"exact": 0}},
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ("import", "rows.jsonl", "--as", "i", "--no-report")
+    siftlog(*words, cwd=tmp_path, check=False)  # one call had failed
+    siftlog("export", "i", "--to", "every-eval-ever", "eee", cwd=tmp_path)
+    (samples,) = (tmp_path / "eee").rglob("*_samples.jsonl")
+    lines = [json.loads(line) for line in samples.read_bytes().splitlines()]
+    instance = _validator("instance_level_eval.schema.json")
+    for line in lines:
+        instance.validate(line)
+    stated = [(line["evaluation_name"], *line["evaluation"].values()) for line in lines]
+    assert stated == [
+        ("replies", 1.0, True),
+        ("exact", 1.0, True),
+        ("length", 7.0, False),
+        ("exact", 0.0, False),
+    ]
+
+
 def _validator(name: str) -> Any:
     published = schema(name)
     kind = jsonschema.validators.validator_for(published)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from runner.batch.batch import (
     BATCH_TRANSITIONS,
-    LONGEST,
     BatchedAttempt,
     BatchEvent,
     BatchStage,
@@ -22,6 +21,9 @@ from runner.batch.batch import (
 )
 from runner.run.endpoints import tag_of
 from store.runs import RunFolder
+
+LONGEST = 64
+"""Most characters of an item's id at Anthropic."""
 
 NEXT: dict[BatchStage, list[BatchEvent]] = defaultdict(list)
 for stage_, happening_ in BATCH_TRANSITIONS:

@@ -139,7 +139,9 @@ def _replies(job: str, items: list[str]) -> Case:
         steps=steps(*lines),
         files=files,
         collect=("runs/a/scores/**/*", "items.csv", "all.csv"),
-        leave_out=("runs/*/verdicts.db",) if job == MANY_WAYS else (),
+        leave_out=(
+            ("runs/*/verdicts.db", "runs/*/report.html") if job == MANY_WAYS else ()
+        ),
     )
 
 

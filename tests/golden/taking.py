@@ -38,6 +38,8 @@ LENGTH = 40
 """Characters of the path of every working folder: some lines are wrapped by width."""
 _PASSED = ("PATH", "LANG", "TMPDIR", "PYTHONHASHSEED", "SIFTLOG_REALDATA")
 _FRAMES = re.compile(r"(Traceback \(most recent call last\):\n)(?: .*\n)+")
+_AGE = re.compile(r"(computed )\d+( s ago) *")
+"""The age of a result on a screen, and the blanks up to the frame."""
 _TEXT = "$ siftlog {line}\n{out}--- stderr\n{err}--- exit {code}"
 
 
@@ -157,7 +159,7 @@ def _collected(case: Case, work: Path) -> Iterator[tuple[str, str]]:
 def _normal(text: str, places: Mapping[str, str]) -> str:
     for path, word in places.items():
         text = text.replace(path, word)
-    return _FRAMES.sub(r"\1", text)
+    return _AGE.sub(r"\1N\2 ", _FRAMES.sub(r"\1", text))
 
 
 # Files as texts

@@ -121,7 +121,7 @@ CASES = (
     Case("verify broken.bundle", "bundle-verify", 6),
     Case("verify flipped", "verify", 6),
     Case("regress runs/done --processes 1", "regression", 6),  # recorded by older code
-    Case("reconcile failed usage.jsonl", "reconciliation", 6),  # has no line
+    Case("reconcile failed usage.jsonl", "reconciliation", 6),  # lacks lines
     Case("verify shortened", "verify", 6),
     Case("cache list --cache-dir cache", "cache-group"),
     Case("cache prune --cache-dir cache --older-than 30d --dry-run", "cache-prune"),
@@ -186,7 +186,7 @@ job = "paper-investigation"
 settings = { limit = 1 }
 """
 
-USAGE = '{"time": "2020-01-01", "model": "m", "cost_usd": 1}\n'
+USAGE = '{"time": "2026-03-01T09:01:05Z", "model": "large", "cost_usd": 1}\n'
 
 RECIPE = """
 items = "papers/"

@@ -368,6 +368,15 @@ def plural(n: int, noun: str, many: str = "") -> str:
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
 
 
+def floored(share: float) -> str:
+    """Format a lower bound with three decimals, never rounded up.
+
+    >>> floored(0.94999)
+    '0.949'
+    """
+    return f"{int(share * 1000 + 1e-9) / 1000:.3f}"
+
+
 def duration(seconds: float) -> str:
     """Formats a duration in the two largest suitable units.
 

@@ -33,12 +33,12 @@ from jobs.stopping.certificate_page import pages
 from jobs.stopping.library import open_library
 from jobs.stopping.reading_order import order_hash
 from jobs.stopping.screening_fold import ScreeningFold
-from jobs.stopping.status_text import floored
 from runner.bundle.manifest import moved
 from runner.errors import RunnerError
 from runner.registry import job_of
 from runner.score.scoring import settings_in
 from store.database import open_reader
+from store.document import floored
 from store.errors import StoreError
 from store.labels.events import ScreeningStopped
 from store.labels.fold import LabelEntry

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from jobs.kit.report.html import element, facts_list, html_page
 from jobs.stopping.certificate import SCHEMA
-from jobs.stopping.status_text import floored
+from store.document import floored
 
 HTML: Final = "certificate.html"
 MARKDOWN: Final = "certificate.md"

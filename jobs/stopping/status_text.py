@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.screening.stop_rule import StopStatus
 from jobs.stopping.screening_fold import ScreeningFold
+from store.document import floored
 
 
 def status_line(fold: ScreeningFold) -> str:
@@ -39,12 +40,3 @@ def forecast(status: StopStatus, fold: ScreeningFold) -> str:
     if len(fold.waiting) > 1:
         return f"{len(fold.waiting):,} drawn records wait for a label"
     return f"{min(more, left):,} more at least"
-
-
-def floored(share: float) -> str:
-    """Format a lower bound with three decimals, never rounded up.
-
-    >>> floored(0.94999)
-    '0.949'
-    """
-    return f"{int(share * 1000 + 1e-9) / 1000:.3f}"

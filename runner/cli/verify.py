@@ -11,6 +11,7 @@ import click
 
 from runner.cli import arguments, console
 from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print_text
+from store.document import floored
 
 if TYPE_CHECKING:
     from runner.bundle.disclosure import DisclosureReport
@@ -294,17 +295,12 @@ def _print_sound(
         for name, stated in redaction.certificates.items():
             print_text(
                 f"{name}: {stated['labelled']:,} of {stated['records']:,} records "
-                f"labelled, recall at least {_floored(stated['recall_at_least'])} "
+                f"labelled, recall at least {floored(stated['recall_at_least'])} "
                 f"(target {stated['target']:g}), computed again from the order of "
                 "draws and labels"
             )
     if manifest.partial:
         print_text("partial: the run was unfinished")
-
-
-def _floored(share: float) -> str:
-    """Format a lower bound, never rounded up."""
-    return f"{int(share * 1000 + 1e-9) / 1000:.3f}"
 
 
 def _recomputed(redaction: RedactionReport, scoring: int) -> str:

@@ -148,25 +148,22 @@ def test_each_file_counts_in_one_class(folder: Path, changed: str, cause: str) -
     assert [c for c in classes if getattr(before, c) != getattr(after, c)] == [cause]
 
 
-def test_a_job_of_one_file_has_the_kit_that_it_imports(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from jobs.kit import grouping",
+        "# score = Deferred('jobs.kit.question_results:score')",
+    ],
+    ids=["imported", "imported late"],
+)
+def test_a_job_of_one_file_has_the_kit_that_it_imports(folder: Path, line: str) -> None:
     def kit() -> str:
         module = importlib.import_module("alone")
         return code_fingerprint(cast("Job", module.Alone())).kit
 
     before = kit()
     with (folder / "alone.py").open("a") as file:
-        file.write("from jobs.kit import grouping\n")
-    assert kit() != before
-
-
-def test_a_part_that_is_imported_late_counts_like_the_others(folder: Path) -> None:
-    def kit() -> str:
-        module = importlib.import_module("alone")
-        return code_fingerprint(cast("Job", module.Alone())).kit
-
-    before = kit()
-    with (folder / "alone.py").open("a") as file:
-        file.write("# score = Deferred('jobs.kit.question_results:score')\n")
+        file.write(f"{line}\n")
     assert kit() != before
 
 

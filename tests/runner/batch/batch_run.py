@@ -33,6 +33,8 @@ DAY_US = 24 * 3600 * 1_000_000
 """Between the beginnings of two processes: no moment comes twice."""
 TASKS = 3 * 4
 """Three items with two words each, and a sum of them."""
+ROUNDING_S = 1e-3
+"""By so much a difference of two virtual times may fall short: they are floats."""
 
 
 class Killed(BaseException):

@@ -28,7 +28,7 @@ from runner.clients.client import Received
 from runner.errors import BadRequest
 from store.events import AttemptFailed, BatchCreated, BatchEnded
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider, There
-from tests.runner.batch.batch_run import TASKS, BatchRun
+from tests.runner.batch.batch_run import ROUNDING_S, TASKS, BatchRun
 
 
 def test_a_batch_that_the_list_shows_late_is_found_and_not_sent_again(
@@ -171,7 +171,7 @@ def test_a_provider_that_names_a_time_is_left_alone_for_so_long(
 
     monkeypatch.setattr(FakeBatches, "poll", busy)
     assert _outcome(run) == "finished"
-    assert moments[1] - moments[0] >= 500.0
+    assert moments[1] - moments[0] >= 500.0 - ROUNDING_S
 
 
 def test_a_failure_whose_line_is_missing_makes_results_short_too(
@@ -212,7 +212,7 @@ def test_results_that_never_come_are_asked_again_once_all_is_settled(
 
     monkeypatch.setattr(FakeBatches, "results", gone)
     assert _outcome(run) == "finished"
-    assert moments[-1] - moments[0] >= run.options.batch_settle_s - 1e-3
+    assert moments[-1] - moments[0] >= run.options.batch_settle_s - ROUNDING_S
     assert len(moments) > 1
     failed = [f for f in run.events("attempt_failed") if isinstance(f, AttemptFailed)]
     assert [f.error for f in failed] == ["Expired"] * 3

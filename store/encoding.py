@@ -132,14 +132,13 @@ def unpack(encoding: int, data: bytes, length: int) -> bytes:
         ValueError: they cannot be restored; the row is damaged.
     """
     if encoding == Encoding.AS_RECEIVED:
-        raw = data
-    else:
-        try:
-            # a fresh context per call makes the shared object thread-safe
-            raw = _UNPACKER.decompress(data, max_output_size=length)
-        except (zstandard.ZstdError, TypeError, OverflowError) as error:
-            # a damaged record may hold values of any type
-            raise ValueError(f"body cannot be decompressed: {error}") from error
+        return data
+    try:
+        # a fresh context per call makes the shared object thread-safe
+        raw = _UNPACKER.decompress(data, max_output_size=length)
+    except (zstandard.ZstdError, TypeError, OverflowError) as error:
+        # a damaged record may hold values of any type
+        raise ValueError(f"body cannot be decompressed: {error}") from error
     if len(raw) != length:
         raise ValueError(f"body has {len(raw)} bytes where the row says {length}")
     return raw

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import zip_longest
 from pathlib import Path
 
@@ -46,6 +46,7 @@ from store.tables import applied_seq, last_seq
 from store.task import planned_tasks
 
 PAGE = 200
+KNOWN_PARTS = 4_096  #: remembered as present: requests have instructions in common
 
 
 class _Message(msgspec.Struct):
@@ -180,6 +181,7 @@ class _Check:
         self.seq = self.commits = self.blob_count = self.unknown = 0
         self.compared = False
         self._missing_part: LogFault | None = None
+        self._has_part = lru_cache(KNOWN_PARTS)(self._look_for_part)
 
     def file(self) -> None:
         """Check SQLite's own structure."""
@@ -261,13 +263,16 @@ class _Check:
         if self._missing_part is not None:
             return
         for sha256 in request.hashes():
-            key = (bytes.fromhex(sha256),)
-            if self._conn.execute(SQL["has_part"], key).fetchone() is None:
+            if not self._has_part(sha256):
                 missing = f"is missing, and the request of event {seq} has it"
                 self._missing_part = LogFault(
                     what="blob", where=sha256, message=missing
                 )
                 return
+
+    def _look_for_part(self, sha256: str) -> bool:
+        key = (bytes.fromhex(sha256),)
+        return self._conn.execute(SQL["has_part"], key).fetchone() is not None
 
     def blobs(self) -> None:
         """Every message part against its hash, and that those of requests are there."""
@@ -283,6 +288,9 @@ class _Check:
                     raise _Fault("blob", sha256.hex(), str(error)) from error
                 if hashlib.sha256(content).digest() != sha256:
                     raise _Fault("blob", sha256.hex(), "is not what its hash says")
+                if len(content) != size:  # of one that is not compressed
+                    lengths = f"has {len(content)} bytes where its row says {size}"
+                    raise _Fault("blob", sha256.hex(), lengths)
                 self.blob_count += 1
 
     def adopted(self) -> None:

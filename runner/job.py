@@ -411,6 +411,16 @@ class Job(ABC):
     def load(self, settings: AnySettings, /) -> Dataset:
         """Read and validate all inputs; raise `DatasetError` naming file and row."""
 
+    def load_with_progress(
+        self, settings: AnySettings, progress: Callable[[str], None], /
+    ) -> Dataset:
+        """Load as `load` does, and pass one-line messages about how far it is.
+
+        To be overridden where loading takes seconds; by default there are no messages.
+        """
+        del progress
+        return self.load(settings)
+
     @abstractmethod
     def plan(self, dataset: Dataset, /) -> Iterator[TaskSpec]:
         """Yield the first-stage specs, lazily, in a stable order."""

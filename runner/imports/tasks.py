@@ -15,20 +15,18 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import structs
 
 from runner.errors import DatasetError
-from runner.imports.forms import FORMS, read_files
+from runner.imports.forms import FORMS, read_files, with_progress
 from runner.imports.records import ForeignReply, item_key
 from runner.job import AnySettings, Dataset, ImportedAnswer, Job, TaskSpec
 from runner.job_faults import calling
+from store.errors import ignore_progress
 from store.nearest import nearest
-
-PROGRESS_REPLIES: Final = 100
-"""Replies between two messages of progress."""
 
 
 class _Place(NamedTuple):
@@ -58,7 +56,7 @@ class ForeignImporter:
         job: Job,
         dataset: Dataset,
         item: str = "",
-        progress: Callable[[str], None] = lambda _: None,
+        progress: Callable[[str], None] = ignore_progress,
     ) -> None:
         self.formats: Mapping[str, str] = {
             name: form.title for name, form in FORMS.items()
@@ -102,9 +100,7 @@ class ForeignImporter:
         unknown: Counter[str] = Counter()
         with TemporaryFile(buffering=1 << 20) as stored:
             replies = read_files(files, form, model)
-            for count, (file, reply) in enumerate(replies, 1):
-                if count % PROGRESS_REPLIES == 0:
-                    self._progress(f"{file.name}: {count:,} replies read")
+            for file, reply in with_progress(replies, self._progress):
                 key = item_key(reply, self._item)
                 number = self._numbers.get(key)
                 if number is None:

@@ -11,6 +11,7 @@ from jobs.replies.job import job as replies
 from runner.errors import DatasetError
 from runner.imports.tasks import ForeignImporter
 from runner.job import ImportedAnswer, Job
+from runner.workload import load_workload
 from tests.runner.imports.foreign_files import json_log, lines, sample
 
 
@@ -56,12 +57,15 @@ def test_tasks_come_in_the_order_of_the_plan_whatever_the_file_has(
 
 def test_the_number_of_replies_read_is_shown(tmp_path: Path) -> None:
     path = plain(tmp_path, *((f"i{n}", "m", "x") for n in range(250)))
-    dataset = replies.load(replies.Settings(rows=(path,)))
+    told = [f"plain.jsonl: {count} replies read" for count in (100, 200)]
     shown: list[str] = []
-    importer = ForeignImporter(replies, dataset, progress=shown.append)
+    work = load_workload(replies, replies.Settings(rows=(path,)), progress=shown.append)
+    assert shown == told
+    shown.clear()
+    importer = ForeignImporter(replies, work.dataset, progress=shown.append)
     for _ in importer.read((path,), None, model=None, form=None, replicates={}):
         pass
-    assert shown == [f"plain.jsonl: {count} replies read" for count in (100, 200)]
+    assert shown == told
 
 
 def test_epochs_order_replicates_and_scores_are_kept_by_replies(tmp_path: Path) -> None:

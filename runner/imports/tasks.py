@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -27,6 +27,9 @@ from runner.job import AnySettings, Dataset, ImportedAnswer, Job, TaskSpec
 from runner.job_faults import calling
 from store.errors import ignore_progress
 from store.nearest import nearest
+
+LARGEST_SCORE: Final = 1e100
+"""Sums and squares of larger ones may overflow, so that a metric has no value."""
 
 
 class _Place(NamedTuple):
@@ -147,8 +150,13 @@ class ForeignImporter:
 
     def _answer(self, reply: ForeignReply, spec: TaskSpec) -> ImportedAnswer:
         context = spec.context
-        if self._job.holds_foreign and reply.scores:
-            context = msgspec.json.encode({"scores": reply.scores}).decode()
+        scores = {
+            name: score
+            for name, score in reply.scores.items()
+            if abs(score) <= LARGEST_SCORE
+        }
+        if self._job.holds_foreign and scores:
+            context = msgspec.json.encode({"scores": scores}).decode()
         return ImportedAnswer(
             spec=structs.replace(spec, skip=None, context=context),
             model=reply.model,
@@ -168,7 +176,10 @@ class ForeignImporter:
     def _lost(self, reply: ForeignReply) -> Iterator[str]:
         """Yield what the run does not keep of a reply."""
         yield from reply.dropped
-        if not self._job.holds_foreign:
+        if self._job.holds_foreign:
+            if any(abs(score) > LARGEST_SCORE for score in reply.scores.values()):
+                yield "scores beyond 1e100"
+        else:
             if reply.messages:
                 yield "prompts"
             if reply.target is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,31 @@ def test_epochs_order_replicates_and_scores_are_kept_by_replies(tmp_path: Path) 
     assert first.spec.context == '{"scores":{"includes":1.0,"length":7.0}}'
     assert second.spec.context == '{"scores":{"f1":0.5}}'
     assert dict(importer.dropped) == {"explanations of scores": 2}
+
+
+def test_scores_that_metrics_cannot_be_computed_of_are_left_out(
+    tmp_path: Path,
+) -> None:
+    scores = [1e100, -1e101, 10**400]
+    path = lines(
+        tmp_path / "plain.jsonl",
+        *(
+            {"id": str(n), "model": "m", "reply": "x", "score": {"ok": 1, "s": score}}
+            for n, score in enumerate(scores)
+        ),
+    )
+    dataset = replies.load(replies.Settings(rows=(path,)))
+    importer, answers = imported(replies, dataset, path)
+    contexts = [json.loads(answer.spec.context or "") for answer in answers]
+    assert contexts == [
+        {"scores": {"ok": 1.0, "s": 1e100}},
+        {"scores": {"ok": 1.0}},
+        {"scores": {"ok": 1.0}},
+    ]
+    assert dict(importer.dropped) == {
+        "scores beyond 1e100": 1,
+        "scores that are no number": 1,
+    }
 
 
 def test_a_job_takes_replies_by_a_field_and_counts_what_it_does_not_keep(

@@ -28,7 +28,6 @@ from runner.imports.forms import read_files, with_progress
 from runner.imports.records import ForeignReply, item_key
 from runner.messages import Message
 from runner.scorecard import Finding
-from store.errors import ignore_progress
 
 SAMPLE: Final = Path(str(files("jobs.replies") / "sample" / "replies.jsonl"))
 
@@ -149,7 +148,7 @@ class ReplyData(Questions):
 
 
 def load(
-    settings: ReplySettings, progress: Callable[[str], None] = ignore_progress
+    settings: ReplySettings, progress: Callable[[str], None] = lambda _: None
 ) -> ReplyData:
     """Read the prompts of all files.
 

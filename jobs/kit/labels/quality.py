@@ -399,8 +399,8 @@ def _any_time(
         case "prevalence":
             return draw.rate(items, is_positive, level)
         case "precision":
-            found = {item for item in items if predicted.value(item) == positive}
-            return draw.rate(found, is_positive, level)
+            chosen = {item for item in items if predicted.value(item) == positive}
+            return draw.rate(chosen, is_positive, level)
         case _:
             return None
 

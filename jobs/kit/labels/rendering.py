@@ -16,7 +16,7 @@ from jobs.kit.metrics.label_estimates import (
 )
 from jobs.kit.metrics.prediction_powered import FEW
 from jobs.kit.metrics.raters import Coefficient, RaterAgreement
-from store.document import Block, Fact, Heading, Numbers, TableBlock, Words, plural
+from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
 
 COEFFICIENTS = {
     "percent": "share of equal pairs",
@@ -127,7 +127,7 @@ _CONSERVATIVE: Final = (
 
 
 _ANY_TIME: Final = (
-    "labels alone, valid at all looks together, so you may look after each label and "
+    "valid at all looks together: you may look after each label, and "
     "stop when you like; the other intervals hold at one look"
 )
 
@@ -228,8 +228,8 @@ def quality_blocks(
         why = _CONSERVATIVE.format(level=f"{level:.0%}")
         blocks += ["", Fact("conservative", why)]
     if until:
-        about = plural(until, "first label")
-        blocks += ["", Fact("any time", f"{_ANY_TIME}, from the {about} of the draw")]
+        first = "label" if until == 1 else f"{until:,} labels"
+        blocks += ["", Fact("any time", f"the draw's first {first} alone, {_ANY_TIME}")]
     if few:
         blocks += ["", f"Too few labels for {', '.join(few)}."]
     return [*blocks, ""]

@@ -176,7 +176,7 @@ def test_labels_of_a_random_draw_have_an_interval_that_holds_at_all_looks() -> N
     assert by_metric["recall"] is None
     page = as_text(quality_blocks(result, 0.95, None))
     assert f"[{accuracy.lo:.3f}, {accuracy.hi:.3f}]" in page
-    assert "from the 200 first labels of the draw" in page
+    assert "the draw's first 200 labels" in page
     (row, *_) = quality_json(result)["models"][0]["metrics"]
     assert row["any_time"] == {"lo": accuracy.lo, "hi": accuracy.hi, "labels": 200}
 
@@ -259,7 +259,7 @@ def test_the_command_estimates_from_a_draw(tmp_path: Path) -> None:
     text = siftlog("estimate-quality", "s", "--width=0.2", cwd=tmp_path).stdout
     assert "20, drawn by random" in text
     assert "labels to 0.2" in text
-    assert "from the 20 first labels of the draw" in text
+    assert "the draw's first 20 labels" in text
     (row,) = map(
         json.loads,
         siftlog("estimate-quality", "s", "--json", cwd=tmp_path).stdout.splitlines(),

@@ -416,7 +416,8 @@ class Job(ABC):
     ) -> Dataset:
         """Load as `load` does, and pass one-line messages about how far it is.
 
-        To be overridden where loading takes seconds; by default there are no messages.
+        Runs and imports call this one. Override it, beside `load`, where loading takes
+        seconds; by default there are no messages.
         """
         del progress
         return self.load(settings)

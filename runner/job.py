@@ -130,6 +130,9 @@ class Stage:
 JOB_FILE = "job"
 """The name under which a log records the file of a job, among the inputs."""
 
+REQUIRED = ("name", "version", "Settings", "stages")
+"""Attributes that every job's class sets, besides the abstract methods."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:

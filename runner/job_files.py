@@ -19,8 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from runner.errors import RunnerError, UsageError
-from runner.job import JOB_FILE, Job
-from runner.registry import REQUIRED
+from runner.job import JOB_FILE, REQUIRED, Job
 
 
 def split_reference(word: str) -> tuple[str, str]:

@@ -38,9 +38,6 @@ RECIPES = "siftlog.recipes"
 RECIPE = "recipe"
 """The setting of that job that names the recipe."""
 
-REQUIRED = ("name", "version", "Settings", "stages")
-"""Attributes of every job's class, besides the abstract methods."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutline:
@@ -221,7 +218,8 @@ def _unknown(word: str) -> str:
 
 def _checked(job: object, point: EntryPoint) -> Job:
     """Return the object of an entry point, if it is a job with name and stages."""
-    from runner.job import Job  # noqa: PLC0415 - `siftlog jobs` must not load it
+    # `siftlog jobs` must not load it
+    from runner.job import REQUIRED, Job  # noqa: PLC0415
 
     if isinstance(job, type) and issubclass(job, Job):
         job = _loaded(point, job)

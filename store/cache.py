@@ -29,9 +29,9 @@ import msgspec
 from store.encoding import Packer, unpack
 from store.errors import CacheUnusable
 from store.log.committer import WriterThread
-from store.statements import statements_by_name, text
+from store.statements import queries
 
-_SQL: Final = statements_by_name(text("cache"))
+_SQL: Final = queries("cache")
 
 #: "EVLC", in the file's header.
 APPLICATION_ID: Final = 0x45564C43

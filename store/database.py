@@ -33,11 +33,11 @@ from store.errors import (
     Unwritable,
 )
 from store.filesystem import network_problem
-from store.forked import ForkedBodies, serve_bodies, store_bodies
-from store.statements import script, statements_by_name, text
+from store.forked import BaseReader, ForkedBodies, serve_bodies, store_bodies
+from store.statements import queries, script
 from store.verdicts import outcome_tasks
 
-SQL: Final[Mapping[str, str]] = statements_by_name(text("queries"))
+SQL: Final[Mapping[str, str]] = queries("queries")
 """Every statement of the log's writer and readers."""
 
 
@@ -119,7 +119,7 @@ def unreadable(path: Path, error: Exception) -> StoreError:
     )
 
 
-class LogReader(sqlite3.Connection):
+class LogReader(BaseReader):
     """A connection that is closed by the end of its `with` block."""
 
     path: Path  #: the log
@@ -324,7 +324,7 @@ def no_wal(path: Path, mode: str) -> str:
     )
 
 
-UNION: Final[Mapping[str, str]] = statements_by_name(text("union"))
+UNION: Final[Mapping[str, str]] = queries("union")
 """Every statement about the tables that only a union has."""
 
 FACTS = ("merged", "opening", "origin", "numbered", "identity")

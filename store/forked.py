@@ -15,23 +15,29 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from store.encoding import Packer, unpack
 from store.errors import CorruptLog, StoreError
 from store.lineage import ForkedBody, ForkOrigin
-from store.statements import script, statements_by_name, text
+from store.statements import queries, script
+from store.union.origins import Origins
 
-if TYPE_CHECKING:
-    from store.database import LogReader
-    from store.union.origins import Origins
-
-SQL = statements_by_name(text("queries"))
+SQL = queries("queries")
 PAGE = 500
 
-OpenLog: TypeAlias = "Callable[[Path], LogReader]"
+
+class BaseReader(sqlite3.Connection):
+    """A connection to a log, such as that of a fork's parent."""
+
+    def failure(self, error: sqlite3.DatabaseError) -> StoreError:
+        """Return the error to raise in place of one of SQLite."""
+        raise NotImplementedError
+
+
+OpenLog: TypeAlias = Callable[[Path], BaseReader]
 
 
 class _Started(msgspec.Struct):
@@ -86,7 +92,7 @@ class ForkedBodies:
         self._conn = conn
         self._parent = parent
         self._open_log = open_log
-        self._reader: LogReader | None = None
+        self._reader: BaseReader | None = None
         self._origins: Origins | None = None  #: of a split parent
         self.failure: StoreError | None = None  #: why a body could not be read
 
@@ -139,9 +145,6 @@ class ForkedBodies:
         if not forked.log:
             return forked.seq
         if self._origins is None:
-            # it imports what opens logs; few parents are split
-            from store.union.origins import Origins  # noqa: PLC0415
-
             self._origins = Origins(parent)
         return self._origins.seq(forked.log, forked.seq)
 

@@ -23,7 +23,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from store.statements import statements_by_name, text
+from store.statements import queries
 
 MOST: Final = 20
 """Items that a ranking keeps."""
@@ -40,7 +40,7 @@ TEXT_CHARS: Final = 400
 _PAIR: Final = 2
 _BATCH: Final = 5_000
 _UNPARSED_ROWS: Final = 20
-_SQL: Final = statements_by_name(text("notable"))
+_SQL: Final = queries("notable")
 
 T = TypeVar("T")
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 
 _COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
@@ -34,6 +36,12 @@ def script(name: str) -> list[str]:
             statements.append("\n".join(lines))
             lines.clear()
     return statements
+
+
+@cache
+def queries(name: str) -> Mapping[str, str]:
+    """The named statements of `store/sql/NAME.sql`."""
+    return statements_by_name(text(name))
 
 
 def statements_by_name(text: str) -> dict[str, str]:

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Final
 
 from store.errors import Unwritable
-from store.statements import statements_by_name, text
+from store.statements import queries
 
 LONGEST: Final = 300
 """Maximum characters of a title that are kept."""
 SEPARATORS: Final = "/:#"
 """Characters that end the item in a task's key, as in `PMC123/mcq_drug:30033`."""
 
-_SQL: Final = statements_by_name(text("titles"))
+_SQL: Final = queries("titles")
 
 
 def write_titles(path: Path, titles: Iterable[tuple[str, str]]) -> None:

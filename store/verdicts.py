@@ -18,11 +18,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from store.statements import statements_by_name, text
+from store.statements import queries
 
 BATCH = 10_000
 
-_SQL: Final = statements_by_name(text("verdicts"))
+_SQL: Final = queries("verdicts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from runner.cli.main import OLD_SPELLINGS, SECTIONS, cli
+from runner.cli.command_table import OLD_SPELLINGS, SECTIONS, cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
 from runner.registry import job_names, load_job
 from store import control, events, task

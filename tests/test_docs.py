@@ -14,7 +14,7 @@ import click
 import pytest
 
 from jobs.kit.stage_declaration import read_declaration
-from runner.cli.main import cli
+from runner.cli.command_table import cli
 from runner.errors import DatasetError
 from runner.registry import job_names, load_job
 from store.read.status import STATES

@@ -7,9 +7,11 @@ import doctest
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,6 +41,12 @@ def _invoke(*words: str) -> str:
         "from runner.cli.main import exit_code\n"
         f"assert exit_code({list(words)!r}) in (0, 2)"
     )
+
+
+def test_no_imports_form_a_circle_not_even_late_ones_or_those_for_types() -> None:
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=False)
+    imported = {m: graph.find_modules_directly_imported_by(m) for m in graph.modules}
+    TopologicalSorter(imported).prepare()  # a CycleError names the modules
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ import click
 import pytest
 from jsonschema import Draft202012Validator
 
-from runner.cli.main import cli
+from runner.cli.command_table import cli
 from store.clock import SystemClock
 from store.labels.writer import LabelWriter
 from tests.commands import siftlog

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from runner.cli.main import cli
+from runner.cli.command_table import cli
 from tests.commands import siftlog
 from tests.pages import blocks, follow
 from tests.processes import SIFTLOG

@@ -1,5 +1,7 @@
 """Reads a corpus for `prepare` and `explain` from three tables or labelled records.
 
+A `Corpus` has the inputs of a draw: reviews, papers, citations, known exclusions.
+
 Labelled records are one table per review, whose id is the file's name. Records with
 label 1 are papers that the review cites, those with 0 are true exclusions. A paper may
 occur in several files; its first text with an abstract counts. `--map OLD=NEW` renames
@@ -9,7 +11,7 @@ the columns of input files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +26,7 @@ from jobs.screening.citations import (
     read_citations,
     read_exclusions,
 )
-from jobs.screening.data import ArticleText, Corpus, Criteria, Exclusion, review_index
+from jobs.screening.data import NO_TEXT, ArticleText, Criteria, Exclusion, review_index
 from jobs.screening.input_tables import (
     ExclusionRow,
     Id,
@@ -36,8 +38,58 @@ from jobs.screening.input_tables import (
 from jobs.screening.reason_codes import coded, read_reason_map
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError, UsageError
+from runner.scorecard import Finding
 
 LABELS = ("label_included", "label_abstract_screening")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """Inputs of `prepare` and `explain`, validated."""
+
+    reviews: Mapping[str, ArticleText]  #: rows of the review table, by id
+    papers: Mapping[str, ArticleText]
+    """Rows of the paper table, by id; only these count as having an abstract."""
+    further: Mapping[str, ArticleText] = field(default_factory=dict)
+    """Texts in the list of exclusions, by paper."""
+    citations: Citations
+    exclusions: tuple[Exclusion, ...] = ()  #: one per review and paper, ascending
+    criteria: Mapping[str, Criteria] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Counts of the input: `reviews_without_citations`, `exclusions`, ..."""
+
+    def excluded_by(self) -> dict[str, dict[str, Exclusion]]:
+        """Return the papers that each review has excluded or not decided, by paper."""
+        by_review: dict[str, dict[str, Exclusion]] = {}
+        for exclusion in self.exclusions:
+            by_review.setdefault(exclusion.review, {})[exclusion.paper] = exclusion
+        return by_review
+
+    def true_exclusions(
+        self, cited: Iterable[str], exclusions: Mapping[str, Exclusion]
+    ) -> list[str]:
+        """Return the papers that a review assessed and excluded, ascending.
+
+        Papers without an abstract are left out.
+
+        Args:
+            cited: papers that the review cites; these stay included.
+            exclusions: papers that the review has excluded or not decided, by paper.
+        """
+        taken = set(cited)
+        return [
+            paper
+            for paper, exclusion in sorted(exclusions.items())
+            if exclusion.status == "excluded"
+            and paper not in taken
+            and self.text(paper).has_abstract
+        ]
+
+    def text(self, paper: str) -> ArticleText:
+        """Return a paper's text: the table's, or the other if that has no abstract."""
+        text = self.papers.get(paper, NO_TEXT)
+        return text if text.has_abstract else self.further.get(paper, text)
 
 
 class RecordRow(PaperRow):

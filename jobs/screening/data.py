@@ -1,7 +1,6 @@
 """Defines reviews, papers, exclusions and the validation set drawn from them.
 
-A `Corpus` has the inputs of a draw: reviews, papers, citations, known exclusions. A
-`ValidationSet` is what `prepare` writes, `run` reads and scoring uses: each review's
+A `ValidationSet` is what `prepare` writes, `run` reads and scoring uses: each review's
 included papers and its negatives. It includes the texts, so a set is complete without
 the tables it was drawn from. A `ScreeningJudgement` is the parsed reply about one
 record. Ids are text everywhere: leading zeros count, and order is that of text.
@@ -11,17 +10,14 @@ from __future__ import annotations
 
 import difflib
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
 from runner.errors import DatasetError
 from runner.scorecard import Finding
-
-if TYPE_CHECKING:
-    from jobs.screening.citations import Citations
 
 Decision: TypeAlias = Literal["include", "exclude", "unclear"]
 
@@ -113,57 +109,6 @@ class Criteria:
             or self.exclusion
             or self.headings
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
-    """Inputs of `prepare` and `explain`, validated."""
-
-    reviews: Mapping[str, ArticleText]  #: rows of the review table, by id
-    papers: Mapping[str, ArticleText]
-    """Rows of the paper table, by id; only these count as having an abstract."""
-    further: Mapping[str, ArticleText] = field(default_factory=dict)
-    """Texts in the list of exclusions, by paper."""
-    citations: Citations
-    exclusions: tuple[Exclusion, ...] = ()  #: one per review and paper, ascending
-    criteria: Mapping[str, Criteria] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    """Counts of the input: `reviews_without_citations`, `exclusions`, ..."""
-
-    def excluded_by(self) -> dict[str, dict[str, Exclusion]]:
-        """Return the papers that each review has excluded or not decided, by paper."""
-        by_review: dict[str, dict[str, Exclusion]] = {}
-        for exclusion in self.exclusions:
-            by_review.setdefault(exclusion.review, {})[exclusion.paper] = exclusion
-        return by_review
-
-    def text(self, paper: str) -> ArticleText:
-        """Return a paper's text: the table's, or the other if that has no abstract."""
-        text = self.papers.get(paper, NO_TEXT)
-        return text if text.has_abstract else self.further.get(paper, text)
-
-
-def true_exclusions(
-    corpus: Corpus, cited: Iterable[str], exclusions: Mapping[str, Exclusion]
-) -> list[str]:
-    """Return the papers that a review assessed and excluded, ascending.
-
-    Papers without an abstract are left out.
-
-    Args:
-        corpus: texts.
-        cited: papers that the review cites; these stay included.
-        exclusions: papers that the review has excluded or not decided, by paper.
-    """
-    taken = set(cited)
-    return [
-        paper
-        for paper, exclusion in sorted(exclusions.items())
-        if exclusion.status == "excluded"
-        and paper not in taken
-        and corpus.text(paper).has_abstract
-    ]
 
 
 RecordKind: TypeAlias = Literal[

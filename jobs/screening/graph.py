@@ -22,7 +22,8 @@ from scipy import sparse
 
 from jobs.kit.metrics.columns import aggregate, ratio
 from jobs.screening.citations import Citations, Indices
-from jobs.screening.data import Corpus, index_in
+from jobs.screening.corpus import Corpus
+from jobs.screening.data import index_in
 
 BLOCK_PAPERS = 4_000_000
 """Approximate number of papers that the reviews of a block may reach (100 MB)."""

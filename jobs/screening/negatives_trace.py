@@ -12,9 +12,9 @@ import numpy as np
 
 from jobs.kit.text_format import plural
 from jobs.screening.citations import Indices
+from jobs.screening.corpus import Corpus
 from jobs.screening.data import (
     NO_TEXT,
-    Corpus,
     Exclusion,
     Ids,
     RecordKind,

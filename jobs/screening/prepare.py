@@ -14,8 +14,8 @@ from typing import Any
 
 from jobs.kit.text_format import fixed, plural
 from jobs.screening import inputs, set_files
-from jobs.screening.corpus import read_corpus, table_paths
-from jobs.screening.data import KINDS, NO_TEXT, REASON_CODES, Corpus, RecordKind
+from jobs.screening.corpus import Corpus, read_corpus, table_paths
+from jobs.screening.data import KINDS, NO_TEXT, REASON_CODES, RecordKind
 from jobs.screening.graph import Graph, overview
 from jobs.screening.inputs import MANIFEST
 from jobs.screening.set_files import BuiltSet, build, macro_confirmed, together

@@ -17,15 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from jobs.kit.metrics.columns import Bools
+from jobs.screening.corpus import Corpus
 from jobs.screening.data import (
     KINDS,
     NO_TEXT,
-    Corpus,
     Exclusion,
     Ids,
     RecordKind,
     ScreeningRecord,
-    true_exclusions,
 )
 from jobs.screening.graph import Graph, Neighbourhood
 from jobs.screening.settings import ScreeningSettings
@@ -118,9 +117,7 @@ def candidate_pools(
         )
     return CandidatePools(
         included=tuple(graph.names(near.included)),
-        true_excluded=tuple(
-            true_exclusions(corpus, graph.names(near.cited), exclusions)
-        )
+        true_excluded=tuple(corpus.true_exclusions(graph.names(near.cited), exclusions))
         if has_true
         else (),
         near_miss=tuple(paper for paper in candidates if paper not in excluded),

@@ -23,10 +23,10 @@ from msgspec import structs
 
 from jobs.kit.metrics.columns import mean, ratio
 from jobs.kit.tables import TableOf, count, number, text
+from jobs.screening.corpus import Corpus
 from jobs.screening.data import (
     KINDS,
     ArticleText,
-    Corpus,
     Criteria,
     Exclusion,
     RecordKind,

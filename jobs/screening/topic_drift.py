@@ -21,12 +21,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from jobs.kit.metrics import auroc
 from jobs.kit.metrics.columns import Bools, Floats, mean, quantiles, quotient
 from jobs.screening.citations import Indices
+from jobs.screening.corpus import Corpus
 from jobs.screening.data import (
     ArticleText,
-    Corpus,
     Exclusion,
     RecordKind,
-    true_exclusions,
 )
 from jobs.screening.graph import Graph, Neighbourhood
 from jobs.screening.sampling import unrelated_papers
@@ -245,7 +244,7 @@ class TopicDrift:
                 unrelated_papers(graph, near, exclusions)
             ]
         self._excluded: dict[str, float] = {}
-        papers = true_exclusions(corpus, graph.names(near.cited), exclusions)
+        papers = corpus.true_exclusions(graph.names(near.cited), exclusions)
         if papers:
             values = vectors.similarities_of(
                 [corpus.text(paper) for paper in papers], near.included

@@ -18,8 +18,8 @@ from click import shell_completion
 from click.shell_completion import CompletionItem, split_arg_string
 
 from runner.cli.candidates import Candidate, Complete, completer, setting_flags
+from runner.cli.command_table import LazyGroup, cli
 from runner.cli.console import DONE
-from runner.cli.main import LazyGroup, cli
 from store.printable import printable
 
 VARIABLE: Final = "_SIFTLOG_COMPLETE"

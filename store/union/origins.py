@@ -10,7 +10,7 @@ import sqlite3
 from bisect import bisect_right
 from typing import NamedTuple
 
-from store.database import UNION
+from store.statements import queries
 
 
 class Origin(NamedTuple):
@@ -31,7 +31,9 @@ class Origins:
         self._seqs: list[int] = []
         self._origins: list[Origin] = []
         self._of_log: dict[str, tuple[list[int], list[int]]] = {}
-        for seq, log_seq, log in union.execute(UNION["stretches"]).fetchall():
+        for seq, log_seq, log in union.execute(
+            queries("union")["stretches"]
+        ).fetchall():
             self._seqs.append(seq)
             self._origins.append(Origin(log, log_seq))
             log_seqs, seqs = self._of_log.setdefault(log, ([], []))

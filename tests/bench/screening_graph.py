@@ -22,7 +22,8 @@ import numpy as np
 from jobs.kit.inputs.rows import InputFindings
 from jobs.screening import inputs, set_files
 from jobs.screening.citations import Citations, read_citations
-from jobs.screening.data import ArticleText, Corpus
+from jobs.screening.corpus import Corpus
+from jobs.screening.data import ArticleText
 from jobs.screening.graph import Graph, overview, statistics_of
 from jobs.screening.set_files import build
 from jobs.screening.settings import ScreeningSettings

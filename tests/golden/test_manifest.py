@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.main import OLD_SPELLINGS
+from runner.cli.command_table import OLD_SPELLINGS
 from tests.golden import manifest
 from tests.golden.__main__ import ROOT, all_cases, main, wanted_cases
 from tests.golden.cases import COMMANDS, Case

@@ -9,7 +9,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from jobs.screening.citations import CitationCollector
-from jobs.screening.data import ArticleText, Corpus, Exclusion, Status
+from jobs.screening.corpus import Corpus
+from jobs.screening.data import ArticleText, Exclusion, Status
 
 Edge = tuple[str, str]
 

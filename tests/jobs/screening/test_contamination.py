@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.screening.citations import CitationCollector
-from jobs.screening.data import ArticleText, Corpus, Exclusion, Status
+from jobs.screening.corpus import Corpus
+from jobs.screening.data import ArticleText, Exclusion, Status
 from jobs.screening.graph import Graph
 from jobs.screening.set_files import (
     Contamination,

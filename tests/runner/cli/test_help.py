@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
+from runner.cli.command_table import COMMANDS, OLD_SPELLINGS, SECTIONS, cli
 from runner.cli.help import LongCommand
-from runner.cli.main import COMMANDS, OLD_SPELLINGS, SECTIONS, cli
 from tests import processes
 from tests.commands import command, siftlog
 from tests.processes import SIFTLOG, environment

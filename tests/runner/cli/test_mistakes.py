@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from runner.cli.main import cli
+from runner.cli.command_table import cli
 from runner.model_names import nearest_models
 from tests.commands import siftlog
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.main import cli
+from runner.cli.command_table import cli
 from store.control import CommandPreview
 from store.read.limits import ObservedLimits
 from store.read.status import Pause

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from runner.cli.main import cli
+from runner.cli.command_table import cli
 from store.control import CommandOutcome
 from store.read.limits import ObservedLimits
 from store.read.status import Pause

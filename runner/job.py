@@ -417,12 +417,8 @@ class Job(ABC):
     def load_with_progress(
         self, settings: AnySettings, progress: Callable[[str], None], /
     ) -> Dataset:
-        """Load as `load` does, and pass one-line messages about how far it is.
-
-        Runs and imports call this one. Override it, beside `load`, where loading takes
-        seconds; by default there are no messages.
-        """
-        del progress
+        """Load for a run or an import; override it too where `load` takes seconds."""
+        del progress  # receives one-line messages
         return self.load(settings)
 
     @abstractmethod

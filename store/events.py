@@ -199,7 +199,7 @@ class Input:
 
 
 class RunStarted(EventBase, frozen=True, kw_only=True):
-    """A run was created; the first event of every log."""
+    """A run was created; the first event of a run's log."""
 
     VERSION: ClassVar[int] = 1
 

@@ -18,9 +18,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import zip_longest
 from pathlib import Path
+
+import msgspec
 
 from store.database import (
     DERIVED,
@@ -33,16 +35,48 @@ from store.database import (
 )
 from store.encoding import event_of, unpack
 from store.errors import CorruptLog, IllegalMove, ignore_progress
-from store.events import KINDS, TasksPlanned, UnknownEvent
+from store.events import KINDS, AttemptStarted, TasksPlanned, UnknownEvent
 from store.forked import adopted_bodies
 from store.log.integrity import EventRow, genesis, link_of_stored
 from store.log.projections import fold_between, refold
 from store.printable import one_line
+from store.redacted_log import NO_CONFIG
 from store.statements import script
 from store.tables import applied_seq, last_seq
 from store.task import planned_tasks
 
 PAGE = 200
+KNOWN_PARTS = 4_096  #: remembered as present: requests have instructions in common
+
+
+class _Message(msgspec.Struct):
+    parts: tuple[str, ...] = ()
+
+
+class _Schema(msgspec.Struct):
+    sha256: str
+
+
+class _Request(msgspec.Struct):
+    """The hashes in a stored request, which stand for its texts."""
+
+    messages: tuple[_Message, ...] = ()
+    schema: _Schema | None = None
+    texts: tuple[str, ...] = ()
+    query: str | None = None
+    documents: tuple[str, ...] = ()
+
+    def hashes(self) -> Iterator[str]:
+        for message in self.messages:
+            yield from message.parts
+        yield from (*self.texts, *self.documents)
+        if self.schema is not None:
+            yield self.schema.sha256
+        if self.query is not None:
+            yield self.query
+
+
+_REQUESTS = msgspec.json.Decoder(_Request)
 
 #: The projections, as they are compared: by their statements `rows_*`.
 TABLES = (
@@ -146,6 +180,8 @@ class _Check:
         self.faults: list[LogFault] = []
         self.seq = self.commits = self.blob_count = self.unknown = 0
         self.compared = False
+        self._missing_part: LogFault | None = None
+        self._has_part = lru_cache(KNOWN_PARTS)(self._look_for_part)
 
     def file(self) -> None:
         """Check SQLite's own structure."""
@@ -159,6 +195,7 @@ class _Check:
             SQL["run"]
         ).fetchone()
         head = genesis(run_id, config_sha256, created_us)
+        has_parts = config_sha256 != NO_CONFIG  # else it is redacted
         # merged events keep their times, which ascend in their own log
         times: defaultdict[int, int] = defaultdict(int)
         for end_seq, stored, rows in self._links():
@@ -169,7 +206,7 @@ class _Check:
                         "event", f"event {expected}", "missing, or out of order"
                     )
                 times[whose] = row.ts_us
-                self._readable(row)
+                self._readable(row, has_parts=has_parts)
             head = link_of_stored(head, rows)
             if head != stored or not rows or rows[-1].seq != end_seq:
                 raise _Fault(
@@ -202,12 +239,15 @@ class _Check:
                 yield end_seq, stored, rows
             after = last_seq_of_page
 
-    def _readable(self, row: EventRow) -> None:
+    def _readable(self, row: EventRow, *, has_parts: bool) -> None:
         try:
-            body = unpack(row.enc, row.body or b"", row.blen) if row.enc else b""
+            # a missing one is of an adopted answer, or breaks the chain
+            body = b"" if row.body is None else unpack(row.enc, row.body, row.blen)
             event = event_of(row.kind, row.ver, row.facts)
             if isinstance(event, TasksPlanned):
                 planned_tasks(body)
+            if isinstance(event, AttemptStarted) and body and has_parts:
+                self._find_parts(row.seq, _REQUESTS.decode(body))
         except (ValueError, KeyError, TypeError) as error:
             raise _Fault("event", f"event {row.seq}", str(error)) from error
         if not isinstance(event, UnknownEvent):
@@ -218,8 +258,26 @@ class _Check:
             raise _Fault("event", f"event {row.seq}", lost)
         self.unknown += 1
 
+    def _find_parts(self, seq: int, request: _Request) -> None:
+        """Note the first message part that a request names and the log lacks."""
+        if self._missing_part is not None:
+            return
+        for sha256 in request.hashes():
+            if not self._has_part(sha256):
+                missing = f"is missing, and the request of event {seq} has it"
+                self._missing_part = LogFault(
+                    what="blob", where=sha256, message=missing
+                )
+                return
+
+    def _look_for_part(self, sha256: str) -> bool:
+        key = (bytes.fromhex(sha256),)
+        return self._conn.execute(SQL["has_part"], key).fetchone() is not None
+
     def blobs(self) -> None:
-        """Every message part against its hash."""
+        """Every message part against its hash, and that those of requests are there."""
+        if self._missing_part is not None:
+            self.faults.append(self._missing_part)
         after = 0
         while page := self._conn.execute(SQL["blobs_page"], (after, PAGE)).fetchall():
             for number, sha256, encoding, size, data in page:
@@ -230,6 +288,9 @@ class _Check:
                     raise _Fault("blob", sha256.hex(), str(error)) from error
                 if hashlib.sha256(content).digest() != sha256:
                     raise _Fault("blob", sha256.hex(), "is not what its hash says")
+                if len(content) != size:  # of one that is not compressed
+                    lengths = f"has {len(content)} bytes where its row says {size}"
+                    raise _Fault("blob", sha256.hex(), lengths)
                 self.blob_count += 1
 
     def adopted(self) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from runner.cli.command_table import COMMANDS, LazyGroup
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("store", "runner", "jobs", "tui")
 HEAVY = (
@@ -128,11 +130,6 @@ def test_every_verb_of_the_table_is_there_and_says_what_it_is_for() -> None:
         timeout=60,
     )
     assert "siftlog" not in done.stderr
-    from runner.cli.main import (  # noqa: PLC0415 - the test's subject
-        COMMANDS,
-        LazyGroup,
-    )
-
     group = LazyGroup()
     for name, verb in COMMANDS.items():
         command = group.get_command(None, name)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
 import sys
@@ -29,6 +30,12 @@ CHUNK_ROWS: Final = 500
 
 _REFUSED: Final = (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_PRAGMA)
 """Actions beside writing that a query has no need of: attaching creates files."""
+
+_READING_PRAGMA: Final = "table_info"
+"""The pragma that is allowed: it lists the columns of a table or view."""
+
+_STEPS: Final = 100_000
+"""Steps of SQLite's machine between two looks for Ctrl-C; some milliseconds."""
 
 
 @click.command()
@@ -58,7 +65,8 @@ def sql(run_name: str, query: str, runs_dir: Path, as_csv: bool, as_json: bool) 
     folder.refresh()
     # functions read by a connection of their own: the query's is at a row meanwhile
     with folder.open_reader() as reader, read_only(reader.path) as inner:
-        _prepare(reader, inner)
+        failures: list[BaseException] = []
+        _prepare(reader, inner, failures)
         try:
             cursor = reader.execute(query)
             if cursor.description is None:
@@ -74,24 +82,78 @@ def sql(run_name: str, query: str, runs_dir: Path, as_csv: bool, as_json: bool) 
             else:
                 _print_table(names, rows)
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise UsageError(_sentence(error)) from error
+            raise _cause(error, reader, failures) from error
     return DONE
 
 
-def _prepare(reader: LogReader, inner: LogReader) -> None:
-    """Add the views and functions, and refuse everything but reading."""
+def _prepare(
+    reader: LogReader, inner: LogReader, failures: list[BaseException]
+) -> None:
+    """Add the views and functions, and refuse everything but reading.
+
+    Args:
+        reader: the query's connection.
+        inner: the connection of its functions.
+        failures: takes why a function failed, which SQLite does not say.
+    """
     from store.database import add_public_views, open_reader
     from store.forked import serve_bodies
 
     add_public_views(reader)
     inner.forked = serve_bodies(inner, reader.path, open_reader)
-    for name, value in _functions(inner).items():
-        reader.create_function(name, 1, value, deterministic=True)
+    for name, function in _functions(inner).items():
+        noting = _noting(name, function, inner, failures)
+        reader.create_function(name, 1, noting, deterministic=True)
     reader.set_authorizer(_authorize)
+    # python handles a signal in python code only, and one step may be the whole query
+    reader.set_progress_handler(lambda: 0, _STEPS)
 
 
-def _authorize(action: int, *_: object) -> int:
+def _authorize(action: int, name: str | None, *_: object) -> int:
+    if action == sqlite3.SQLITE_PRAGMA and str(name).lower() == _READING_PRAGMA:
+        return sqlite3.SQLITE_OK
     return sqlite3.SQLITE_DENY if action in _REFUSED else sqlite3.SQLITE_OK
+
+
+def _noting(
+    name: str,
+    function: Callable[[Any], str | bytes | None],
+    inner: LogReader,
+    failures: list[BaseException],
+) -> Callable[[Any], str | bytes | None]:
+    """Let a function put the reason for which it fails into *failures*."""
+    from runner.errors import RunnerError
+    from store.errors import StoreError
+
+    def noting(key: object) -> str | bytes | None:
+        try:
+            return function(key)
+        except sqlite3.DatabaseError as error:
+            failures.append(inner.failure(error))
+            raise
+        except (StoreError, KeyboardInterrupt) as error:
+            failures.append(error)
+            raise
+        except RunnerError as error:
+            failures.append(RunnerError(f"{name}({key}): {error}"))
+            raise
+
+    return noting
+
+
+def _cause(
+    error: Exception, reader: LogReader, failures: Sequence[BaseException]
+) -> BaseException:
+    """Return what to raise when SQLite ended a query with *error*."""
+    from runner.errors import UsageError
+
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
+        return KeyboardInterrupt()
+    if failures:
+        return failures[0]
+    if reader.forked is not None and reader.forked.failure is not None:
+        return reader.forked.failure
+    return UsageError(_sentence(error))
 
 
 def _functions(inner: LogReader) -> dict[str, Callable[[Any], str | bytes | None]]:
@@ -130,9 +192,11 @@ def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
 
 
 def _cell(value: object) -> Cell:
-    """Return a value as a cell; bytes that are no text as their hex digits."""
+    """Return a value as a cell: bytes in hex, infinity as a text, for JSON lacks it."""
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)
     return cast("Cell", value)  # SQLite has no other types
 
 

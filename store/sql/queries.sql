@@ -339,6 +339,8 @@ WHERE e.kind = (SELECT id FROM kind WHERE name = 'attempt_answered')
 SELECT * FROM tasks WHERE task > ? ORDER BY task LIMIT ?;
 -- name: part
 SELECT enc, size, data FROM blob WHERE sha256 = ?;
+-- name: has_part
+SELECT 1 FROM blob WHERE sha256 = ?;
 
 -- Filter terms (store/query.py): conditions over the view `tasks` ---------------------
 

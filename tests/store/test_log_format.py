@@ -12,6 +12,7 @@ import asyncio
 import json
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from store.statements import script
 from tests.commands import command
 from tests.golden.runs import recorded
 from tests.json_schemas import EVENTS_FILE
+from tests.processes import SIFTLOG
 from tests.reference import DOCS
 from tests.replay.write_golden import GOLDEN
 from tests.store import log_reader
@@ -275,6 +277,7 @@ def test_a_query_decodes_what_is_stored(runs: Path) -> None:
     [
         ("DELETE FROM event", "never changed"),
         ("ATTACH 'other.db' AS other", "never changed"),
+        ("ATTACH 'table_info' AS other", "never changed"),
         ("PRAGMA journal_mode = DELETE", "never changed"),
         ("CREATE TEMP TABLE t(x)", "never changed"),
         ("SELECT 1; SELECT 2", "one statement"),
@@ -294,6 +297,51 @@ def test_what_is_no_query_is_a_sentence(
     assert len(done.err.splitlines()) == 1
     assert (tmp_path / "runs" / "done" / "log.db").read_bytes() == before
     assert not Path("other.db").exists()
+
+
+def test_a_query_may_ask_for_the_columns_of_a_table(runs: Path) -> None:
+    views = dict(_views())
+    rows = query(runs, "done", "PRAGMA table_info(v_costs)")
+    assert [row["name"] for row in rows] == views["v_costs"]
+    rows = query(runs, "done", "SELECT name FROM pragma_table_info('v_costs')")
+    assert [row["name"] for row in rows] == views["v_costs"]
+
+
+def test_infinity_is_a_text(runs: Path) -> None:
+    assert query(runs, "done", "SELECT 9e999 AS x, -9e999 AS y") == [
+        {"x": "inf", "y": "-inf"}
+    ]
+
+
+def test_a_reply_that_cannot_be_decoded_is_named(runs: Path) -> None:
+    done = command(
+        *("sql", "old-log-1", "SELECT reply(task) FROM v_answers"),
+        *("--runs-dir", runs),
+    )
+    assert done.code == 1
+    assert done.err.startswith("siftlog: reply(1): This siftlog does not know the wire")
+
+
+ENDLESS = """WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+    SELECT x FROM n WHERE x <= 100000 OR x < 0"""
+
+
+def test_a_query_can_be_interrupted(runs: Path) -> None:
+    with subprocess.Popen(
+        [SIFTLOG, "sql", "done", ENDLESS, "--csv", "--runs-dir", runs],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "x\n"
+        process.send_signal(signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 5
+    assert said.strip() == "siftlog: Interrupted."
 
 
 def test_the_reader_runs_as_a_program(runs: Path) -> None:

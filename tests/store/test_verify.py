@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -127,6 +129,49 @@ def test_a_changed_message_part_is_found_by_its_hash(path: Path) -> None:
     )
     (fault, *_) = checked(path).faults
     assert (fault.what, fault.where) == ("blob", question)
+
+
+def test_a_message_part_of_another_size_is_found(path: Path) -> None:
+    question = blob(b"a question").sha256.hex()
+    edit(
+        path,
+        "DROP TRIGGER blob_no_update",
+        f"UPDATE blob SET size = size + 1 WHERE sha256 = x'{question}'",
+    )
+    (fault, *_) = checked(path).faults
+    assert (fault.what, fault.where) == ("blob", question)
+
+
+def requests(parts: Sequence[str]) -> list[dict[str, object]]:
+    """One request of each kind; each names all parts."""
+    message = {"role": "user", "parts": list(parts)}
+    schema = {"name": "s", "sha256": parts[0]}
+    return [
+        {"model": "m", "messages": [message], "schema": None},
+        {"model": "m", "messages": [message], "schema": schema},
+        {"model": "m", "kind": "embed", "texts": list(parts)},
+        {"model": "m", "kind": "rerank", "query": parts[0], "documents": parts[1:]},
+    ]
+
+
+@pytest.mark.parametrize("form", range(4))
+def test_a_missing_message_part_is_found_by_the_request_that_has_it(
+    tmp_path: Path, form: int
+) -> None:
+    path = tmp_path / "log.db"
+    blobs = (blob(b"a paper"), blob(b"a question"))
+    request = requests([part.sha256.hex() for part in blobs])[form]
+    sent = Entry(event=started(1), payload=json.dumps(request).encode(), blobs=blobs)
+    write(path, [Entry(event=RUN_STARTED), plan_first(2), sent])
+    assert checked(path).is_sound
+    edit(
+        path,
+        "DROP TRIGGER blob_no_delete",
+        f"DELETE FROM blob WHERE sha256 = x'{blobs[1].sha256.hex()}'",
+    )
+    (fault, *_) = checked(path).faults
+    assert (fault.what, fault.where) == ("blob", blobs[1].sha256.hex())
+    assert "the request of event 3" in fault.message
 
 
 def test_bytes_changed_in_the_file_are_found(path: Path) -> None:

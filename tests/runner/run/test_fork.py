@@ -45,6 +45,7 @@ from store.read.usage import spending
 from store.runs import RunFolder
 from store.tables import payload
 from store.verify import verify
+from tests.commands import command
 from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, status, until
 from tests.runner.run.test_launch import _shell
@@ -388,6 +389,9 @@ def test_a_missing_run_is_named_also_by_a_fork_of_its_fork_and_by_a_scoring(
     parent.path.rename(tmp_path / "gone")
     with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):
         stored_bodies_of(last)
+    for query in ("SELECT reply(task) FROM v_answers", "SELECT length(data) FROM body"):
+        done = command("sql", last.path, query)
+        assert (done.code, "a/log.db, which is missing" in done.err) == (1, True)
     job, clock = EditedJob(Edits()), SystemClock()
     scoring = score_run(job, last, ToySettings(), clock=clock, record=False)
     with pytest.raises(StoreError, match=r"a/log\.db, which is missing"):

@@ -414,6 +414,13 @@ class Job(ABC):
     def load(self, settings: AnySettings, /) -> Dataset:
         """Read and validate all inputs; raise `DatasetError` naming file and row."""
 
+    def load_with_progress(
+        self, settings: AnySettings, progress: Callable[[str], None], /
+    ) -> Dataset:
+        """Load for a run or an import; override it too where `load` takes seconds."""
+        del progress  # receives one-line messages
+        return self.load(settings)
+
     @abstractmethod
     def plan(self, dataset: Dataset, /) -> Iterator[TaskSpec]:
         """Yield the first-stage specs, lazily, in a stable order."""

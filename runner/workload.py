@@ -6,7 +6,7 @@ Settings are resolved from flags, `--set`, the environment and the configuration
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -22,6 +22,7 @@ from runner.messages import ABSENT
 from runner.options import RunOptions
 from runner.registry import typed_word
 from runner.reply_labels import settings_model
+from store.errors import ignore_progress
 from store.events import Input
 
 ENVIRONMENT = "SIFTLOG_SET_"
@@ -211,19 +212,26 @@ class Workload:
         return as_json(self.settings)
 
 
-def load_workload(job: Job, settings: BaseModel, *, starts: bool = False) -> Workload:
+def load_workload(
+    job: Job,
+    settings: BaseModel,
+    *,
+    starts: bool = False,
+    progress: Callable[[str], None] = ignore_progress,
+) -> Workload:
     """Load and validate all inputs.
 
     Args:
         job: the job.
         settings: its settings.
         starts: the data are for a new run, which the job may refuse.
+        progress: receives one-line messages of a job that loads slowly.
 
     Raises:
         DatasetError: an input is invalid (names file and row), or not usable for a run.
     """
     with calling(job, "load"):
-        dataset = job.load(settings)
+        dataset = job.load_with_progress(settings, progress)
     if starts:
         with calling(job, "admit"):
             job.admit(dataset)

@@ -23,7 +23,15 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Final, Literal, TypeAlias
 
-from store.errors import CorruptLog, LogBusy, NewerLog, NoSuchRun, NotALog, StoreError
+from store.errors import (
+    CorruptLog,
+    LogBusy,
+    NewerLog,
+    NoSuchRun,
+    NotALog,
+    StoreError,
+    Unwritable,
+)
 from store.filesystem import network_problem
 from store.forked import BaseReader, ForkedBodies, serve_bodies, store_bodies
 from store.statements import queries, script
@@ -358,7 +366,7 @@ def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> Non
         NoSuchRun: the log does not exist.
         NotALog: *source* is something else.
         CorruptLog: it cannot be read.
-        StoreError: the copy cannot be written.
+        Unwritable: the copy cannot be written.
     """
     watch = _Watch(target, progress)
     with open_reader(source) as reader:
@@ -372,7 +380,7 @@ def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> Non
                 raise watch.stopped from None
             if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
                 raise
-            raise StoreError(
+            raise Unwritable(
                 f"{source} cannot be copied to {target.parent} ({error}): make room "
                 "there, or choose another folder"
             ) from error

@@ -7,7 +7,9 @@
         EventsLost   acknowledged events are gone: restore them, or --accept-loss
       LogBusy        another process writes it: wait, or look with `watch`
       Fenced         another writer took the log over: stop at once
+      Unwritable     no file can be written there: free space, or another folder
       LogClosed      a commit failed and the writer stopped: mend, then resume
+        CommitRefused  ... because the disk refused it; also Unwritable
       LogBehind      too much waits to be written: await an append
       RunExists      a run of that id is there: resume it, or choose another id
       NoSuchRun      nothing under that name: list them with `siftlog runs`
@@ -54,8 +56,16 @@ class Fenced(StoreError):
     """Another writer has taken the log over; nothing more can be appended."""
 
 
+class Unwritable(StoreError):
+    """A file cannot be written where it is: no space, no right, or not such a file."""
+
+
 class LogClosed(StoreError):
     """A commit failed, so the writer stopped; acknowledged events are safe."""
+
+
+class CommitRefused(LogClosed, Unwritable):
+    """The disk refused a commit, so the writer stopped."""
 
 
 class LogBehind(StoreError):

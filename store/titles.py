@@ -16,7 +16,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
-from store.errors import StoreError
+from store.errors import Unwritable
 from store.statements import queries
 
 LONGEST: Final = 300
@@ -33,7 +33,7 @@ def write_titles(path: Path, titles: Iterable[tuple[str, str]]) -> None:
     Without a title, or if *path* exists, nothing is written.
 
     Raises:
-        StoreError: the disk is full, or fails.
+        Unwritable: the disk is full, or fails.
     """
     rows = ((item, title[:LONGEST]) for item, title in titles if title)
     first = list(islice(rows, 1))
@@ -47,7 +47,7 @@ def write_titles(path: Path, titles: Iterable[tuple[str, str]]) -> None:
             db.executemany(_SQL["insert"], chain(first, rows))
         draft.replace(path)
     except sqlite3.OperationalError as error:
-        raise StoreError(
+        raise Unwritable(
             f"{path} could not be written ({error}): free space or repair the disk"
         ) from error
     finally:

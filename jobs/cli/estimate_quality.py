@@ -61,6 +61,10 @@ def estimate_quality(
     biased where they are wrong. The interval of labels alone stands next to it, and
     what one would get by taking the predictions for the truth.
 
+    These intervals hold at one look, at a number of labels that was chosen before. Of
+    labels of --draw random the column 'any time' has intervals, from labels alone, that
+    hold however often you look while you label.
+
     Where people labelled whether replies are correct, accuracy is the share of replies
     that are.
     """
@@ -69,6 +73,7 @@ def estimate_quality(
     from jobs.kit.labels.source import label_source, recorded_verdicts
     from runner.errors import UsageError
     from store.document import as_text
+    from store.labels.fold import population_hash
     from store.labels.folder import read_labels
 
     target = target_of(runs_dir, run_name, labels_dir)
@@ -107,6 +112,7 @@ def estimate_quality(
                 source.replies,
                 verdicts=verdicts,
                 is_about_replies=source.labelling.needs_reply,
+                population=population_hash(source.items),
                 judge=judge,
                 level=level,
                 width=width,

@@ -143,12 +143,21 @@ class RateJson(TypedDict):
     hi: float | None
 
 
+class AnyTimeJson(TypedDict):
+    """The ends of an interval that holds at all looks together."""
+
+    lo: float
+    hi: float
+    labels: int  #: first ones of the draw that it rests on
+
+
 class EstimatedMetricJson(RateJson):
     """A metric by labels and the replies of other models."""
 
     metric: str
     labels_alone: RateJson
     naive: RateJson  #: with the other models as the truth
+    any_time: AnyTimeJson | None  #: by labels alone; null: undefined
     weights: dict[str, float]  #: of predictions, by stratum; 0: labels alone
     effective_labels: float | None  #: random labels alone of the same precision
     effective_residuals: float | None  #: what the variance rests on; null: undefined

@@ -10,7 +10,7 @@ import os
 import pickle
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -24,7 +24,7 @@ from jobs.kit.inputs.rows import RowModel, RowSource
 from jobs.kit.questions import Questions, QuestionSettings
 from jobs.kit.text_format import plural
 from runner.errors import DatasetError
-from runner.imports.forms import read_files
+from runner.imports.forms import read_files, with_progress
 from runner.imports.records import ForeignReply, item_key
 from runner.messages import Message
 from runner.scorecard import Finding
@@ -147,8 +147,14 @@ class ReplyData(Questions):
     rows: PromptRows
 
 
-def load(settings: ReplySettings) -> ReplyData:
+def load(
+    settings: ReplySettings, progress: Callable[[str], None] = lambda _: None
+) -> ReplyData:
     """Read the prompts of all files.
+
+    Args:
+        settings: the files, and how they are read.
+        progress: receives how many replies have been read.
 
     Raises:
         DatasetError: a file is damaged or in no known form, or none has a sample.
@@ -156,7 +162,7 @@ def load(settings: ReplySettings) -> ReplyData:
     """
     # the model of a reply does not matter here
     replies = read_files(settings.rows, settings.form or None, model="any")
-    rows = PromptRows(replies, settings)
+    rows = PromptRows(with_progress(replies, progress), settings)
     if not rows:
         names = ", ".join(path.name for path in settings.rows)
         raise DatasetError(f"{names}: there are no replies in it (name another file).")

@@ -83,6 +83,7 @@ class Replies(QuestionJob):
 
     labelling = None  # type: ignore[assignment] # of replies: a target is a part of one
     load = staticmethod(load)  # type: ignore[assignment] # of files in other forms
+    load_with_progress = load
 
     def with_sample(self, settings: ReplySettings) -> ReplySettings:
         """Use the shipped sample if no file is named."""

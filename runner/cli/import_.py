@@ -112,10 +112,9 @@ def import_(
         check_new(folder, NEW_ID)  # before files are read, which can take minutes
     file = run_steps.configuration(request.source, job)
     settings = run_steps.typed_settings(job, request.source, file)
-    work = load_workload(job, settings)
-
-    console.relax_collector()
     with paced_progress(run_steps.CLOCK) as progress, AnswerSpool() as spool:
+        work = load_workload(job, settings, progress=progress)
+        console.relax_collector()
         foreign = foreign_importer(work, files, form, item, progress)
         importer = foreign or importer_of(job, form)
         answers = importer.read(

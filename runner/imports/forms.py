@@ -45,6 +45,10 @@ PLAIN: Final = "plain"
 """The form of JSON lines that no tool defines."""
 
 
+PROGRESS_REPLIES: Final = 100
+"""Replies between two messages of progress."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignForm:
     """A form of files."""
@@ -272,6 +276,16 @@ def read_files(
                 yield path, reply if reply.model else replace(reply, model=model or "")
         for reply in prompts.left():
             yield paths[0], reply
+
+
+def with_progress(
+    replies: Iterable[tuple[Path, ForeignReply]], progress: Callable[[str], None]
+) -> Iterator[tuple[Path, ForeignReply]]:
+    """Yield what `read_files` does, and show how many replies have been read."""
+    for count, (file, reply) in enumerate(replies, 1):
+        if count % PROGRESS_REPLIES == 0:
+            progress(f"{file.name}: {count:,} replies read")
+        yield file, reply
 
 
 def _form_of(path: Path) -> str:

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from math import isfinite
 from pathlib import Path
+from sys import float_info
 from typing import Any, BinaryIO, Final, Literal, TypeVar
 
 import msgspec
@@ -339,6 +339,6 @@ def flat_fields(values: object, prefix: str) -> dict[str, str]:
 
 def score_number(value: object) -> float | None:
     """Return a score as a number: true and false count as 1 and 0; None: not one."""
-    if isinstance(value, int | float) and isfinite(value):
+    if isinstance(value, int | float) and abs(value) <= float_info.max:
         return float(value)
     return None

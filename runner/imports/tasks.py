@@ -21,14 +21,15 @@ import msgspec
 from msgspec import structs
 
 from runner.errors import DatasetError
-from runner.imports.forms import FORMS, read_files
+from runner.imports.forms import FORMS, read_files, with_progress
 from runner.imports.records import ForeignReply, item_key
 from runner.job import AnySettings, Dataset, ImportedAnswer, Job, TaskSpec
 from runner.job_faults import calling
+from store.errors import ignore_progress
 from store.nearest import nearest
 
-PROGRESS_REPLIES: Final = 100
-"""Replies between two messages of progress."""
+LARGEST_SCORE: Final = 1e100
+"""Sums and squares of larger ones may overflow, so that a metric has no value."""
 
 
 class _Place(NamedTuple):
@@ -58,7 +59,7 @@ class ForeignImporter:
         job: Job,
         dataset: Dataset,
         item: str = "",
-        progress: Callable[[str], None] = lambda _: None,
+        progress: Callable[[str], None] = ignore_progress,
     ) -> None:
         self.formats: Mapping[str, str] = {
             name: form.title for name, form in FORMS.items()
@@ -102,9 +103,7 @@ class ForeignImporter:
         unknown: Counter[str] = Counter()
         with TemporaryFile(buffering=1 << 20) as stored:
             replies = read_files(files, form, model)
-            for count, (file, reply) in enumerate(replies, 1):
-                if count % PROGRESS_REPLIES == 0:
-                    self._progress(f"{file.name}: {count:,} replies read")
+            for file, reply in with_progress(replies, self._progress):
                 key = item_key(reply, self._item)
                 number = self._numbers.get(key)
                 if number is None:
@@ -151,8 +150,13 @@ class ForeignImporter:
 
     def _answer(self, reply: ForeignReply, spec: TaskSpec) -> ImportedAnswer:
         context = spec.context
-        if self._job.holds_foreign and reply.scores:
-            context = msgspec.json.encode({"scores": reply.scores}).decode()
+        scores = {
+            name: score
+            for name, score in reply.scores.items()
+            if abs(score) <= LARGEST_SCORE
+        }
+        if self._job.holds_foreign and scores:
+            context = msgspec.json.encode({"scores": scores}).decode()
         return ImportedAnswer(
             spec=structs.replace(spec, skip=None, context=context),
             model=reply.model,
@@ -172,7 +176,10 @@ class ForeignImporter:
     def _lost(self, reply: ForeignReply) -> Iterator[str]:
         """Yield what the run does not keep of a reply."""
         yield from reply.dropped
-        if not self._job.holds_foreign:
+        if self._job.holds_foreign:
+            if any(abs(score) > LARGEST_SCORE for score in reply.scores.values()):
+                yield "scores beyond 1e100"
+        else:
             if reply.messages:
                 yield "prompts"
             if reply.target is not None:

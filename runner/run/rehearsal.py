@@ -30,7 +30,7 @@ from runner.run.fork import ParentAnswers, parent_answers
 from runner.run.launch import ResumeState, RunSession
 from runner.workload import Workload
 from store.database import open_reader
-from store.errors import StoreError
+from store.errors import Unwritable
 from store.events import AttemptAnswered, AttemptStarted, Entry
 from store.lineage import ForkOrigin
 from store.log.sqlite import SqliteLog
@@ -174,18 +174,17 @@ def rehearsal_room() -> Iterator[Path]:
     """Yield a temporary folder for the runs of a rehearsal.
 
     Raises:
-        StoreError: it has no space for their logs.
+        Unwritable: it has no space for their logs.
     """
+    # nothing else is written in a rehearsal: the parent run is only read
     with TemporaryDirectory(prefix="siftlog-") as room:
         try:
             yield Path(room)
-        except StoreError as error:
-            if room not in str(error):
-                raise
+        except Unwritable as error:
             cause: BaseException = error
             while cause.__cause__ is not None:
                 cause = cause.__cause__
-            raise StoreError(
+            raise Unwritable(
                 f"the forecast cannot keep its log in {Path(room).parent} ({cause}): "
                 "free space there, or set TMPDIR to another folder"
             ) from error

@@ -22,7 +22,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import aiosqlite
 
-from store.errors import Fenced, IllegalMove, LogClosed, StoreError
+from store.errors import CommitRefused, Fenced, IllegalMove, LogClosed, StoreError
 from store.log.projections import WRITE_EVERY_S
 from store.log.writer import PreparedEntry, Writer
 
@@ -179,7 +179,7 @@ class Committer:
 
         Raises:
             Fenced: another writer has taken the log over.
-            LogClosed: the disk refused.
+            CommitRefused: the disk refused.
         """
         try:
             self._writer.write_projections(of=of)
@@ -189,17 +189,18 @@ class Committer:
         except sqlite3.Error as error:
             raise self.fail(error) from error
 
-    def fail(self, error: sqlite3.Error) -> LogClosed:
+    def fail(self, error: sqlite3.Error) -> CommitRefused:
         """Stop writing because the disk refused; return the error to raise.
 
         After a failed sync the state of the page cache is unknown, so this connection
         does not retry.
         """
-        return self.close(
+        self.failure = CommitRefused(
             f"{self._path} could not be written ({error}): free space "
             "or repair the disk, then resume the run; acknowledged "
             "events are safe"
         )
+        return self.failure
 
     def close(self, reason: str) -> LogClosed:
         """Stop writing for the reason *reason*; return the error to raise."""

@@ -25,7 +25,7 @@ from store.database import (
     no_wal,
     open_reader,
 )
-from store.errors import CorruptLog, NewerLog, StoreError
+from store.errors import CorruptLog, NewerLog, StoreError, Unwritable
 from store.events import KINDS
 from store.log.integrity import (
     EventRow,
@@ -79,12 +79,12 @@ def prepare(conn: sqlite3.Connection, path: Path) -> None:
     """Configure the connection.
 
     Raises:
-        StoreError: the file system cannot keep a WAL.
+        Unwritable: the file system cannot keep a WAL.
     """
     for pragma in _PRAGMAS:
         row = conn.execute(SQL[pragma]).fetchone()
         if pragma == "journal_mode" and row[0] != "wal":
-            raise StoreError(no_wal(path, row[0]))
+            raise Unwritable(no_wal(path, row[0]))
 
 
 def _no_setup(conn: sqlite3.Connection) -> None:

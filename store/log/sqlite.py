@@ -21,7 +21,7 @@ import aiosqlite
 from store import tables
 from store.clock import Clock
 from store.database import SQL, Connector, WriterLock, connect, open_reader
-from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
+from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, Unwritable
 from store.events import Entry, Event, RecordedEvent
 from store.filesystem import identity_of, network_problem
 from store.forked import serve_bodies
@@ -97,7 +97,7 @@ class SqliteLog:
             RunExists: a log already exists.
             EventsLost: only the sidecar of an earlier log is left.
             LogBusy: another process is writing it.
-            StoreError: the file system cannot keep a log.
+            Unwritable: the file system cannot keep a log.
         """
 
         def create(conn: sqlite3.Connection) -> None:
@@ -156,7 +156,7 @@ class SqliteLog:
             NotALog: it is another program's file.
             NewerLog: a later siftlog wrote it.
             CorruptLog: its last commit is damaged.
-            StoreError: it is on a network file system.
+            Unwritable: it is on a network file system, or has no space.
         """
         # checked before any file is created next to it, since it may belong to another
         # program; by a reader, which leaves a damaged WAL as evidence
@@ -180,7 +180,7 @@ class SqliteLog:
     ) -> Self:
         refused = network_problem(path.parent)
         if refused is not None:
-            raise StoreError(refused)
+            raise Unwritable(refused)
         lock = WriterLock(path.with_suffix(".lock"))
         thread = WriterThread(lambda: connector(path))
         # an earlier Ctrl-C arrives here, where there is nothing to undo
@@ -208,7 +208,7 @@ class SqliteLog:
             await thread.close()
             lock.release()
             if isinstance(error, OSError | sqlite3.Error):
-                raise StoreError(
+                raise Unwritable(
                     f"{path} cannot be opened for writing ({error}): check that "
                     "its folder exists, is writable and has free space"
                 ) from error

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store.errors import StoreError
+from store.errors import Unwritable
 from store.titles import LONGEST, read_titles, write_titles
 
 TITLES = [("PMC1", "The first"), ("PMC2", ""), ("r:7", "A record"), ("r", "A review")]
@@ -51,5 +51,5 @@ def test_a_damaged_file_hides_nothing_else(tmp_path: Path, content: bytes) -> No
 
 def test_titles_that_cannot_be_written_end_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "gone" / "titles.db"
-    with pytest.raises(StoreError, match=r"titles\.db could not be written"):
+    with pytest.raises(Unwritable, match=r"titles\.db could not be written"):
         write_titles(path, TITLES)

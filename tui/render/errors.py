@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from store.document import plural
-from store.fold_state import US_PER_S, FailureOutcome
+from store.fold_state import FailureOutcome
 from tui.render.format import UNKNOWN, duration, tight
 from tui.render.layout import (
     MUTED,
@@ -25,7 +25,7 @@ from tui.render.layout import (
     wrapped_lines,
 )
 from tui.render.models import names_of, term
-from tui.sources.run_snapshot import LATELY, RunSnapshot, once
+from tui.sources.run_snapshot import LATELY, US_PER_MINUTE, RunSnapshot, once
 
 _WORDS = {
     FailureOutcome.RETRIED: "retried",
@@ -120,11 +120,15 @@ def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
 
 
 def _minutes(snapshot: RunSnapshot) -> float:
-    """Return the duration of a recent rate: shorter for a new run."""
-    # it includes the current, incomplete minute
-    into = snapshot.now_us / US_PER_S / 60 % 1
-    since = (snapshot.now_us - snapshot.created_us) / US_PER_S / 60
-    return max(1.0, min(LATELY - 1 + into, since))
+    """Return the minutes of work behind a recent rate, at least one.
+
+    A run that is new, was resumed or was paused has worked for a part of them.
+    """
+    # the current, incomplete minute is one of them
+    first = snapshot.now_us // US_PER_MINUTE - LATELY + 1
+    begin_us = max(snapshot.created_us, first * US_PER_MINUTE)
+    worked_s = snapshot.present.observed.active_s(begin_us, snapshot.now_us)
+    return max(1.0, worked_s / 60)
 
 
 def error_goals(snapshot: RunSnapshot) -> list[str]:

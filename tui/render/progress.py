@@ -318,7 +318,7 @@ def _no_rate_reason(snapshot: RunSnapshot) -> str:
     """Describe why there is no rate."""
     if snapshot.is_ended:
         total = snapshot.status.tasks.completed
-        span_s = (snapshot.worked_until_us - snapshot.created_us) / US_PER_S
+        span_s = snapshot.facts.worked_s  # without the time between sessions
         mean = f", {amount(60 * total / span_s)}/min" if span_s >= 1 else ""
         noun = "task" if total == 1 else "tasks"
         return f"{count(total)} {noun} in {duration(span_s)}{mean}"

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
+from jobs.kit.labels.any_time import AnyTimeInterval, LabelledDraw
 from jobs.kit.labels.draw_events import recorded_draw
 from jobs.kit.labels.draws import draw_items, majority
 from jobs.kit.metrics.label_estimates import (
@@ -49,6 +50,9 @@ class QualityEstimate:
     metric: str
     estimate: RateEstimate
     needed: int | None  #: more labels that reach the width asked for; None: unknown
+    any_time: AnyTimeInterval | None
+    """From labels alone, valid at all looks together. None: the labels are not of a
+    random draw, or the metric is no mean over items that are known before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,7 @@ def field_quality(
     *,
     verdicts: Mapping[int, float] | None = None,
     is_about_replies: bool = False,
+    population: str = "",
     judge: str = "",
     level: float = 0.95,
     width: float | None = None,
@@ -97,17 +102,21 @@ def field_quality(
         verdicts: share of a scoring's verdicts that are right, by task; None: none.
         is_about_replies: whether a label says that a reply is right or wrong, so that
             the first choice is what each reply claims to be.
+        population: `population_hash` of the run's items.
         judge: model whose replies predict the labels; "": verdicts or other models.
         level: of the intervals.
         width: target width of an interval; None: do not plan more labels.
     """
     deciding = [choice.value for choice in field.choices if choice.is_gold]
-    gold = {
+    labelled = {
         about.item: value.value
         for about, value in labels.gold(texts).items()
         if about.field == field.name
-        and value.value is not None
-        and (field.is_open or value.value in deciding)
+    }
+    gold = {
+        item: value
+        for item, value in labelled.items()
+        if value is not None and (field.is_open or value in deciding)
     }
     draw = _draw_of(labels, field.name, gold)
     chances = {event.item: event.probability for event in draw}
@@ -146,6 +155,7 @@ def field_quality(
                 counted,
                 chances,
                 strata,
+                LabelledDraw.of(draw, labelled, population),
                 positive=positive,
                 level=level,
                 width=width,
@@ -308,6 +318,7 @@ def _model_quality(
     gold: Mapping[str, str | None],
     chances: Mapping[str, float],
     strata: Mapping[str, str],
+    draw: LabelledDraw | None,
     *,
     positive: str,
     level: float,
@@ -347,6 +358,11 @@ def _model_quality(
                 metric=name,
                 estimate=rate,
                 needed=None if width is None else labels_needed(rate, width),
+                any_time=None
+                if draw is None
+                else _any_time(
+                    name, draw, predicted, gold, positive=positive, level=level
+                ),
             )
             for name, rate in rates.items()
         ]
@@ -357,6 +373,36 @@ def _model_quality(
         predictor=predicted.predictor,
         estimates=estimates,
     )
+
+
+def _any_time(
+    metric: str,
+    draw: LabelledDraw,
+    predicted: _Predicted,
+    gold: Mapping[str, str | None],
+    *,
+    positive: str,
+    level: float,
+) -> AnyTimeInterval | None:
+    """Return the interval of a mean over items that the model's replies determine."""
+    items = set(predicted.items)
+
+    def is_right(item: str) -> float | None:
+        return float(gold[item] == predicted.value(item)) if item in gold else None
+
+    def is_positive(item: str) -> float | None:
+        return float(gold[item] == positive) if item in gold else None
+
+    match metric:
+        case "accuracy":
+            return draw.rate(items, is_right, level)
+        case "prevalence":
+            return draw.rate(items, is_positive, level)
+        case "precision":
+            chosen = {item for item in items if predicted.value(item) == positive}
+            return draw.rate(chosen, is_positive, level)
+        case _:
+            return None
 
 
 def _enough(strata: Sequence[str], labelled: Sequence[int]) -> Sequence[str] | None:

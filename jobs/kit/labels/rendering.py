@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
+from jobs.kit.labels.any_time import AnyTimeInterval
 from jobs.kit.labels.people import FieldAgreement
 from jobs.kit.labels.quality import FieldQuality, Predictor
 from jobs.kit.metrics.label_estimates import (
@@ -125,6 +126,12 @@ _CONSERVATIVE: Final = (
 )
 
 
+_ANY_TIME: Final = (
+    "valid at all looks together: you may look after each label, and "
+    "stop when you like; the other intervals hold at one look"
+)
+
+
 def quality_json(result: FieldQuality) -> dict[str, Any]:
     """The estimates of a field for `--json`."""
     return {
@@ -146,6 +153,9 @@ def quality_json(result: FieldQuality) -> dict[str, Any]:
                         **asdict(one.estimate.powered),
                         "labels_alone": asdict(one.estimate.labels_alone),
                         "naive": asdict(one.estimate.naive),
+                        "any_time": None
+                        if one.any_time is None
+                        else asdict(one.any_time),
                         "weights": dict(one.estimate.weights),
                         "effective_labels": one.estimate.effective,
                         "effective_residuals": one.estimate.residuals,
@@ -181,10 +191,21 @@ def quality_blocks(
     blocks.append(Fact("intervals", f"{level:.0%}{truth}"))
     estimates = [one.estimate for model in result.models for one in model.estimates]
     is_marked = any(estimate.is_conservative for estimate in estimates)
+    until = max(
+        (
+            one.any_time.labels
+            for model in result.models
+            for one in model.estimates
+            if one.any_time is not None
+        ),
+        default=0,
+    )
     columns: list[Words | Numbers] = [
         *(Words("model"), Words("metric"), Words("estimate")),
         *([Words("interval")] if is_marked else []),
-        *(Words("labels alone"), Words("as truth")),
+        Words("labels alone"),
+        *([Words("any time")] if until else []),
+        Words("as truth"),
     ]
     if width is not None:
         columns.append(Numbers(f"labels to {width:g}"))
@@ -192,7 +213,9 @@ def quality_blocks(
         (
             *(model.model, one.metric, _rate_text(one.estimate.powered)),
             *((_mark(one.estimate),) if is_marked else ()),
-            *(_rate_text(one.estimate.labels_alone), _rate_text(one.estimate.naive)),
+            _rate_text(one.estimate.labels_alone),
+            *((_ends_text(one.any_time),) if until else ()),
+            _rate_text(one.estimate.naive),
             *(() if width is None else (one.needed,)),
         )
         for model in result.models
@@ -204,6 +227,9 @@ def quality_blocks(
     if is_marked:
         why = _CONSERVATIVE.format(level=f"{level:.0%}")
         blocks += ["", Fact("conservative", why)]
+    if until:
+        first = "label" if until == 1 else f"{until:,} labels"
+        blocks += ["", Fact("any time", f"the draw's first {first} alone, {_ANY_TIME}")]
     if few:
         blocks += ["", f"Too few labels for {', '.join(few)}."]
     return [*blocks, ""]
@@ -214,6 +240,10 @@ def _mark(estimate: RateEstimate) -> str:
     if not estimate.is_conservative:
         return ""
     return f"conservative, +{labels_until_nominal(estimate):,}"
+
+
+def _ends_text(interval: AnyTimeInterval | None) -> str:
+    return "" if interval is None else f"[{interval.lo:.3f}, {interval.hi:.3f}]"
 
 
 def _rate_text(rate: EstimatedRate) -> str | None:

@@ -12,15 +12,10 @@ Ville's inequality a capital ever reaches 2 / alpha with a chance of at most alp
 The means against which nobody got so rich are the interval. Bets are the predictable
 plug-in of section 4.2: from the values before, never the one that is bet on.
 
-Without replacement, of N items with sum N m, those before draw t have the sum S. The
-next value has the mean (N m - S) / (N - t + 1), and this takes the place of m: the
-sequence narrows to the truth itself once all items are drawn.
-
-With unequal chances, z = x / (u q) takes the place of x, for an item that had chance q
-among the u that could be drawn: its mean is that of the u items. u q must never be
-below a *floor* that was fixed before, since z reaches up to 1 / floor (Shekhar, Xu,
-Lipton, Liang and Ramdas, "Risk-limiting financial audits via weighted sampling without
-replacement", 2023).
+Each item is drawn at most once (Waudby-Smith and Ramdas, "Confidence sequences for
+sampling without replacement", NeurIPS 2020): of N items with sum N m, those before draw
+t have the sum S. The next value has the mean (N m - S) / (N - t + 1), and this takes
+the place of m: the sequence narrows to the truth itself once all items are drawn.
 
 `significance` has the same method for paired differences.
 """
@@ -35,13 +30,7 @@ from typing import Final
 
 import numpy as np
 
-from jobs.kit.metrics.columns import (
-    Bools,
-    Column,
-    Floats,
-    check_same_length,
-    probabilities,
-)
+from jobs.kit.metrics.columns import Bools, Column, Floats, probabilities
 from jobs.kit.metrics.intervals import Interval, round12
 from jobs.kit.metrics.significance import MAX_BET_SHARE
 
@@ -52,31 +41,20 @@ _HALVINGS: Final = 50
 class DrawnValues:
     """Values of items in the order of their draws, on the last axis.
 
-    Leading axes hold independent sequences, as in simulations.
+    Each draw takes one of the items that are left, all with the same chance. Leading
+    axes hold independent sequences, as in simulations.
 
     Raises:
-        ValueError: there are more draws than items, or an item had a smaller chance
-            than *floor* says.
+        ValueError: there are more draws than items.
     """
 
     values: Floats  #: from 0 to 1
-    population: int | None = None  #: items drawn from, each at most once; None: endless
-    chances: Floats | None = None  #: of the drawn item among those left; None: equal
-    floor: float = 1.0  #: least chance of an item, in parts of an equal one
+    population: int  #: items drawn from, each at most once
 
     def __post_init__(self) -> None:
-        if self.population is not None and self.values.shape[-1] > self.population:
+        if self.values.shape[-1] > self.population:
             raise ValueError(
                 f"{self.values.shape[-1]} draws from {self.population} items."
-            )
-        if self.chances is None:
-            return
-        if self.population is None:
-            raise ValueError("Chances need the number of items that were drawn from.")
-        if (self.chances * self._choices < self.floor * (1 - 1e-9)).any():
-            raise ValueError(
-                f"An item was drawn with less than {self.floor} of an equal chance; "
-                "the floor must be that of the design."
             )
 
     def capital(self, mean: Floats, alpha: float) -> Floats:
@@ -88,46 +66,32 @@ class DrawnValues:
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             most = np.where(expected > 0, MAX_BET_SHARE / np.abs(expected), math.inf)
             bets = np.minimum(self._bets(alpha), most)
-            capital = np.cumprod(1 + bets * (self._scaled - expected), axis=-1)
+            capital = np.cumprod(1 + bets * (self.values - expected), axis=-1)
         return _with_impossible(np.asarray(capital), expected < 0)
 
     def mirrored_capital(self, mean: Floats, alpha: float) -> Floats:
         """The same, of who bets that the mean is below *mean*."""
         expected = self._expected(mean)
-        room = 1 / self.floor - expected  # how far a value may be above
+        room = 1 - expected  # how far a value may be above
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             most = np.where(room > 0, MAX_BET_SHARE / np.abs(room), math.inf)
             bets = np.minimum(self._bets(alpha), most)
-            capital = np.cumprod(1 - bets * (self._scaled - expected), axis=-1)
+            capital = np.cumprod(1 - bets * (self.values - expected), axis=-1)
         return _with_impossible(np.asarray(capital), expected > 1)
-
-    @cached_property
-    def _choices(self) -> Floats:
-        """Items that each draw could choose."""
-        if self.population is None:
-            return np.ones(self.values.shape[-1])
-        return self.population - np.arange(self.values.shape[-1], dtype=np.float64)
-
-    @cached_property
-    def _scaled(self) -> Floats:
-        if self.chances is None:
-            return self.values
-        return np.asarray(self.values / (self._choices * self.chances))
 
     def _expected(self, mean: Floats) -> Floats:
         """Return the expectation of each draw under *mean*, given those before."""
         mean = np.asarray(mean)[..., None]
-        if self.population is None:
-            return np.broadcast_to(mean, self.values.shape)
         before = np.cumsum(self.values, axis=-1) - self.values
-        return np.asarray((self.population * mean - before) / self._choices)
+        left = self.population - np.arange(self.values.shape[-1], dtype=np.float64)
+        return np.asarray((self.population * mean - before) / left)
 
     def _bets(self, alpha: float) -> Floats:
         """sqrt(2 log(2 / alpha) / (v t log(t + 1))), v the variance of those before.
 
         One value of mean 1/2 and variance 1/4 is put before them.
         """
-        z = self._scaled
+        z = self.values
         t = np.arange(1, z.shape[-1] + 1)
         means = (0.5 + np.cumsum(z, axis=-1)) / (t + 1)
         squares = np.cumsum((z - means) ** 2, axis=-1)
@@ -146,24 +110,13 @@ class MeanSequence:
     """
 
     values: Column  #: from 0 to 1, in the order of the draws
-    population: int | None = None
-    chances: Column | None = None
-    floor: float = 1.0
+    population: int  #: items drawn from, each at most once
     alpha: float = 0.05
 
     @cached_property
     def _drawn(self) -> DrawnValues:
         values = probabilities("values", self.values)
-        chances = None
-        if self.chances is not None:
-            chances = probabilities("chances", self.chances)
-            check_same_length(values=values, chances=chances)
-        return DrawnValues(
-            values=values,
-            population=self.population,
-            chances=chances,
-            floor=self.floor,
-        )
+        return DrawnValues(values=values, population=self.population)
 
     @property
     def interval(self) -> Interval:
@@ -176,8 +129,6 @@ class MeanSequence:
     @property
     def _possible(self) -> tuple[float, float]:
         """The means that the values leave possible, whatever the rest is."""
-        if self.population is None:
-            return 0.0, 1.0
         total = math.fsum(self._drawn.values)
         rest = self.population - len(self._drawn.values)
         return total / self.population, (total + rest) / self.population

@@ -178,13 +178,17 @@ def jackknife(
     """
     defined = without[~np.isnan(without)]
     m = len(defined)
-    squares = (defined - value) ** 2
+    distances = defined - value
+    # the fourth power of 1e100 is no number; a power of two changes no digit
+    _, exponent = math.frexp(float(np.abs(distances).max(initial=0.0)))
+    scale = math.ldexp(1.0, exponent - 1)
+    squares = (distances / scale) ** 2
     total = math.fsum(squares)
     apart = math.fsum(squares**2) - total**2 / m if m else 0.0
     df = max(0.0, support.effective - 1)
     if apart > 0 and total > 0:
         df = min(df, 2 * total**2 / apart)
-    se = math.sqrt(total * (m - 1) / m) if m else 0.0
+    se = scale * math.sqrt(total * (m - 1) / m) if m else 0.0
     return ClusterSample(value=value, se=se, df=df, support=support, range=within)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from jobs.replies.job import job as replies
 from runner.errors import DatasetError
 from runner.imports.tasks import ForeignImporter
 from runner.job import ImportedAnswer, Job
+from runner.workload import load_workload
 from tests.runner.imports.foreign_files import json_log, lines, sample
 
 
@@ -56,12 +58,15 @@ def test_tasks_come_in_the_order_of_the_plan_whatever_the_file_has(
 
 def test_the_number_of_replies_read_is_shown(tmp_path: Path) -> None:
     path = plain(tmp_path, *((f"i{n}", "m", "x") for n in range(250)))
-    dataset = replies.load(replies.Settings(rows=(path,)))
+    told = [f"plain.jsonl: {count} replies read" for count in (100, 200)]
     shown: list[str] = []
-    importer = ForeignImporter(replies, dataset, progress=shown.append)
+    work = load_workload(replies, replies.Settings(rows=(path,)), progress=shown.append)
+    assert shown == told
+    shown.clear()
+    importer = ForeignImporter(replies, work.dataset, progress=shown.append)
     for _ in importer.read((path,), None, model=None, form=None, replicates={}):
         pass
-    assert shown == [f"plain.jsonl: {count} replies read" for count in (100, 200)]
+    assert shown == told
 
 
 def test_epochs_order_replicates_and_scores_are_kept_by_replies(tmp_path: Path) -> None:
@@ -75,6 +80,31 @@ def test_epochs_order_replicates_and_scores_are_kept_by_replies(tmp_path: Path) 
     assert first.spec.context == '{"scores":{"includes":1.0,"length":7.0}}'
     assert second.spec.context == '{"scores":{"f1":0.5}}'
     assert dict(importer.dropped) == {"explanations of scores": 2}
+
+
+def test_scores_that_metrics_cannot_be_computed_of_are_left_out(
+    tmp_path: Path,
+) -> None:
+    scores = [1e100, -1e101, 10**400]
+    path = lines(
+        tmp_path / "plain.jsonl",
+        *(
+            {"id": str(n), "model": "m", "reply": "x", "score": {"ok": 1, "s": score}}
+            for n, score in enumerate(scores)
+        ),
+    )
+    dataset = replies.load(replies.Settings(rows=(path,)))
+    importer, answers = imported(replies, dataset, path)
+    contexts = [json.loads(answer.spec.context or "") for answer in answers]
+    assert contexts == [
+        {"scores": {"ok": 1.0, "s": 1e100}},
+        {"scores": {"ok": 1.0}},
+        {"scores": {"ok": 1.0}},
+    ]
+    assert dict(importer.dropped) == {
+        "scores beyond 1e100": 1,
+        "scores that are no number": 1,
+    }
 
 
 def test_a_job_takes_replies_by_a_field_and_counts_what_it_does_not_keep(

@@ -37,7 +37,7 @@ from runner.shards.worker import work_on
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import copy_log, open_reader
-from store.errors import StoreError
+from store.errors import CommitRefused, StoreError, Unwritable
 from store.events import Entry
 from store.lineage import StageAdded
 from store.read.tasks import every_task
@@ -435,11 +435,12 @@ def test_a_stage_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_forecast_without_space_names_the_temporary_folder() -> None:
     full = sqlite3.OperationalError("database or disk is full")
-    with pytest.raises(StoreError, match=r"disk is full\).*set TMPDIR"):  # noqa: SIM117
+    with pytest.raises(Unwritable, match=r"disk is full\).*set TMPDIR"):  # noqa: SIM117
+        with rehearsal_room():
+            raise CommitRefused("the log could not be written") from full
+    with pytest.raises(StoreError, match=r"log\.db is damaged$"):  # noqa: SIM117
         with rehearsal_room() as room:
-            raise StoreError(f"{room}/b/log.db could not be written") from full
-    with pytest.raises(StoreError, match=r"^the parent is damaged$"), rehearsal_room():
-        raise StoreError("the parent is damaged")
+            raise StoreError(f"{room}/a/log.db is damaged")  # its link to the parent
 
 
 def test_a_killed_fork_pays_nothing_twice(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from store.database import connect, open_reader
 from store.errors import (
+    CommitRefused,
     CorruptLog,
     Fenced,
     IllegalMove,
@@ -209,7 +210,7 @@ async def test_a_full_disk_ends_the_log_and_loses_nothing_acknowledged(
             noise = random.Random(number).randbytes(8000)
             seqs.append(await log.append(reply(number, noise)))
 
-    with pytest.raises(LogClosed, match=r"full.*resume"):
+    with pytest.raises(CommitRefused, match=r"full.*resume"):
         await fill()
     async with asyncio.TaskGroup() as group:
         for number in range(40, 50):

@@ -9,6 +9,7 @@ import pytest
 
 from store.fold_state import FailureOutcome
 from store.read.limits import ObservedLimits
+from store.read.observed_work import Break
 from store.read.status import Pause
 from store.read.usage import FailureRow
 from store.task import TaskState
@@ -72,6 +73,21 @@ def test_only_the_last_ten_minutes_are_lately(live: RunSnapshot) -> None:
     found = {row.error: row.lately for row in rows_of(seen)}
     assert found == {"RateLimited": 10, "Overloaded": 0, "no_list": 0}
     assert rows_of(seen)[0].error == "RateLimited"
+
+
+def test_a_rate_of_failures_leaves_out_the_time_between_two_sessions(
+    live: RunSnapshot,
+) -> None:
+    now_us = live.now_us // US_PER_MINUTE * US_PER_MINUTE + US_PER_MINUTE // 2
+    away = Break(
+        begin_us=now_us - 1440 * US_PER_MINUTE, end_us=now_us - 4 * US_PER_MINUTE
+    )
+    resumed = with_status(
+        live, created_us=now_us - 2880 * US_PER_MINUTE, breaks=(away,)
+    )
+    resumed = replace(resumed, now_us=now_us)
+    seen = with_failures(resumed, failure(resumed, 1, FailureOutcome.RETRIED, n=12))
+    assert rows_of(seen)[0].a_minute == pytest.approx(3.0)
 
 
 def test_of_an_older_log_the_last_minutes_are_unknown_and_never_zero(

@@ -13,7 +13,10 @@ from store.fold_state import US_PER_S
 from store.read.history import CompletedSecond, Completions
 from tests.replacing import replace
 from tests.tui.sights import later, snapshot, with_signs
+from tui.render.glyphs import UNICODE
+from tui.render.layout import Room
 from tui.render.pace import STEPS, TASKS_A_STEP, completed, cost, per_second
+from tui.render.progress import rate
 from tui.sources.run_snapshot import RunSnapshot
 
 MINUTE = 60
@@ -140,3 +143,13 @@ def test_cost_is_per_hour(live: RunSnapshot, tmp_path: Path) -> None:
     course = cost(aged(live, 300), 100)
     assert course is not None
     assert set(course.values) == {0.5 * 3600}
+
+
+def test_the_mean_of_a_run_that_has_ended_is_over_its_sessions(
+    live: RunSnapshot,
+) -> None:
+    day_us = 86_400 * US_PER_S
+    over = with_signs(live, phase="run_finished", phase_us=live.created_us + day_us)
+    over = replace(over, facts=replace(over.facts, worked_s=30.0))
+    words = rate(over, Room(width=80, height=1, glyphs=UNICODE)).plain
+    assert words == "1 task in 30 s, 2/min"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as replace_event
 
+from jobs.kit.labels.any_time import AnyTimeInterval
 from jobs.kit.labels.draws import draw, draw_items
 from jobs.kit.labels.quality import FieldQuality, field_quality
 from jobs.kit.labels.rendering import quality_blocks, quality_json
@@ -152,6 +153,64 @@ def test_an_interval_from_many_residuals_bears_no_mark() -> None:
     assert (row["conservative"], row["labels_until_nominal"]) == (False, 0)
 
 
+def test_labels_of_a_random_draw_have_an_interval_that_holds_at_all_looks() -> None:
+    sample = random.Random(2).sample(ITEMS, 200)
+    draws = drawn(sample, 0.5)
+    widths = []
+    for n in (50, 100, 200):
+        result = quality(label_set([*draws, *labelled(sample[:n], TRUTH)]))
+        (alder, *_) = result.models
+        by_metric = {one.metric: one.any_time for one in alder.estimates}
+        accuracy = by_metric["accuracy"]
+        assert accuracy is not None
+        assert accuracy.labels == n
+        assert accuracy.lo <= 1 - ERRORS["alder"] <= accuracy.hi
+        alone = alder.estimates[0].estimate.labels_alone
+        assert alone.width is not None
+        assert alone.width < accuracy.hi - accuracy.lo
+        widths.append(accuracy.hi - accuracy.lo)
+    assert widths == sorted(widths, reverse=True)
+    precision = by_metric["precision"]
+    assert precision is not None
+    assert precision.labels < 200
+    assert by_metric["recall"] is None
+    page = as_text(quality_blocks(result, 0.95, None))
+    assert f"[{accuracy.lo:.3f}, {accuracy.hi:.3f}]" in page
+    assert "the draw's first 200 labels" in page
+    (row, *_) = quality_json(result)["models"][0]["metrics"]
+    assert row["any_time"] == {"lo": accuracy.lo, "hi": accuracy.hi, "labels": 200}
+
+
+def test_such_an_interval_ends_before_a_gap_and_holds_whatever_is_undecided() -> None:
+    draws = drawn(ITEMS[:100], 0.25)
+    gap = [item for item in ITEMS[:100] if item != ITEMS[60]]
+
+    def accuracy(values: Mapping[str, str]) -> AnyTimeInterval:
+        found = quality(label_set([*draws, *labelled(gap, values)]))
+        interval = found.models[0].estimates[0].any_time
+        assert interval is not None
+        assert interval.labels == 60  # of an item that was skipped, nobody knows why
+        return interval
+
+    undecided = accuracy(TRUTH | dict.fromkeys(ITEMS[20:25], "unclear"))
+    for value in ("include", "exclude"):
+        decided = accuracy(TRUTH | dict.fromkeys(ITEMS[20:25], value))
+        assert undecided.lo <= decided.lo <= decided.hi <= undecided.hi
+
+
+def test_labels_without_a_random_draw_of_these_items_have_no_such_interval() -> None:
+    draws = drawn(ITEMS[:100], 0.25)
+    labels = labelled(ITEMS[:100], TRUTH)
+    weighted = [replace_event(event, design="uncertainty") for event in draws]
+    foreign = [replace_event(event, population_sha256="0") for event in draws]
+    for events in ([], weighted, foreign):
+        result = quality(label_set([*events, *labels]))
+        estimates = [one for model in result.models for one in model.estimates]
+        assert estimates
+        assert all(one.any_time is None for one in estimates)
+        assert "any time" not in as_text(quality_blocks(result, 0.95, None))
+
+
 def test_labels_that_nobody_drew_do_not_count() -> None:
     sample = random.Random(3).sample(ITEMS, 60)
     chosen = [item for item in ITEMS if item not in sample][:20]
@@ -200,6 +259,7 @@ def test_the_command_estimates_from_a_draw(tmp_path: Path) -> None:
     text = siftlog("estimate-quality", "s", "--width=0.2", cwd=tmp_path).stdout
     assert "20, drawn by random" in text
     assert "labels to 0.2" in text
+    assert "the draw's first 20 labels" in text
     (row,) = map(
         json.loads,
         siftlog("estimate-quality", "s", "--json", cwd=tmp_path).stdout.splitlines(),

@@ -114,6 +114,16 @@ def test_a_number_without_a_range_goes_by_students_t() -> None:
     assert "t with" in found.how
 
 
+@pytest.mark.parametrize("power", [300, 900])
+def test_large_numbers_have_the_interval_of_their_digits(power: int) -> None:
+    numbers = np.array([1.0, 2.0, 3.0, 0.5, 2.5])
+    found = Resamples(keys(5)).mean(numbers, NOT_NEGATIVE)
+    large = Resamples(keys(5)).mean(np.ldexp(numbers, power), NOT_NEGATIVE)
+    expected = [math.ldexp(end, power) for end in ends(found)]
+    assert ends(large) == pytest.approx(expected, rel=1e-11)
+    assert large.how == found.how
+
+
 def test_a_rate_per_thousand_has_the_ends_of_the_share() -> None:
     lost, n = np.array([0.0, 1, 0, 2, 0, 0]), np.full(6, 10.0)
     share, rate = Resamples(keys(6)).intervals(

@@ -11,7 +11,16 @@ from runner.job import Answer, QuotedPassage
 from runner.messages import ParseFailure, Reply
 from runner.sent_requests import reply_text
 from runner.task_detail import TaskRecord, plain_value
-from store.document import Block, Fact, Heading, Numbers, Quote, TableBlock, Words
+from store.document import (
+    Block,
+    Fact,
+    Heading,
+    Numbers,
+    Quote,
+    TableBlock,
+    Words,
+    answer_words,
+)
 from store.events import AttemptAnswered, AttemptFailed
 from store.json_text import tree
 from store.printable import LINE
@@ -159,8 +168,9 @@ class TaskPage:
         for verdict in self.detail.verdicts:
             word = {True: "right", False: "wrong", None: "not judged"}[verdict.correct]
             expected = f", expected {verdict.expected}" if verdict.expected else ""
+            answer = answer_words(f"{verdict.value}{expected}")
             rule = f" ({verdict.rule})" if verdict.rule else ""
-            yield Fact("score", f"{word}: {verdict.value}{expected}{rule}")
+            yield Fact("score", f"{word}: {answer}{rule}")
 
 
 def _state(row: TaskRow) -> str:

@@ -43,10 +43,11 @@ wrapped, except by a terminal that is too narrow for it.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from store.printable import LIMIT, cut, display_width, one_line, padded, shortened
 
@@ -366,6 +367,21 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 def plural(n: int, noun: str, many: str = "") -> str:
     """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
+_P_VALUE: Final = re.compile(r"\bp=\s*([=<>≤≥]=?)\s*")
+
+
+def answer_words(text: str) -> str:
+    """Return the answer of a verdict as it is shown.
+
+    Some records write `p=` before a p-value with a sign of its own. Stored verdicts
+    keep that form, so that those of different versions can be compared.
+
+    >>> answer_words("p== 0.008, sig=yes")
+    'p = 0.008, sig=yes'
+    """
+    return _P_VALUE.sub(r"p \1 ", text)
 
 
 def floored(share: float) -> str:

@@ -33,7 +33,7 @@ from jobs.paper_investigation.variants import ground
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from store.document import Block, Fact, Quote
+from store.document import Block, Fact, Quote, answer_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +228,7 @@ def question_blocks(
         yield Quote(question_text(dataset, question))
     else:
         yield "      (the imported file does not hold it)"
-    yield f"  expected   {expected(question)}"
+    yield f"  expected   {answer_words(expected(question))}"
     for paper in case.papers:
         for item in paper.record.items:
             if item.question.key == question.key:
@@ -279,7 +279,8 @@ def _verdict(judgement: AnswerJudgement) -> str:
             if not fits
         ]
         detail = f" ({' and '.join(off)} off)"
-    return f"{worth}{detail}: read {judgement.value} by rule {judgement.rule}"
+    read = answer_words(judgement.value)
+    return f"{worth}{detail}: read {read} by rule {judgement.rule}"
 
 
 def explain(
@@ -387,11 +388,12 @@ def _question_summary(
                 answers.append(
                     ItemAnswer(
                         model=_name(paper, case),
-                        text=(judgement and judgement.value) or "no answer",
+                        text=answer_words(judgement.value if judgement else "")
+                        or "no answer",
                         is_right=None if judgement is None else judgement.right,
                     )
                 )
-    return summary_fact(expected(question) or None, answers)
+    return summary_fact(answer_words(expected(question)) or None, answers)
 
 
 def _name(paper: GradedPaper, case: ExplainedPaper) -> str:

@@ -73,7 +73,10 @@ class AnswerJudgement:
 
 
 def study_text(p_value: str, significance: str) -> str:
-    """Format a study-parameter answer, as in investigation records."""
+    """Format a study-parameter answer, as in investigation records.
+
+    Their p-values begin with a sign of their own; `answer_words` reads better.
+    """
     return f"p={p_value}, sig={significance}"
 
 

@@ -28,6 +28,7 @@ from jobs.kit.score import (
     with_models,
 )
 from jobs.kit.tables import TableOf, flag, number, text
+from jobs.kit.text_format import plural
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.agent_results import (
     COUNTS,
@@ -119,13 +120,13 @@ def _judged(  # noqa: PLR0911 - a line for each kind of value
             return Judged.unparsed(reason)
         case SearchPlan(queries=queries, dropped=dropped):
             rule = f"{dropped} dropped" if dropped else ""
-            return Judged(value=f"{len(queries)} queries", rule=rule)
+            return Judged(value=plural(len(queries), "query", "queries"), rule=rule)
         case Relevance(score=score, rule=rule):
             review, paper = requests.paper_of_key(task.key)
             is_truth = str(paper) in truth.get((task.model, review), frozenset())
             is_included = dataset.settings.includes(score)
             return Judged(
-                value=f"{score:g}",
+                value=dataset.settings.decision_words(score),
                 expected=EXPECTED[is_truth],
                 correct=is_included == is_truth,
                 rule=rule,
@@ -135,7 +136,8 @@ def _judged(  # noqa: PLR0911 - a line for each kind of value
             value = f"{direction or NOT_STATED}, certainty {certainty or NOT_STATED}"
             return Judged(value=value)
         case JudgedSimilarity(similarity=similarity, direction=direction):
-            return Judged(value=f"{similarity:.2f}, {direction}")
+            value = f"similarity {similarity:.2f} (0 to 1), direction {direction}"
+            return Judged(value=value)
         case AgentResult():
             return _result(results, task.model, task.key)
         case _:

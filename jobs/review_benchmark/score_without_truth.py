@@ -278,8 +278,9 @@ def _judged(dataset: ReviewDataset, answer: Answer) -> Judged | None:
         case SearchPlan(queries=queries):
             return Judged(value=plural(len(queries), "query", "queries"))
         case Relevance(score=score, rule=rule):
-            decision = DECISIONS[dataset.settings.includes(score)]
-            return Judged(value=f"{score:g}, {decision}", rule=rule, label=decision)
+            settings = dataset.settings
+            label = DECISIONS[settings.includes(score)]
+            return Judged(value=settings.decision_words(score), rule=rule, label=label)
         case Conclusion(direction=direction, certainty=certainty):
             stated = (direction or "not stated", certainty or "not stated")
             value = "{}, certainty {}".format(*stated)

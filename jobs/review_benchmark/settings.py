@@ -241,6 +241,11 @@ class ReviewBenchmarkSettings(BaseModel):
             return self.unscored == "include"
         return score >= self.least_score
 
+    def decision_words(self, score: float) -> str:
+        """Return a paper's score and the decision, and what the score is."""
+        decision = "include" if self.includes(score) else "exclude"
+        return f"{score:g}, {decision} (relevance, scale {self.scale})"
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if (self.inclusion or self.exclusion) and not self.question.strip():

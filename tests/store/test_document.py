@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from store.document import (
     Quote,
     TableBlock,
     Words,
+    answer_words,
     as_text,
     fitted_lines,
     text_lines,
@@ -205,3 +207,18 @@ def test_a_text_is_the_same_page_in_another_process() -> None:
     text = as_text([TABLE])
     copy = pickle.loads(pickle.dumps(text))  # noqa: S301 - made here
     assert (copy, copy.blocks) == (text, text.blocks)
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("p== 0.008, sig=yes", "p = 0.008, sig=yes"),
+        ("p=< 0.001, sig=yes", "p < 0.001, sig=yes"),
+        ("p=<=0.05, sig=yes", "p <= 0.05, sig=yes"),
+        ("p=0.03, sig=no", "p=0.03, sig=no"),
+        ("p=not found, sig=not found", "p=not found, sig=not found"),
+        ("step==3", "step==3"),
+    ],
+)
+def test_a_p_value_is_shown_with_one_sign(stored: str, shown: str) -> None:
+    assert answer_words(stored) == shown

@@ -419,7 +419,7 @@ def test_a_wide_run_screen_shows_the_metrics_so_far(tmp_path: Path) -> None:
         await seat.until(lambda: "Recall" in seat.shown())
         text = seat.shown()
         assert "metrics so far" in text
-        assert "too few for conclusions: n from 8" in text
+        assert "too few for conclusions: the smallest n is 8" in text
         assert "m-large" in text
         assert "m-small" in text
         assert "computed 0.0 s ago" in text

@@ -296,7 +296,7 @@ ACTIONS = (
         name="retry",
         key="R",
         title="Retry",
-        about="Send final tasks again",
+        about="Send failed tasks again, or those of a filter",
         choices=_retrying,
     ),
     Action(

@@ -69,7 +69,11 @@ class Dialog(Modal[ConfirmedCommand | None]):
     Dialog #effect { height: 3; margin-top: 1; }
     Dialog #line { height: 2; color: $state-queued; }
     Dialog #asked-name { color: $state-waiting; text-style: bold; }
-    Dialog Input { height: 1; border: none; padding: 0 1; background: $panel; }
+    /* an empty field is seen by its ends where there is no background colour */
+    Dialog Input.-textual-compact {
+        height: 1; padding: 0; background: $panel;
+        border-left: vkey $accent !important; border-right: vkey $accent !important;
+    }
     Dialog #buttons { height: 1; margin-top: 1; }
     Dialog Button { margin-right: 2; }
     Dialog .-off { display: none; }

@@ -70,7 +70,7 @@ class LabelScreen(Screen[None]):
     LabelScreen #label-note { color: $state-queued; max-height: 2; }
     LabelScreen #label-question { text-style: bold; max-height: 3; }
     LabelScreen #label-answers { max-height: 6; }
-    LabelScreen Input { height: 1; border: none; padding: 0 1; background: $panel; }
+    LabelScreen Input.-textual-compact { padding: 0 1; background: $panel; }
     LabelScreen .-absent { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -120,7 +120,7 @@ class LabelScreen(Screen[None]):
             id="label.mark",
         ),
         Binding("question_mark", "help", "Help", id="help"),
-        Binding("q,escape", "back", "Leave", key_display="q", id="label.back"),
+        Binding("q,escape", "back", "Leave", id="label.back"),
     ]
     AUTO_FOCUS = ""  # the keys are the screen's
 
@@ -288,6 +288,8 @@ class LabelScreen(Screen[None]):
         """Disable keys that make no sense now."""
         question = None if self._session is None else self._session.question
         match action:
+            case "type" if isinstance(self.focused, Input):
+                return False
             case "undo":
                 is_possible = bool(self._session and self._session.progress.answered)
             case "skip":

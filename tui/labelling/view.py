@@ -80,7 +80,7 @@ def blindness(question: Question) -> str:
         return "replies are visible: the label counts as assisted"
     if not question.has_hidden_replies:
         return "no replies"
-    return "blind"
+    return "blind: replies are hidden"
 
 
 def progress_words(progress: SessionProgress, seconds: float) -> list[str]:
@@ -93,7 +93,7 @@ def progress_words(progress: SessionProgress, seconds: float) -> list[str]:
         progress: of the session.
         seconds: that it took so far.
     """
-    words = [f"{progress.done:,} of {progress.total:,}"]
+    words = [f"{progress.done:,} of {progress.total:,} labelled"]
     if progress.skipped:
         words.append(f"{progress.skipped:,} skipped")
     if progress.answered >= _LEAST and seconds > 0:

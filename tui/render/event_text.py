@@ -154,7 +154,7 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
         case ScoringRecorded():
             return _joined(
                 f"scoring {event.number} of events up to {count(event.seq)}",
-                f"job {event.job_version}",
+                f"job version {event.job_version}",
             )
         case ComparisonDecided():
             return _joined(
@@ -254,8 +254,10 @@ def _failed(event: AttemptFailed) -> str:
 def _planned(event: TasksPlanned) -> str:
     if not event.count:
         return "no more tasks"
+    if event.count == 1:
+        return f"1 task: {event.first}"
     last = event.first + event.count - 1
-    return f"{count(event.count)}: tasks {event.first} to {last}"
+    return f"{count(event.count)} tasks: {event.first} to {last}"
 
 
 def _tasks(tasks: Sequence[int]) -> str:

@@ -248,7 +248,9 @@ def _notes(scores: Headline) -> list[Content]:
     few = min((metric.n for metric in scores.metrics), default=0)
     if few >= _LEAST_ITEMS:
         return []
-    return [Content.styled(f"too few for conclusions: n from {few}", MUTED)]
+    return [
+        Content.styled(f"too few for conclusions: the smallest n is {few:,}", MUTED)
+    ]
 
 
 def _left_out(models: int) -> list[Content]:

@@ -275,12 +275,20 @@ class WrappedLine(NamedTuple):
 
     text: str
     first: str  #: first character of the whole line
+    lead: int = 0  #: blank cells before the text, which are not part of it
 
 
-def wrapped(text: str, cells: int) -> Iterator[WrappedLine]:
+def wrapped(
+    text: str, cells: int, *, is_hanging: bool = False
+) -> Iterator[WrappedLine]:
     """Yield *text* in safe lines of at most *cells* cells, but at least two.
 
     Up to `MAX_TEXT_CHARS` characters are shown; a last line counts the rest.
+
+    Args:
+        text: any text.
+        cells: of the longest line, with its lead.
+        is_hanging: whether an indented line goes on below its first word.
     """
     cells = max(2, cells)
     begin, end = 0, min(len(text), MAX_TEXT_CHARS)
@@ -289,26 +297,38 @@ def wrapped(text: str, cells: int) -> Iterator[WrappedLine]:
         after = end if newline < 0 else newline
         line = text[begin:after].removesuffix("\r")
         first = line[:1]
-        for piece in _broken(line, cells):
-            yield WrappedLine(piece, first)
+        # two cells have room for any character
+        lead = _indent(line, min(cells // 2, cells - 2)) if is_hanging else 0
+        pieces = _broken(line, cells, lead)
+        yield WrappedLine(next(pieces), first)
+        for piece in pieces:
+            yield WrappedLine(piece, first, lead)
         begin = after + 1
     if len(text) > MAX_TEXT_CHARS:
         cut = len(text) - MAX_TEXT_CHARS
         yield from wrapped(f"… {cut:,} more characters: w writes all of them", cells)
 
 
-def _broken(line: str, cells: int) -> Iterator[str]:
-    """Yield *line* in pieces, split after a blank in the second half if possible."""
-    rest = ""
+def _indent(line: str, most: int) -> int:
+    begin = line[:most]
+    return len(begin) - len(begin.lstrip(" "))
+
+
+def _broken(line: str, cells: int, lead: int) -> Iterator[str]:
+    """Yield *line* in pieces, split after a blank in the second half if possible.
+
+    All but the first are shorter by *lead* cells.
+    """
+    rest, room = "", cells
     for begin in range(0, len(line), _CHUNK):
         chunk = line[begin : begin + _CHUNK]
         rest += printable(chunk, line=_CHUNK * _LONGEST)
         at = 0
-        while (end := _end(rest, at, cells)) < len(rest):
+        while (end := _end(rest, at, room)) < len(rest):
             at_blank = rest.rfind(" ", at + (end - at) // 2, end) + 1
             end = at_blank or end
             yield rest[at:end]
-            at = end
+            at, room = end, cells - lead
         rest = rest[at:]
     yield rest
 

@@ -80,7 +80,7 @@ class Series:
         """Format its figure in a column, for the line of all figures."""
         value = self.figure(self.value(column))
         if self.ceiling is not None and (limit := self.ceiling(column)) is not None:
-            value = f"{value} of {self.figure(limit)}"
+            value = f"{value}/{self.figure(limit)}"
         return f"{self.lead}{value}{self.unit}"
 
 
@@ -104,6 +104,8 @@ def _limit(column: HistoryColumn) -> float | None:
 
 
 COST = "cost"
+_TOKENS = "tokens "
+"""Begins the figure of input tokens, and of output tokens after it, if it fits."""
 SERIES = (
     Series(
         name="rate",
@@ -126,7 +128,7 @@ SERIES = (
         title="input tokens per second",
         value=_rate(lambda row: row.tokens_in / _S_PER_MINUTE),
         figure=amount,
-        lead="in ",
+        lead=f"{_TOKENS}in ",
         unit="/s",
     ),
     Series(
@@ -201,7 +203,10 @@ def figures(charted: ChartedHistory, width: int) -> str:
         for series in SERIES
     ]
     line = " · ".join(values)
-    return line if len(line) <= width else "  ".join(values)
+    if len(line) <= width:
+        return line
+    line = "  ".join(values)
+    return line if len(line) <= width else line.replace(_TOKENS, "", 1)
 
 
 def column_caption(charted: ChartedHistory) -> str:

@@ -392,7 +392,10 @@ def cost(snapshot: RunSnapshot, room: Room) -> Content:
         lines = [f"cost {money(spent)} · {money(hourly)}/h, {window}"]
     projected = snapshot.comes_to_usd
     if projected is not None:
-        lines.append(f"projected {span(projected, money)}")
+        long, short = (
+            f"projected {span(projected, money, to)}" for to in (" to ", "–")
+        )
+        lines.append(long if len(long) <= room.width else short)
     if budget and spent is not None:
         mark = None if projected is None else projected.expected / budget
         gauge = bar(spent / budget, max(1, room.width - 14), room.glyphs, mark)

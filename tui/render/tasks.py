@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from store.clock import Clock
+from store.document import answer_words
 from store.events import AttemptAnswered, AttemptFailed
 from store.fold_state import US_PER_S
 from store.read.tasks import TaskOrder
@@ -163,7 +164,7 @@ _SIGNS_OF_JSON = str.maketrans("", "", '{}[]"')
 def value(line: TaskLine) -> str:
     """Return what was read from a reply: by the latest scoring, else its beginning."""
     if line.score is not None and line.score.value:
-        return line.score.value
+        return answer_words(line.score.value)
     head = " ".join(line.head.translate(_SIGNS_OF_JSON).split())
     return head or UNKNOWN
 
@@ -225,7 +226,9 @@ def attempt_columns() -> tuple[TableColumn[AttemptLine], ...]:
         TableColumn(title="UTC", width=8, text=_started, drops=5),
         TableColumn(title="waited", width=8, text=_waited, is_right=True, drops=4),
         TableColumn(title="took", width=8, text=_latency, is_right=True),
-        TableColumn(title="in / out", width=13, text=_tokens, is_right=True, drops=2),
+        TableColumn(
+            title="tokens in/out", width=13, text=_tokens, is_right=True, drops=2
+        ),
         TableColumn(title="finish", width=7, text=_finish, drops=3),
         TableColumn(title="outcome", width=15, text=_outcome, tone=_outcome_tone),
         TableColumn(title="cost", width=8, text=_cost, is_right=True, drops=1),
@@ -387,6 +390,6 @@ def _scoring(scored: TaskScoring) -> Iterator[str]:
 
 def _verdict(verdict: StoredVerdict) -> Iterator[str]:
     yield f"  {_WORDS[verdict.correct]}"
-    yield f"    value      {verdict.value}"
-    yield f"    reference  {verdict.expected}"
+    yield f"    value      {answer_words(verdict.value)}"
+    yield f"    reference  {answer_words(verdict.expected)}"
     yield f"    rule       {verdict.rule}"

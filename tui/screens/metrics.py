@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -290,10 +291,11 @@ class MetricsScreen(Screen[None]):
             f"{snapshot.state.replace('_', ' ')}"
         )
         by = "" if self._history is None else f", {self._history.width} min per column"
-        self._head.say(
-            f"METRICS {snapshot.status.run_id}  {state}{alive}",
-            f"{self._window_name()}{by} · {self._model or 'all models'}",
-        )
+        left = f"METRICS {snapshot.status.run_id}  {state}"
+        right = f"{self._window_name()}{by} · {self._model or 'all models'}"
+        # blanks at both ends, and two between
+        room = self.size.width - cell_len(left) - cell_len(right) - 4
+        self._head.say(f"{left}{alive}" if len(alive) <= room else left, right)
 
     def _window_name(self) -> str:
         """Name the window; a run that is younger is shown as a whole."""

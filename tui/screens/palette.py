@@ -17,8 +17,11 @@ from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
-from textual.widgets import Input, OptionList, Static
+from textual.widget import Widget
+from textual.widgets import Input, OptionList
 
 from store.printable import printable
 from store.runs import RunFolder
@@ -168,6 +171,27 @@ def theme_commands(
         )
 
 
+class KeyList(Widget):
+    """All keys and what they do, wrapped to the width of the window."""
+
+    DEFAULT_CSS = "KeyList { height: auto; }"
+
+    def __init__(self, keys: Iterable[Key], glyphs: Glyphs) -> None:
+        super().__init__()
+        self._keys = tuple(keys)
+        self._glyphs = glyphs
+
+    def render(self) -> Content:
+        """Return the text."""
+        text = "\n".join(help_lines(self._keys, self.content_size.width))
+        return Content(displayable_text(self._glyphs, text))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the number of lines at a width."""
+        del container, viewport
+        return len(help_lines(self._keys, width))
+
+
 class HelpScreen(Modal[None]):
     """A list of keys over the current screen."""
 
@@ -179,14 +203,14 @@ class HelpScreen(Modal[None]):
 
     def __init__(self, keys: Iterable[Key], glyphs: Glyphs) -> None:
         super().__init__()
-        self._text = displayable_text(glyphs, "\n".join(help_lines(keys)))
+        self._list = KeyList(keys, glyphs)
 
     def compose(self) -> ComposeResult:
         """Yield the keys and what they do."""
         with VerticalScroll(id="help") as box:
             box.border_title = "keys"
             box.border_subtitle = "esc closes"
-            yield Static(self._text, markup=False)
+            yield self._list
 
     def action_scroll(self, by: int) -> None:
         """Scroll, if the list is longer than the window."""

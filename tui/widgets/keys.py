@@ -5,6 +5,7 @@ They are read from the bindings, so they are always correct.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,8 @@ _WAYS_ON = ("commands", "help", "detach")
 _SCREEN, _EVERYWHERE = "this screen", "everywhere"
 _CONTROL = "control; each asks for confirmation"
 _GROUPS = (_SCREEN, _EVERYWHERE, _CONTROL)
+_LEAST_TEXT = 20
+"""Cells for a text in help, however narrow the window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,16 +101,28 @@ def keys_of(
     ]
 
 
-def help_lines(keys: Iterable[Key]) -> list[str]:
-    """Return a line for each action, grouped by heading."""
+def help_lines(keys: Iterable[Key], width: int) -> list[str]:
+    """Return the lines of each action, grouped by heading.
+
+    A text that is too long for one line goes on below its own start.
+
+    Args:
+        keys: those to describe.
+        width: cells of a line.
+    """
     groups: dict[str, list[str]] = {name: [] for name in _GROUPS}
     for key in keys:
         not_now = "" if key.is_enabled else " (not now)"
         # where a slip would matter, what the key does
         is_explained = key.more and (key.group == _CONTROL or key.id == "detach")
         more = f": {key.more[:1].lower()}{key.more[1:]}" if is_explained else ""
-        line = f"  {' '.join(key.names):<16} {key.about}{more}{not_now}"
-        groups[key.group].append(line)
+        lead = f"  {' '.join(key.names):<16} "
+        groups[key.group] += textwrap.wrap(
+            f"{key.about}{more}{not_now}",
+            max(width, len(lead) + _LEAST_TEXT),
+            initial_indent=lead,
+            subsequent_indent=" " * len(lead),
+        )
     return [
         line for name, lines in groups.items() if lines for line in ("", name, *lines)
     ][1:]

@@ -147,7 +147,7 @@ class TextView(ScrollView, can_focus=True):
         self._show_mark()
 
     def _wrap(self) -> None:
-        pieces = wrapped(self._text, self.size.width - 2)
+        pieces = wrapped(self._text, self.size.width - 2, is_hanging=True)
         self._is_to_end = False
         self._set_pieces(list(islice(pieces, AT_ONCE)))
         if len(self._pieces) == AT_ONCE:
@@ -185,10 +185,11 @@ class TextView(ScrollView, can_focus=True):
         tone = self._tones.get(piece.first, "line")
         style = self.get_component_rich_style(f"text-view--{tone}")
         if self._signs is None or not has_piece:
-            segments = [Segment(self._displayed(f" {piece.text}"), style)]
+            text = f" {' ' * piece.lead}{piece.text}"
+            segments = [Segment(self._displayed(text), style)]
         else:
             segments = [
-                Segment(" ", style),
+                Segment(" " * (1 + piece.lead), style),
                 *self._marked(piece.text, style, is_inside=self._inside[position]),
             ]
         return Strip(segments).adjust_cell_length(self.size.width, style)

@@ -20,7 +20,16 @@ from jobs.kit.differences.difference import (
 from jobs.kit.text_format import fixed, plural
 from runner.errors import UsageError
 from runner.scorecard import Booking
-from store.document import Block, Fact, Numbers, TableBlock, Words, as_text, wide_table
+from store.document import (
+    Block,
+    Fact,
+    Numbers,
+    TableBlock,
+    Words,
+    answer_words,
+    as_text,
+    wide_table,
+)
 from store.nearest import did_you_mean
 
 
@@ -253,7 +262,7 @@ def sides(change: VerdictChange) -> tuple[str, str]:
     character_pairs = enumerate(zip(texts[0], texts[-1], strict=False))
     shared = next((index for index, (was, now) in character_pairs if was != now), 0)
     marked = {
-        id(side): f"{_cut(text, shared)} ({_MARKS[side.correct]})"
+        id(side): f"{answer_words(_cut(text, shared))} ({_MARKS[side.correct]})"
         for side, text in zip(present_sides, texts, strict=True)
     }
     before, after = (

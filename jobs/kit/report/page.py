@@ -32,7 +32,7 @@ from runner.job import QuotedPassage
 from runner.score.notable import NotableItem, NotableReply
 from runner.score.render import OPERATIONS, REPORT, ReportSource
 from runner.scorecard import FailedFigure, Figure, Finding
-from store.document import Numbers, Words
+from store.document import Numbers, Words, answer_words
 from store.printable import clip
 
 
@@ -224,8 +224,8 @@ def _answers(item: NotableItem) -> str:
 
 
 def _without(value: str, part: str) -> str:
-    """A value without the name of its part, which the item's line has."""
-    return value.removeprefix(f"{part}: ")
+    """A value for people without the name of its part, which the item's line has."""
+    return answer_words(value.removeprefix(f"{part}: "))
 
 
 def _command(item: NotableItem, reported: ReportSource) -> str:

@@ -210,10 +210,10 @@ def test_a_score_is_right_where_it_decides_as_the_review_did(
     assert {
         key: (own.value, own.expected, own.correct) for key, own in told.items()
     } == {
-        "CD1:1": ("4", "include", True),
-        "CD1:2": ("2", "include", False),
-        "CD1:3": ("4", "exclude", False),
-        "CD1:4": ("1", "exclude", True),
+        "CD1:1": ("4, include (relevance, scale 1-5)", "include", True),
+        "CD1:2": ("2, exclude (relevance, scale 1-5)", "include", False),
+        "CD1:3": ("4, include (relevance, scale 1-5)", "exclude", False),
+        "CD1:4": ("1, exclude (relevance, scale 1-5)", "exclude", True),
         "CD1:5": ("", "", None),
     }
     assert told["CD1:5"].rule

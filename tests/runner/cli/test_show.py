@@ -70,6 +70,16 @@ def test_a_task_has_its_prompt_its_reply_its_value_its_score_and_its_attempt(
     assert len(shown["attempts"]) == 1
 
 
+def test_a_p_value_is_shown_with_one_sign_and_stored_as_in_records(
+    sampled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = _did(capsys, sampled / "papers", 23)[1]
+    line = "score      right: p < 0.001, sig=yes, expected p < 0.001, sig=yes (object)"
+    assert line in out.splitlines()
+    (shown,), _ = _shown(capsys, sampled / "papers", 23)
+    assert [v["value"] for v in shown["verdicts"]] == ["p=< 0.001, sig=yes"]
+
+
 def test_an_item_has_all_its_tasks_and_their_follow_ups(
     sampled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -150,7 +150,12 @@ def test_enter_is_yes_where_the_command_is_as_easily_undone() -> None:
 
 def test_a_value_is_typed_before_anything_can_be_asked() -> None:
     async def act(seat: Seat) -> None:
-        assert "calls at a time, 8 now:" in seat.shown()
+        lines = seat.shown().splitlines()
+        (at,) = (n for n, line in enumerate(lines) if "calls at a time, 8 now:" in line)
+        field = lines[at + 1]
+        # the ends of the field are seen without a background colour
+        assert field.strip("│ ").startswith("▏")
+        assert field.strip("│ ").endswith("▕")
         assert "Type a number." in seat.shown()
         assert "type a number, then enter twice" in seat.shown()
         await seat.press("y")

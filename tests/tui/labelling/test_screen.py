@@ -118,7 +118,7 @@ def test_a_key_that_is_no_answer_says_so(tmp_path: Path) -> None:
 def test_a_key_answers_and_the_next_item_follows(tmp_path: Path) -> None:
     async def act(seat: Seat) -> None:
         assert "item-00001" in seat.shown()
-        assert "0 of 3" in seat.shown()
+        assert "0 of 3 labelled" in seat.shown()
         await seat.press("i")
         assert "item-00002" in seat.shown()
         # an answer that is shown is durable
@@ -144,7 +144,7 @@ def test_a_key_answers_and_the_next_item_follows(tmp_path: Path) -> None:
 
 def test_replies_are_hidden_until_r_which_is_recorded(tmp_path: Path) -> None:
     async def act(seat: Seat) -> None:
-        assert "blind" in seat.shown()
+        assert "blind: replies are hidden" in seat.shown()
         assert "secret" not in seat.shown()
         assert "⟪" not in seat.shown()
         await seat.press("i")
@@ -191,7 +191,12 @@ def test_a_note_goes_with_the_answer_and_its_letters_are_no_answers(
     async def act(seat: Seat) -> None:
         await seat.press("slash", *"izeq", "enter")
         assert "note: izeq" in seat.shown()
-        await seat.press("slash", "x", "escape")
+        await seat.press("slash", "x")
+        *_, field, keys = seat.shown().splitlines()
+        assert field.rstrip() == " x"
+        # letters are typed: only what leaves the field is a key
+        assert keys.split() == ["esc", "Leave"]
+        await seat.press("escape")
         assert "note: izeq" in seat.shown()
         await seat.press("i")
         assert "note:" not in seat.shown()
@@ -216,7 +221,7 @@ def test_a_later_session_goes_on_where_the_last_one_ended(tmp_path: Path) -> Non
         await seat.press("i", "q")
 
     async def two(seat: Seat) -> None:
-        assert "1 of 3" in seat.shown()
+        assert "1 of 3 labelled" in seat.shown()
         assert "item-00002" in seat.shown()
 
     seated(tmp_path, one)

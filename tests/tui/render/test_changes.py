@@ -189,7 +189,7 @@ def test_help_has_a_line_for_each_action_under_its_group() -> None:
         (("j", "down"), True),
         (("P",), False),
     ]
-    assert [line.rstrip() for line in help_lines(keys)] == [
+    assert [line.rstrip() for line in help_lines(keys, 70)] == [
         "this screen",
         "  j down           Down",
         "",
@@ -198,6 +198,17 @@ def test_help_has_a_line_for_each_action_under_its_group() -> None:
         "",
         "control; each asks for confirmation",
         "  P                Pause… (not now)",
+    ]
+
+
+def test_a_long_text_in_help_goes_on_below_its_start() -> None:
+    stop = active(APP, key="C", action="cancel", description="Stop…", id="cancel")
+    about = "End the run: drain it, or cancel it"
+    keys = keys_of([stop._replace(tooltip=about)], lambda binding: binding.key)
+    assert help_lines(keys, 42) == [
+        "control; each asks for confirmation",
+        "  C                Stop…: end the run:",
+        "                   drain it, or cancel it",
     ]
 
 

@@ -5,6 +5,8 @@ What the tables of tasks and of attempts say in words.
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,12 +26,19 @@ from store.events import (
     UnknownEvent,
 )
 from store.read.tasks import AttemptRow
-from store.verdicts import Score
+from store.verdicts import Score, StoredVerdict
 from tests.replacing import replace
 from tests.store.samples import ASIDE, RUN_STARTED, answered, completed, failed, started
-from tests.tui.fake_tasks import FakeTasks
+from tests.tui.fake_tasks import FakeTasks, scored
 from tui.render.event_text import event_line, facts_text
-from tui.render.tasks import attempt_columns, next_reason, outcome, problem
+from tui.render.tasks import (
+    attempt_columns,
+    next_reason,
+    outcome,
+    problem,
+    score_text,
+    value,
+)
 from tui.sources.tasks import AttemptLine
 
 SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
@@ -50,7 +59,7 @@ SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
     ),
     (
         TasksPlanned(first=1, count=200, consumed=200, exhausted=True),
-        "200: tasks 1 to 200 · the plan is whole",
+        "200 tasks: 1 to 200 · the plan is whole",
     ),
     (TasksPlanned(first=6, count=0, consumed=5), "no more tasks"),
     (
@@ -107,7 +116,7 @@ def test_commands_and_scorings_are_said_too() -> None:
         "drain by someone · {}",
         "no · retry by someone",
         "no further task is started",
-        "scoring 1 of events up to 1 · job 1",
+        "scoring 1 of events up to 1 · job version 1",
     ]
 
 
@@ -156,6 +165,21 @@ def test_a_score_is_a_word_or_how_many_are_right(
     assert problem(replace(line, recovered="Overloaded 503")) == (
         "Overloaded 503, recovered"
     )
+
+
+def test_a_p_value_is_shown_with_one_sign() -> None:
+    stored = "p== 0.03, sig=yes"
+    score = Score(verdicts=1, judged=1, right=1, value=stored)
+    line = replace(FakeTasks(9).line(1), score=score)
+    assert value(line) == "p = 0.03, sig=yes"
+    detail = asyncio.run(FakeTasks(9).detail(1))
+    assert detail is not None
+    verdict = StoredVerdict(
+        task=1, value="p=< 0.01, sig=yes", expected=stored, correct=False, rule="r"
+    )
+    text = score_text(replace(detail, scored=(scored(2, verdict),)))
+    assert "value      p < 0.01, sig=yes" in text
+    assert "reference  p = 0.03, sig=yes" in text
 
 
 @pytest.mark.parametrize(

@@ -101,11 +101,26 @@ def test_no_line_is_too_wide_or_acts(text: str, cells: int) -> None:
         assert cell_len(line) <= cells
         # spaces of other scripts are drawn as one
         assert all(sign.isprintable() or category(sign) == "Zs" for sign in line)
+    for piece in wrapped(text, cells, is_hanging=True):
+        assert piece.lead + cell_len(piece.text) <= cells
 
 
 @given(st.text("ab 日c\u0301", max_size=200), st.integers(2, 40), st.integers(1, 99))
 def test_nothing_is_lost(text: str, cells: int, times: int) -> None:
     assert "".join(_lines(text * times, cells)) == text * times
+    hanging = wrapped(text * times, cells, is_hanging=True)
+    assert "".join(piece.text for piece in hanging) == text * times
+
+
+def test_an_indented_line_goes_on_below_its_first_word() -> None:
+    pieces = wrapped("  one two three four\nfive six seven", 10, is_hanging=True)
+    assert [" " * piece.lead + piece.text for piece in pieces] == [
+        "  one two ",
+        "  three ",
+        "  four",
+        "five six ",
+        "seven",
+    ]
 
 
 @given(st.lists(st.text("a+- ", max_size=90), min_size=1, max_size=9))
@@ -136,7 +151,8 @@ def test_what_is_not_shown_is_counted() -> None:
 def test_a_line_without_end_costs_what_is_looked_at() -> None:
     # a text that could not be read to its end here; see also the quick view of it
     endless = "日" * MAX_TEXT_CHARS
-    assert [len(line) for line, _ in islice(wrapped(endless, 80), 50)] == [40] * 50
+    pieces = islice(wrapped(endless, 80), 50)
+    assert [len(piece.text) for piece in pieces] == [40] * 50
 
 
 TASK: TableColumn[str] = TableColumn(title="task", width=9, text=str)

@@ -45,11 +45,13 @@ def at(
 def test_all_figures_of_a_column_stand_in_a_line() -> None:
     shown = course(*(column(number) for number in range(10)))
     line = (
-        "rate 7/min · retried 2/min · in 1 k/s · out 10/s · $30.00/h · "
-        "in flight 12 of 32"
+        "rate 7/min · retried 2/min · tokens in 1 k/s · out 10/s · $30.00/h · "
+        "in flight 12/32"
     )
     assert figures(at(shown, 7), 120) == line
-    assert figures(at(shown, 7), 78) == line.replace(" · ", "  ")
+    narrow = line.replace(" · ", "  ")
+    assert figures(at(shown, 7), len(narrow)) == narrow
+    assert figures(at(shown, 7), 78) == narrow.replace("tokens ", "")
     assert len(figures(at(shown, 7), 78)) <= 78
     assert figures(shown, 120) == line.replace("rate 7", "rate 9")
     assert "cost ?" in figures(at(shown, 7, is_priced=False), 120)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.events import Input, RunStarted
+from store.read.forecast import ForecastInterval
 from store.read.limits import ObservedLimits
 from store.read.live import MinuteRow
 from store.read.usage import ServedCount
@@ -138,6 +139,19 @@ def test_money_is_told_with_its_rate_and_its_budget(live: RunSnapshot) -> None:
     text = drawn(progress.cost, seen)
     assert "$0.7500 · $7.50/h, so far" in text
     assert "of $2.00" in text
+
+
+def test_a_projection_is_not_cut_in_a_narrow_panel(
+    live: RunSnapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interval = ForecastInterval(low=0.6854, expected=0.7052, high=0.7254)
+    monkeypatch.setattr(type(live), "comes_to_usd", interval)
+    for width, line in (
+        (60, "projected $0.7052 ($0.6854 to $0.7254)"),
+        (36, "projected $0.7052 ($0.6854–$0.7254)"),
+    ):
+        room = Room(width=width, height=6, glyphs=UNICODE)
+        assert line in progress.cost(live, room).plain.split("\n")
 
 
 def test_a_price_that_is_unknown_is_never_zero(live: RunSnapshot) -> None:

@@ -90,7 +90,7 @@ def test_few_items_are_said_to_be_too_few(finished: RunSnapshot) -> None:
     metrics = tuple(replace(metric, n=8) for metric in HEADLINE.metrics)
     few = replace(SEEN, headline=replace(HEADLINE, metrics=metrics))
     text = result(replace(finished, result=few), ROOM).plain
-    assert "too few for conclusions: n from 8" in text
+    assert "too few for conclusions: the smallest n is 8" in text
 
 
 def test_without_a_scoring_it_says_how_to_make_one(finished: RunSnapshot) -> None:

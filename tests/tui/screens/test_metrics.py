@@ -107,6 +107,23 @@ def watched(given: Given, act: Act) -> None:
     assert given.headline.is_closed
 
 
+def test_the_heartbeat_is_left_out_of_a_heading_without_room_for_it(
+    tmp_path: Path,
+) -> None:
+    sight = with_status(snapshot(tmp_path / "r1"), run_id="a-run-of-a-long-name")
+
+    async def act(seat: Seat) -> None:
+        await seat.look()
+        assert "(heartbeat 0.0 s)" in seat.line("head")
+        await seat.pilot.resize_terminal(80, 24)
+        await seat.settle()
+        assert seat.line("head").startswith("METRICS a-run-of-a-long-name  ▶ live")
+        assert "heartbeat" not in seat.line("head")
+        assert "…" not in seat.shown().split("\n")[0]
+
+    watched(Given(sight=sight), act)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (100, 30)])
 def test_every_size_has_a_chart_its_figures_and_the_headline(
     tmp_path: Path, size: tuple[int, int]
@@ -119,7 +136,7 @@ def test_every_size_has_a_chart_its_figures_and_the_headline(
         assert "METRICS r1  ▶ live" in text
         assert "tasks completed per minute" in text
         assert "▲" in text
-        assert "in flight 12 of 32" in text
+        assert "in flight 12/32" in text
         if size[0] < 100:
             assert "cost per hour" not in text
             await seat.press(*["tab"] * 4)

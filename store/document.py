@@ -379,9 +379,9 @@ def answer_words(text: str) -> str:
     keep that form, so that those of different versions can be compared.
 
     >>> answer_words("p== 0.008, sig=yes")
-    'p = 0.008, sig=yes'
+    'p=0.008, sig=yes'
     """
-    return _P_VALUE.sub(r"p \1 ", text)
+    return _P_VALUE.sub(r"p\1", text)
 
 
 def floored(share: float) -> str:

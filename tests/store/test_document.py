@@ -212,9 +212,9 @@ def test_a_text_is_the_same_page_in_another_process() -> None:
 @pytest.mark.parametrize(
     ("stored", "shown"),
     [
-        ("p== 0.008, sig=yes", "p = 0.008, sig=yes"),
-        ("p=< 0.001, sig=yes", "p < 0.001, sig=yes"),
-        ("p=<=0.05, sig=yes", "p <= 0.05, sig=yes"),
+        ("p== 0.008, sig=yes", "p=0.008, sig=yes"),
+        ("p=< 0.001, sig=yes", "p<0.001, sig=yes"),
+        ("p=<=0.05, sig=yes", "p<=0.05, sig=yes"),
         ("p=0.03, sig=no", "p=0.03, sig=no"),
         ("p=not found, sig=not found", "p=not found, sig=not found"),
         ("step==3", "step==3"),

@@ -44,7 +44,7 @@ def test_before_any_run_truth_and_questions_are_shown(
     assert "  CYP2C9*2   star_allele   5 questions  in the text\n" in shown
     assert "annotated together: CYP2C9*2, CYP2C9*3" in shown
     assert shown.count("  prompt\n") == 5
-    assert "  expected   p < 0.001, sig=yes" in shown
+    assert "  expected   p<0.001, sig=yes" in shown
     assert "mcq_variant:2 " not in shown
     assert "reply" not in shown
 
@@ -80,9 +80,9 @@ def test_a_wrong_study_answer_says_what_is_off(
     sample: InvestigationDataset, run: MemoryAnswers
 ) -> None:
     shown = page(sample, run, "PMC0000002", "study_param:10")
-    assert "expected   p = 0.047, sig=yes" in shown
-    assert "robust     wrong (p-value off): read p < 0.047, sig=yes" in shown
-    assert "clinpgx-qa right: read p < 0.047, sig=yes" in shown
+    assert "expected   p=0.047, sig=yes" in shown
+    assert "robust     wrong (p-value off): read p<0.047, sig=yes" in shown
+    assert "clinpgx-qa right: read p<0.047, sig=yes" in shown
 
 
 def test_what_was_not_asked_or_not_answered_is_said(

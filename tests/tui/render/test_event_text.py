@@ -171,15 +171,15 @@ def test_a_p_value_is_shown_with_one_sign() -> None:
     stored = "p== 0.03, sig=yes"
     score = Score(verdicts=1, judged=1, right=1, value=stored)
     line = replace(FakeTasks(9).line(1), score=score)
-    assert value(line) == "p = 0.03, sig=yes"
+    assert value(line) == "p=0.03, sig=yes"
     detail = asyncio.run(FakeTasks(9).detail(1))
     assert detail is not None
     verdict = StoredVerdict(
         task=1, value="p=< 0.01, sig=yes", expected=stored, correct=False, rule="r"
     )
     text = score_text(replace(detail, scored=(scored(2, verdict),)))
-    assert "value      p < 0.01, sig=yes" in text
-    assert "reference  p = 0.03, sig=yes" in text
+    assert "value      p<0.01, sig=yes" in text
+    assert "reference  p=0.03, sig=yes" in text
 
 
 @pytest.mark.parametrize(

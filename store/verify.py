@@ -35,7 +35,14 @@ from store.database import (
 )
 from store.encoding import event_of, unpack
 from store.errors import CorruptLog, IllegalMove, ignore_progress
-from store.events import KINDS, AttemptStarted, TasksPlanned, UnknownEvent
+from store.events import (
+    KINDS,
+    AttemptStarted,
+    Event,
+    ScoringRecorded,
+    TasksPlanned,
+    UnknownEvent,
+)
 from store.forked import adopted_bodies
 from store.log.integrity import EventRow, genesis, link_of_stored
 from store.log.projections import fold_between, refold
@@ -77,6 +84,20 @@ class _Request(msgspec.Struct):
 
 
 _REQUESTS = msgspec.json.Decoder(_Request)
+
+
+def _named_parts(event: Event | UnknownEvent, body: bytes) -> Iterator[str]:
+    """Yield the hashes of the blobs that an event and its payload name."""
+    match event:
+        case AttemptStarted() if body:
+            yield from _REQUESTS.decode(body).hashes()
+        case ScoringRecorded():
+            yield from (one.sha256 for one in event.inputs if one.kept)
+            if event.definitions:  # else of a version that did not store it
+                yield event.digest
+        case _:
+            pass
+
 
 #: The projections, as they are compared: by their statements `rows_*`.
 TABLES = (
@@ -246,8 +267,8 @@ class _Check:
             event = event_of(row.kind, row.ver, row.facts)
             if isinstance(event, TasksPlanned):
                 planned_tasks(body)
-            if isinstance(event, AttemptStarted) and body and has_parts:
-                self._find_parts(row.seq, _REQUESTS.decode(body))
+            if has_parts:
+                self._find_parts(row.seq, _named_parts(event, body))
         except (ValueError, KeyError, TypeError) as error:
             raise _Fault("event", f"event {row.seq}", str(error)) from error
         if not isinstance(event, UnknownEvent):
@@ -258,13 +279,13 @@ class _Check:
             raise _Fault("event", f"event {row.seq}", lost)
         self.unknown += 1
 
-    def _find_parts(self, seq: int, request: _Request) -> None:
-        """Note the first message part that a request names and the log lacks."""
+    def _find_parts(self, seq: int, hashes: Iterator[str]) -> None:
+        """Note the first blob that an event names and the log lacks."""
         if self._missing_part is not None:
             return
-        for sha256 in request.hashes():
+        for sha256 in hashes:
             if not self._has_part(sha256):
-                missing = f"is missing, and the request of event {seq} has it"
+                missing = f"is missing, and event {seq} names it"
                 self._missing_part = LogFault(
                     what="blob", where=sha256, message=missing
                 )
@@ -275,7 +296,7 @@ class _Check:
         return self._conn.execute(SQL["has_part"], key).fetchone() is not None
 
     def blobs(self) -> None:
-        """Every message part against its hash, and that those of requests are there."""
+        """Every blob against its hash, and that those which events name are there."""
         if self._missing_part is not None:
             self.faults.append(self._missing_part)
         after = 0

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from store.database import SQL, open_reader
-from store.events import Entry
+from store.events import Entry, Input, ScoringRecorded
 from store.log.projections import rebuild
 from store.log.sqlite import SqliteLog
 from store.verify import TABLES, VerifyReport, verify
@@ -171,7 +171,44 @@ def test_a_missing_message_part_is_found_by_the_request_that_has_it(
     )
     (fault, *_) = checked(path).faults
     assert (fault.what, fault.where) == ("blob", blobs[1].sha256.hex())
-    assert "the request of event 3" in fault.message
+    assert "event 3 names it" in fault.message
+
+
+@pytest.mark.parametrize("missing", [b"a scorecard", b"gold labels"])
+def test_a_missing_scorecard_or_kept_input_is_found_by_its_scoring(
+    tmp_path: Path, missing: bytes
+) -> None:
+    path = tmp_path / "log.db"
+    scorecard, gold = blob(b"a scorecard"), blob(b"gold labels")
+    scored = ScoringRecorded(
+        number=1,
+        job_version="1",
+        code_sha256="",
+        settings="{}",
+        inputs=[
+            Input(
+                setting="truth",
+                path="truth.csv",
+                sha256=gold.sha256.hex(),
+                kept="file",
+            ),
+            Input(setting="papers", path="papers.csv", sha256="b" * 64),
+        ],
+        seq=2,
+        digest=scorecard.sha256.hex(),
+        definitions="c" * 64,
+    )
+    entry = Entry(event=scored, blobs=(scorecard, gold))
+    write(path, [Entry(event=RUN_STARTED), plan_first(2), entry])
+    assert checked(path).is_sound
+    sha256 = blob(missing).sha256.hex()
+    edit(
+        path,
+        "DROP TRIGGER blob_no_delete",
+        f"DELETE FROM blob WHERE sha256 = x'{sha256}'",
+    )
+    (fault, *_) = checked(path).faults
+    assert (fault.what, fault.where) == ("blob", sha256)
 
 
 def test_bytes_changed_in_the_file_are_found(path: Path) -> None:

@@ -14,10 +14,18 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
+from itertools import takewhile
 
 from runner.reconcile.attempts import CallPrices, SentCall
-from runner.reconcile.candidates import LEVELS, RIGHT_LEVELS, CallCandidate, CallIndex
+from runner.reconcile.candidates import (
+    LEVELS,
+    RIGHT_LEVELS,
+    CallCandidate,
+    CallIndex,
+    Nearest,
+    Passed,
+)
 from runner.reconcile.usage_file import UsageLine
 
 
@@ -98,6 +106,7 @@ class _Assignment:
         self._lines, self._index = lines, index
         self._line_of: dict[int, int] = {}  #: by call
         self._place_of: dict[int, CallCandidate] = {}  #: by line
+        self._held = Passed(self._line_of.__contains__)
 
     def fill(self, matches: Matches) -> list[UsageLine]:
         """Match the lines; return those that have no call."""
@@ -110,25 +119,24 @@ class _Assignment:
     def _left(self) -> list[int]:
         return [n for n in range(len(self._lines)) if n not in self._place_of]
 
-    def _grow(
-        self, levels: int, candidates: Callable[[UsageLine], list[CallCandidate]]
-    ) -> None:
+    def _grow(self, levels: int, nearest: Callable[[UsageLine], Nearest]) -> None:
         """Match the lines that are left with candidates of the first *levels*."""
 
         @cache
-        def possible(number: int) -> list[CallCandidate]:
-            return candidates(self._lines[number])
+        def near(number: int) -> Nearest:
+            return nearest(self._lines[number])
 
-        left = sorted(filter(possible, self._left()), key=lambda n: possible(n)[0])
+        left = [number for number in self._left() if near(number).candidates]
+        left.sort(key=lambda number: near(number).candidates[0])
         for level in range(levels):
             exhausted: set[int] = set()
-            left = [n for n in left if not self._place(n, level, possible, exhausted)]
+            left = [n for n in left if not self._place(n, level, near, exhausted)]
 
     def _place(
         self,
         number: int,
         level: int,
-        possible: Callable[[int], list[CallCandidate]],
+        near: Callable[[int], Nearest],
         exhausted: set[int],
     ) -> bool:
         """Match a line, and move as few others as possible; return whether it worked.
@@ -136,21 +144,18 @@ class _Assignment:
         Args:
             number: of the line.
             level: of the worst candidate.
-            possible: candidates of a line.
+            near: the nearest candidates of a line.
             exhausted: calls from which no free one can be reached at this level, to
                 which those are added that this search finds.
         """
         reached: dict[int, tuple[int, CallCandidate]] = {}
+        passed = Passed(lambda call: call in reached or call in exhausted)
         waiting = deque([number])
         while waiting:
             mover = waiting.popleft()
-            for candidate in possible(mover):
-                if candidate.level > level:
-                    break
+            for candidate in self._candidates(mover, level, near(mover), passed):
                 call = candidate.call
-                if call in reached or call in exhausted:
-                    continue
-                if self._is_worse(mover, candidate):
+                if passed.is_passed(call) or self._is_worse(mover, candidate):
                     continue
                 reached[call] = (mover, candidate)
                 if call not in self._line_of:
@@ -159,6 +164,24 @@ class _Assignment:
                 waiting.append(self._line_of[call])
         exhausted.update(reached)
         return False
+
+    def _candidates(
+        self, mover: int, level: int, near: Nearest, passed: Passed
+    ) -> Iterator[CallCandidate]:
+        """Yield the calls that a line can move to; free ones first where many fit."""
+        present = self._place_of.get(mover)
+        if present is None or not near.is_cut:
+            yield from takewhile(lambda c: c.level <= level, near.candidates)
+        if near.is_cut:
+            further = partial(
+                self._index.further,
+                self._lines[mover],
+                near.spans,
+                level,
+                only_expected=present is not None and present.level < RIGHT_LEVELS,
+            )
+            yield from further(self._held)
+            yield from further(passed)
 
     def _is_worse(self, mover: int, candidate: CallCandidate) -> bool:
         """Return whether a right line would be misbilled, or lose its call to such."""

@@ -13,6 +13,7 @@ import enum
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
 from itertools import islice
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
@@ -85,7 +86,8 @@ _MISBILLED: Final = frozenset(
 RIGHT_LEVELS: Final = 4
 """Levels of lines that bill an answered call as the log expects."""
 
-_FIRST_LATE: Final = min(level for (_, is_late), level in LEVELS.items() if is_late)
+_FIRST_LATE: Final = LEVELS[_Fit.RIGHT, True]
+"""The first level of calls that did not last when their line began."""
 
 
 class CallCandidate(NamedTuple):
@@ -130,15 +132,19 @@ class _Span:
     """Calls with something in common, in the order of their starts."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[int, int]] = []  #: starts and indices
+        self._calls: list[tuple[int, int, int]] = []  #: starts, indices, ends
         self._longest_us = 0
 
     def add(self, i: int, start_us: int, end_us: int) -> None:
-        self._calls.append((start_us, i))
+        self._calls.append((start_us, i, end_us))
         self._longest_us = max(self._longest_us, end_us - start_us)
 
-    def near(self, at_us: int, apart_us: int, passed: Passed) -> Iterator[int]:
+    def near(
+        self, at_us: int, apart_us: int, passed: Passed
+    ) -> Iterator[tuple[int, int]]:
         """Yield the calls that may have lasted at a time, the nearest start first.
+
+        With each call comes the time between its start and the time.
 
         Args:
             at_us: the time.
@@ -156,10 +162,11 @@ class _Span:
                 before >= first and at_us - calls[before][0] < calls[after][0] - at_us
             )
             at = before if is_before else after
-            if passed.is_passed(calls[at][1]):
+            start_us, call, end_us = calls[at]
+            if passed.is_passed(call):
                 links.earlier[at], links.later[at] = at - 1, at + 1
-            else:
-                yield calls[at][1]
+            elif end_us >= at_us - apart_us:
+                yield abs(start_us - at_us), call
             if is_before:
                 before = _follow(links.earlier, at - 1)
             else:
@@ -177,7 +184,7 @@ class Nearest(NamedTuple):
     """The nearest calls that a line may belong to, and where the others are."""
 
     candidates: list[CallCandidate]  #: the best first
-    spans: list[tuple[_Fit, _Span]]  #: of all, with the best fit of each
+    spans: list[tuple[_Fit, tuple[_Span, ...]]]  #: of all, with the best fit of each
     is_cut: bool  #: there may be others
 
 
@@ -195,14 +202,19 @@ class CallIndex:
         self._tolerance_pico = tolerance_pico
         self._kinds: dict[_Kind, SentCall] = {}  #: with one call of each
         self._named: dict[str | None, list[_Kind]] = {}
-        self._spans: dict[tuple[_Kind, _Sign], _Span] = defaultdict(_Span)
+        self._spans: dict[tuple[_Kind, _Sign], dict[int, _Span]] = defaultdict(dict)
         self._all = Passed(lambda _: False)
         for i in sorted(indices, key=lambda i: calls[i].started_us):
             call = calls[i]
             kind = (call.model, call.served_model, call.is_batched)
             self._kinds[kind] = call
+            end_us = _end_us(call)
+            # durations of one length differ by a factor of 4, so that a search meets
+            # few calls that had ended
+            length = (end_us - call.started_us).bit_length() // 2
             for sign in self._signs(call):
-                self._spans[kind, sign].add(i, call.started_us, _end_us(call))
+                span = self._spans[kind, sign].setdefault(length, _Span())
+                span.add(i, call.started_us, end_us)
         # the same request has the same prompt tokens whenever it is sent
         self._prompts = {
             call.request_sha256: call.usage.tokens_in
@@ -245,8 +257,13 @@ class CallIndex:
             return self.rightly_billed(line).candidates
         return self._nearest(line, [(_Fit.RIGHT, _both(line))]).candidates
 
-    def possible(self, line: UsageLine) -> Nearest:
-        """Return all calls that a line may belong to."""
+    def possible(self, line: UsageLine, *, only_expected: bool = False) -> Nearest:
+        """Return all calls that a line may belong to.
+
+        Args:
+            line: of the file.
+            only_expected: leave out what would be misbilled.
+        """
         signs = self._right_signs(line)
         signs += [(_Fit.SETTLED, ("open",)), (_Fit.FREE, ("failed",))]
         if line.has_tokens:
@@ -260,6 +277,8 @@ class CallIndex:
             fit = _Fit.PARTLY if line.has_tokens else _Fit.SAME
             signs.append((fit, ("in", line.tokens_in)))
             signs.append((fit, ("out", line.tokens_out)))
+        if only_expected:
+            signs = [(fit, sign) for fit, sign in signs if fit not in _MISBILLED]
         return self._nearest(line, signs)
 
     def _right_signs(self, line: UsageLine) -> list[tuple[_Fit, _Sign]]:
@@ -272,29 +291,25 @@ class CallIndex:
     ) -> Nearest:
         """Return the nearest calls, of which `signs` have the best fit of each sign."""
         candidates: set[CallCandidate] = set()
-        spans: list[tuple[_Fit, _Span]] = []
+        spans: list[tuple[_Fit, tuple[_Span, ...]]] = []
         is_cut = False
         kinds = [] if line.start_us is None else self._kinds_of(line.model)
         for fit, sign in signs:
             for kind in kinds:
-                span = self._spans.get((kind, sign))
-                if span is None:
-                    continue
-                fitting = self._fitting(line, span, SKEW_US, self._all)
+                of_sign = tuple(self._spans.get((kind, sign), {}).values())
+                fitting = self._fitting(line, of_sign, SKEW_US, self._all)
                 found = list(islice(fitting, MOST_NEAR))
                 candidates.update(found)
-                spans.append((fit, span))
+                spans.append((fit, of_sign))
                 is_cut |= len(found) == MOST_NEAR
         return Nearest(sorted(candidates), spans, is_cut)
 
     def further(
         self,
         line: UsageLine,
-        spans: Iterable[tuple[_Fit, _Span]],
+        spans: Iterable[tuple[_Fit, tuple[_Span, ...]]],
         level: int,
         passed: Passed,
-        *,
-        only_expected: bool,
     ) -> Iterator[CallCandidate]:
         """Yield all calls of spans that a line may belong to.
 
@@ -303,21 +318,25 @@ class CallIndex:
             spans: its `Nearest.spans`.
             level: of the worst candidate.
             passed: calls that are left out.
-            only_expected: leave out what would be misbilled.
         """
         apart_us = RESOLUTION_US if level < _FIRST_LATE else SKEW_US
-        for fit, span in spans:
-            if LEVELS[fit, False] > level or (only_expected and fit in _MISBILLED):
+        for fit, of_sign in spans:
+            if LEVELS[fit, False] > level:
                 continue
-            for candidate in self._fitting(line, span, apart_us, passed):
+            for candidate in self._fitting(line, of_sign, apart_us, passed):
                 if candidate.level <= level:
                     yield candidate
 
     def _fitting(
-        self, line: UsageLine, span: _Span, apart_us: int, passed: Passed
+        self,
+        line: UsageLine,
+        spans: Iterable[_Span],
+        apart_us: int,
+        passed: Passed,
     ) -> Iterator[CallCandidate]:
-        near = span.near(line.start_us or 0, apart_us, passed)
-        return filter(None, (self._candidate(i, line) for i in near))
+        at_us = line.start_us or 0
+        near = (span.near(at_us, apart_us, passed) for span in spans)
+        return filter(None, (self._candidate(i, line) for _, i in merge(*near)))
 
     def _kinds_of(self, model: str | None) -> list[_Kind]:
         if model not in self._named:

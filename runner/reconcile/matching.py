@@ -110,8 +110,9 @@ class _Assignment:
 
     def fill(self, matches: Matches) -> list[UsageLine]:
         """Match the lines; return those that have no call."""
-        self._grow(RIGHT_LEVELS, self._index.rightly_billed)
-        self._grow(len(LEVELS), self._index.possible)
+        right, possible = self._index.rightly_billed, self._index.possible
+        self._grow(RIGHT_LEVELS, right, right)
+        self._grow(len(LEVELS), possible, partial(possible, only_expected=True))
         for number, place in self._place_of.items():
             matches.lines.setdefault(place.call, []).append(self._lines[number])
         return [self._lines[number] for number in self._left()]
@@ -119,18 +120,36 @@ class _Assignment:
     def _left(self) -> list[int]:
         return [n for n in range(len(self._lines)) if n not in self._place_of]
 
-    def _grow(self, levels: int, nearest: Callable[[UsageLine], Nearest]) -> None:
-        """Match the lines that are left with candidates of the first *levels*."""
+    def _grow(
+        self,
+        levels: int,
+        nearest: Callable[[UsageLine], Nearest],
+        of_right: Callable[[UsageLine], Nearest],
+    ) -> None:
+        """Match the lines that are left with candidates of the first *levels*.
+
+        Args:
+            levels: how many.
+            nearest: the nearest candidates of a line.
+            of_right: of a line that has a call which it bills as expected.
+        """
 
         @cache
+        def of_line(number: int, *, is_right: bool) -> Nearest:
+            return (of_right if is_right else nearest)(self._lines[number])
+
         def near(number: int) -> Nearest:
-            return nearest(self._lines[number])
+            return of_line(number, is_right=self._is_right(number))
 
         left = [number for number in self._left() if near(number).candidates]
         left.sort(key=lambda number: near(number).candidates[0])
         for level in range(levels):
             exhausted: set[int] = set()
             left = [n for n in left if not self._place(n, level, near, exhausted)]
+
+    def _is_right(self, number: int) -> bool:
+        place = self._place_of.get(number)
+        return place is not None and place.level < RIGHT_LEVELS
 
     def _place(
         self,
@@ -169,28 +188,18 @@ class _Assignment:
         self, mover: int, level: int, near: Nearest, passed: Passed
     ) -> Iterator[CallCandidate]:
         """Yield the calls that a line can move to; free ones first where many fit."""
-        present = self._place_of.get(mover)
-        if present is None or not near.is_cut:
+        if not near.is_cut or mover not in self._place_of:
             yield from takewhile(lambda c: c.level <= level, near.candidates)
         if near.is_cut:
-            further = partial(
-                self._index.further,
-                self._lines[mover],
-                near.spans,
-                level,
-                only_expected=present is not None and present.level < RIGHT_LEVELS,
-            )
-            yield from further(self._held)
-            yield from further(passed)
+            line = self._lines[mover]
+            yield from self._index.further(line, near.spans, level, self._held)
+            yield from self._index.further(line, near.spans, level, passed)
 
     def _is_worse(self, mover: int, candidate: CallCandidate) -> bool:
         """Return whether a right line would be misbilled, or lose its call to such."""
-        present = self._place_of.get(mover)
         holder = self._line_of.get(candidate.call)
-        held = None if holder is None else self._place_of[holder]
-        return not candidate.is_expected and any(
-            place is not None and place.level < RIGHT_LEVELS
-            for place in (present, held)
+        return not candidate.is_expected and (
+            self._is_right(mover) or (holder is not None and self._is_right(holder))
         )
 
     def _shift(self, call: int, reached: dict[int, tuple[int, CallCandidate]]) -> None:

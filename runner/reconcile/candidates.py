@@ -104,12 +104,16 @@ class Passed:
     """Calls that a search passes over: each is met once in a span, not once a line."""
 
     def __init__(self, is_passed: Callable[[int], bool]) -> None:
-        self.is_passed = is_passed  #: of a call; once true, it stays true
+        self.is_passed = is_passed  #: of a call; true until `forget`
         self._links: dict[_Span, _Links] = {}
 
     def links(self, span: _Span) -> _Links:
         """Return the ways over passed calls of a span."""
         return self._links.setdefault(span, _Links({}, {}))
+
+    def forget(self) -> None:
+        """Meet all calls again, because fewer are passed than before."""
+        self._links.clear()
 
 
 class _Links(NamedTuple):
@@ -286,9 +290,7 @@ class CallIndex:
         near = (amount - 1, amount, amount + 1)
         return [(_Fit.RIGHT, ("cost", amount)) for amount in near]
 
-    def _nearest(
-        self, line: UsageLine, signs: Iterable[tuple[_Fit, _Sign]]
-    ) -> Nearest:
+    def _nearest(self, line: UsageLine, signs: Iterable[tuple[_Fit, _Sign]]) -> Nearest:
         """Return the nearest calls, of which `signs` have the best fit of each sign."""
         candidates: set[CallCandidate] = set()
         spans: list[tuple[_Fit, tuple[_Span, ...]]] = []

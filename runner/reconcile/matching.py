@@ -99,6 +99,28 @@ def _by_id(
     return rest
 
 
+class _Search:
+    """Calls that the searches of a level have met."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level  #: of the worst candidate
+        #: by call: the line that can move there, of the search that is under way
+        self.reached: dict[int, tuple[int, CallCandidate]] = {}
+        #: calls from which no free one can be reached
+        self._exhausted: set[int] = set()
+        self.passed = Passed(lambda i: i in self.reached or i in self._exhausted)
+
+    def succeed(self) -> None:
+        """End a search that found a free call: the others can be reached again."""
+        self.reached.clear()
+        self.passed.forget()
+
+    def fail(self) -> None:
+        """End a search that found none."""
+        self._exhausted.update(self.reached)
+        self.reached.clear()
+
+
 class _Assignment:
     """Lines and their calls, as many as possible, level by level (Kuhn's algorithm)."""
 
@@ -144,56 +166,50 @@ class _Assignment:
         left = [number for number in self._left() if near(number).candidates]
         left.sort(key=lambda number: near(number).candidates[0])
         for level in range(levels):
-            exhausted: set[int] = set()
-            left = [n for n in left if not self._place(n, level, near, exhausted)]
+            search = _Search(level)
+            left = [number for number in left if not self._place(number, near, search)]
 
     def _is_right(self, number: int) -> bool:
         place = self._place_of.get(number)
         return place is not None and place.level < RIGHT_LEVELS
 
     def _place(
-        self,
-        number: int,
-        level: int,
-        near: Callable[[int], Nearest],
-        exhausted: set[int],
+        self, number: int, near: Callable[[int], Nearest], search: _Search
     ) -> bool:
         """Match a line, and move as few others as possible; return whether it worked.
 
         Args:
             number: of the line.
-            level: of the worst candidate.
             near: the nearest candidates of a line.
-            exhausted: calls from which no free one can be reached at this level, to
-                which those are added that this search finds.
+            search: of the level.
         """
-        reached: dict[int, tuple[int, CallCandidate]] = {}
-        passed = Passed(lambda call: call in reached or call in exhausted)
         waiting = deque([number])
         while waiting:
             mover = waiting.popleft()
-            for candidate in self._candidates(mover, level, near(mover), passed):
+            for candidate in self._candidates(mover, near(mover), search):
                 call = candidate.call
-                if passed.is_passed(call) or self._is_worse(mover, candidate):
+                if search.passed.is_passed(call) or self._is_worse(mover, candidate):
                     continue
-                reached[call] = (mover, candidate)
+                search.reached[call] = (mover, candidate)
                 if call not in self._line_of:
-                    self._shift(call, reached)
+                    self._shift(call, search.reached)
+                    search.succeed()
                     return True
                 waiting.append(self._line_of[call])
-        exhausted.update(reached)
+        search.fail()
         return False
 
     def _candidates(
-        self, mover: int, level: int, near: Nearest, passed: Passed
+        self, mover: int, near: Nearest, search: _Search
     ) -> Iterator[CallCandidate]:
         """Yield the calls that a line can move to; free ones first where many fit."""
+        level = search.level
         if not near.is_cut or mover not in self._place_of:
             yield from takewhile(lambda c: c.level <= level, near.candidates)
         if near.is_cut:
             line = self._lines[mover]
             yield from self._index.further(line, near.spans, level, self._held)
-            yield from self._index.further(line, near.spans, level, passed)
+            yield from self._index.further(line, near.spans, level, search.passed)
 
     def _is_worse(self, mover: int, candidate: CallCandidate) -> bool:
         """Return whether a right line would be misbilled, or lose its call to such."""

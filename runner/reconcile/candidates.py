@@ -2,7 +2,9 @@
 
 A line may belong to a call of its model that lasted when the line's began; the clocks
 of provider and run may differ by `SKEW_US`. The calls are indexed by model, tokens and
-amount, and in each group by time, so that a line meets few of them.
+amount, and in each group by time, so that a line meets few of them. Where many calls
+are alike, a line meets the nearest ones first; a search that needs the others passes
+over those that it has met, so that it meets each call once, not once for each line.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import enum
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
 from itertools import islice
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
@@ -33,7 +36,7 @@ LONGEST_US: Final = 3_600 * US
 DAY_US: Final = 24 * LONGEST_US
 
 MOST_NEAR: Final = 30
-"""Calls with the same tokens that are tried for a line: the nearest ones in time."""
+"""Calls with the same tokens that are tried first: the nearest ones in time."""
 
 
 _counts: Final = attrgetter(*COUNTS)
@@ -83,6 +86,9 @@ _MISBILLED: Final = frozenset(
 RIGHT_LEVELS: Final = 4
 """Levels of lines that bill an answered call as the log expects."""
 
+_FIRST_LATE: Final = LEVELS[_Fit.RIGHT, True]
+"""The first level of calls that did not last when their line began."""
+
 
 class CallCandidate(NamedTuple):
     """A call that a line may belong to."""
@@ -94,33 +100,81 @@ class CallCandidate(NamedTuple):
     is_expected: bool  #: nothing would be misbilled
 
 
+class Passed:
+    """Calls that a search passes over: each is met once in a span, not once a line."""
+
+    def __init__(self, is_passed: Callable[[int], bool]) -> None:
+        self.is_passed = is_passed  #: of a call; true until `forget`
+        self._links: dict[_Span, _Links] = {}
+
+    def links(self, span: _Span) -> _Links:
+        """Return the ways over passed calls of a span."""
+        return self._links.setdefault(span, _Links({}, {}))
+
+    def forget(self) -> None:
+        """Meet all calls again, because fewer are passed than before."""
+        self._links.clear()
+
+
+class _Links(NamedTuple):
+    """Positions of passed calls, with one that is nearer to the next other call."""
+
+    earlier: dict[int, int]
+    later: dict[int, int]
+
+
+def _follow(links: dict[int, int], at: int) -> int:
+    """Return the next position that is not passed, and shorten the way there."""
+    while at in links:
+        following = links[at]
+        links[at] = links.get(following, following)
+        at = links[at]
+    return at
+
+
 class _Span:
     """Calls with something in common, in the order of their starts."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[int, int]] = []  #: starts and indices
+        self._calls: list[tuple[int, int, int]] = []  #: starts, indices, ends
         self._longest_us = 0
 
     def add(self, i: int, start_us: int, end_us: int) -> None:
-        self._calls.append((start_us, i))
+        self._calls.append((start_us, i, end_us))
         self._longest_us = max(self._longest_us, end_us - start_us)
 
-    def near(self, at_us: int) -> Iterator[int]:
-        """Yield the calls that may have lasted at a time, the nearest start first."""
-        calls = self._calls
-        after = bisect_left(calls, (at_us, -1))
-        before = after - 1
-        first = bisect_left(calls, (at_us - self._longest_us - SKEW_US, -1))
-        last = bisect_right(calls, (at_us + SKEW_US + 1, -1))
+    def near(
+        self, at_us: int, apart_us: int, passed: Passed
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the calls that may have lasted at a time, the nearest start first.
+
+        With each call comes the time between its start and the time.
+
+        Args:
+            at_us: the time.
+            apart_us: largest time between it and a call.
+            passed: calls that are left out.
+        """
+        calls, links = self._calls, passed.links(self)
+        middle = bisect_left(calls, (at_us, -1))
+        first = bisect_left(calls, (at_us - self._longest_us - apart_us, -1))
+        last = bisect_right(calls, (at_us + apart_us + 1, -1))
+        before = _follow(links.earlier, middle - 1)
+        after = _follow(links.later, middle)
         while before >= first or after < last:
-            if after >= last or (
+            is_before = after >= last or (
                 before >= first and at_us - calls[before][0] < calls[after][0] - at_us
-            ):
-                yield calls[before][1]
-                before -= 1
+            )
+            at = before if is_before else after
+            start_us, call, end_us = calls[at]
+            if passed.is_passed(call):
+                links.earlier[at], links.later[at] = at - 1, at + 1
+            elif end_us >= at_us - apart_us:
+                yield abs(start_us - at_us), call
+            if is_before:
+                before = _follow(links.earlier, at - 1)
             else:
-                yield calls[after][1]
-                after += 1
+                after = _follow(links.later, at + 1)
 
 
 _Kind: TypeAlias = tuple[str, str | None, bool]
@@ -128,6 +182,14 @@ _Kind: TypeAlias = tuple[str, str | None, bool]
 
 _Sign: TypeAlias = tuple[str | int | None, ...]
 """Something that a line states of its call, such as `("out", 50)`."""
+
+
+class Nearest(NamedTuple):
+    """The nearest calls that a line may belong to, and where the others are."""
+
+    candidates: list[CallCandidate]  #: the best first
+    spans: list[tuple[_Fit, tuple[_Span, ...]]]  #: of all, with the best fit of each
+    is_cut: bool  #: there may be others
 
 
 class CallIndex:
@@ -144,13 +206,19 @@ class CallIndex:
         self._tolerance_pico = tolerance_pico
         self._kinds: dict[_Kind, SentCall] = {}  #: with one call of each
         self._named: dict[str | None, list[_Kind]] = {}
-        self._spans: dict[tuple[_Kind, _Sign], _Span] = defaultdict(_Span)
+        self._spans: dict[tuple[_Kind, _Sign], dict[int, _Span]] = defaultdict(dict)
+        self._all = Passed(lambda _: False)
         for i in sorted(indices, key=lambda i: calls[i].started_us):
             call = calls[i]
             kind = (call.model, call.served_model, call.is_batched)
             self._kinds[kind] = call
+            end_us = _end_us(call)
+            # durations of one length differ by a factor of 4, so that a search meets
+            # few calls that had ended
+            length = (end_us - call.started_us).bit_length() // 2
             for sign in self._signs(call):
-                self._spans[kind, sign].add(i, call.started_us, _end_us(call))
+                span = self._spans[kind, sign].setdefault(length, _Span())
+                span.add(i, call.started_us, end_us)
         # the same request has the same prompt tokens whenever it is sent
         self._prompts = {
             call.request_sha256: call.usage.tokens_in
@@ -170,54 +238,107 @@ class CallIndex:
         yield "both", tokens_in, tokens_out
         if call.cost_pico is not None:
             yield "cost", self._amount(call.cost_pico)
+        else:
+            yield ("unpriced",)
+            yield "unpriced", tokens_in, tokens_out
 
     def _amount(self, pico: int) -> int:
         """Round, so that equal amounts differ by 1 at most."""
         return pico // (self._tolerance_pico + 1)
 
-    def rightly_billed(self, line: UsageLine) -> list[CallCandidate]:
-        """Return the calls that a line bills as the log expects, the best first."""
-        amount = self._amount(line.billed_pico or 0)
-        signs = [("cost", near) for near in (amount - 1, amount, amount + 1)]
-        candidates = self._candidates(line, signs)
-        return [c for c in candidates if c.level < RIGHT_LEVELS]
+    def rightly_billed(self, line: UsageLine) -> Nearest:
+        """Return the calls that a line bills as the log expects."""
+        nearest = self._nearest(line, self._right_signs(line))
+        right = [c for c in nearest.candidates if c.level < RIGHT_LEVELS]
+        return nearest._replace(candidates=right)
 
     def with_its_tokens(self, line: UsageLine) -> list[CallCandidate]:
-        """Return the answered calls with prompt and output of a line, the best first.
+        """Return the nearest answered calls with prompt and output of a line.
 
         A line that does not state them has only its amount.
         """
         if not line.has_tokens:
-            return self.rightly_billed(line)
-        return self._candidates(line, [("both", line.tokens_in, line.tokens_out)])
+            return self.rightly_billed(line).candidates
+        return self._nearest(line, [(_Fit.RIGHT, _both(line))]).candidates
 
-    def possible(self, line: UsageLine) -> list[CallCandidate]:
-        """Return all calls that a line may belong to, the best first."""
-        signs: list[_Sign] = [("open",), ("failed",)]
-        if line.tokens_in is None and line.tokens_out is None:
-            signs.append(("answered",))
+    def possible(self, line: UsageLine, *, only_expected: bool = False) -> Nearest:
+        """Return all calls that a line may belong to.
+
+        Args:
+            line: of the file.
+            only_expected: leave out what would be misbilled.
+        """
+        signs = self._right_signs(line)
+        signs += [(_Fit.SETTLED, ("open",)), (_Fit.FREE, ("failed",))]
+        if line.has_tokens:
+            signs.append((_Fit.RIGHT, ("unpriced", line.tokens_in, line.tokens_out)))
+            signs.append((_Fit.SAME, _both(line)))
         else:
-            signs += [("in", line.tokens_in), ("out", line.tokens_out)]
-        candidates = {
-            *self._candidates(line, signs),
-            *self.with_its_tokens(line),
-            *self.rightly_billed(line),
-        }
-        return sorted(candidates)
+            signs.append((_Fit.RIGHT, ("unpriced",)))
+        if line.tokens_in is None and line.tokens_out is None:
+            signs.append((_Fit.SAME, ("answered",)))
+        else:
+            fit = _Fit.PARTLY if line.has_tokens else _Fit.SAME
+            signs.append((fit, ("in", line.tokens_in)))
+            signs.append((fit, ("out", line.tokens_out)))
+        if only_expected:
+            signs = [(fit, sign) for fit, sign in signs if fit not in _MISBILLED]
+        return self._nearest(line, signs)
 
-    def _candidates(
-        self, line: UsageLine, signs: Iterable[_Sign]
-    ) -> list[CallCandidate]:
-        if line.start_us is None:
-            return []
-        candidates: list[CallCandidate] = []
-        for sign in signs:
-            for kind in self._kinds_of(line.model):
-                span = self._spans.get((kind, sign))
-                near = span.near(line.start_us) if span else iter(())
-                fitting = filter(None, (self._candidate(i, line) for i in near))
-                candidates += islice(fitting, MOST_NEAR)
-        return sorted(candidates)
+    def _right_signs(self, line: UsageLine) -> list[tuple[_Fit, _Sign]]:
+        amount = self._amount(line.billed_pico or 0)
+        near = (amount - 1, amount, amount + 1)
+        return [(_Fit.RIGHT, ("cost", amount)) for amount in near]
+
+    def _nearest(self, line: UsageLine, signs: Iterable[tuple[_Fit, _Sign]]) -> Nearest:
+        """Return the nearest calls, of which `signs` have the best fit of each sign."""
+        candidates: set[CallCandidate] = set()
+        spans: list[tuple[_Fit, tuple[_Span, ...]]] = []
+        is_cut = False
+        kinds = [] if line.start_us is None else self._kinds_of(line.model)
+        for fit, sign in signs:
+            for kind in kinds:
+                of_sign = tuple(self._spans.get((kind, sign), {}).values())
+                fitting = self._fitting(line, of_sign, SKEW_US, self._all)
+                found = list(islice(fitting, MOST_NEAR))
+                candidates.update(found)
+                spans.append((fit, of_sign))
+                is_cut |= len(found) == MOST_NEAR
+        return Nearest(sorted(candidates), spans, is_cut)
+
+    def further(
+        self,
+        line: UsageLine,
+        spans: Iterable[tuple[_Fit, tuple[_Span, ...]]],
+        level: int,
+        passed: Passed,
+    ) -> Iterator[CallCandidate]:
+        """Yield all calls of spans that a line may belong to.
+
+        Args:
+            line: of the file.
+            spans: its `Nearest.spans`.
+            level: of the worst candidate.
+            passed: calls that are left out.
+        """
+        apart_us = RESOLUTION_US if level < _FIRST_LATE else SKEW_US
+        for fit, of_sign in spans:
+            if LEVELS[fit, False] > level:
+                continue
+            for candidate in self._fitting(line, of_sign, apart_us, passed):
+                if candidate.level <= level:
+                    yield candidate
+
+    def _fitting(
+        self,
+        line: UsageLine,
+        spans: Iterable[_Span],
+        apart_us: int,
+        passed: Passed,
+    ) -> Iterator[CallCandidate]:
+        at_us = line.start_us or 0
+        near = (span.near(at_us, apart_us, passed) for span in spans)
+        return filter(None, (self._candidate(i, line) for _, i in merge(*near)))
 
     def _kinds_of(self, model: str | None) -> list[_Kind]:
         if model not in self._named:
@@ -283,6 +404,10 @@ class CallIndex:
             return True
         excess = charge.billed_pico - charge.expected_pico
         return abs(excess) <= self._tolerance_pico
+
+
+def _both(line: UsageLine) -> _Sign:
+    return "both", line.tokens_in, line.tokens_out
 
 
 def _end_us(call: SentCall) -> int:

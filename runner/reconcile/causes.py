@@ -16,7 +16,8 @@ import enum
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, NamedTuple
+from math import gcd
+from typing import Final, NamedTuple, TypeAlias
 
 from runner.messages import Usage
 from runner.money.prices import Price, cost_pico, price_at
@@ -295,6 +296,8 @@ def _miscounts(usage: Usage) -> Iterator[tuple[BillCause, Usage, str]]:
 
 # -- another price table -------------------------------------------------------
 
+_Rows: TypeAlias = Sequence[tuple[int, ...]]
+
 FEWEST_TOKENS: Final = 100
 """A single line proves another price only if its amount divides by its tokens, which
 are at least this many: by chance one amount in N divides by N."""
@@ -317,8 +320,61 @@ def other_prices(charges: Sequence[Charge]) -> str:
         or _one_factor(rows, billed, listed)
         or _all_prices(rows, billed, listed)
     )
-    if fitted is None:
+    return "" if fitted is None else _named_prices(fitted, listed, rows)
+
+
+LEAST_CHANCE: Final = 1_000
+"""A sum proves another price only if by chance one amount in so many has one."""
+
+
+def other_prices_of_sum(charges: Sequence[Charge], billed_pico: int) -> str:
+    """Return the prices that give the amount of a sum, for people; empty: none do.
+
+    A sum is one equation, which many prices solve. It proves those where one price is
+    another one, or all are changed by one factor, if no others of this kind give it,
+    and dearer calls among them hardly can.
+
+    Args:
+        charges: all that the sum has, with the tokens that it has.
+        billed_pico: its amount.
+    """
+    step = charges[0].step if charges else None
+    if step is None or step.reasoning_usd is not None:
         return ""
+    if any(charge.step != step for charge in charges):
+        return ""
+    listed = _token_prices(step)
+    rows = [_token_counts(charge.usage) for charge in charges if charge.usage]
+    row = tuple(map(sum, zip(*rows, strict=True)))
+    costs = [charge.expected_pico or 0 for charge in charges]
+    cost = _cost(row, listed)
+    if cost != sum(costs) or not cost:
+        return ""
+    # also what some of the calls cost too much is a multiple of this
+    unit = gcd(*costs)
+    #: prices, and of how many multiples one has them by chance
+    found: dict[tuple[int, ...], int] = {}
+    for at, count in enumerate(row):
+        if count and (billed_pico - cost) % count == 0:
+            price = listed[at] + (billed_pico - cost) // count
+            found[*listed[:at], price, *listed[at + 1 :]] = count // gcd(count, unit)
+    factor = Fraction(billed_pico, cost)
+    used = [price for price, count in zip(listed, row, strict=True) if count]
+    if all((price * factor).denominator == 1 for price in used):
+        prices = tuple(
+            int(price * factor) if count else price
+            for price, count in zip(listed, row, strict=True)
+        )
+        found[prices] = cost // gcd(cost, unit * gcd(*used))
+    if len(found) != 1:
+        return ""
+    ((prices, chance),) = found.items()
+    if chance < LEAST_CHANCE or min(prices) < 0:
+        return ""
+    return _named_prices(prices, listed, [row])
+
+
+def _named_prices(fitted: Sequence[int], listed: Sequence[int], rows: _Rows) -> str:
     words = (
         f"{name} ${_per_mtok(new)}, not ${_per_mtok(old)}"
         for at, (name, new, old) in enumerate(
@@ -355,9 +411,6 @@ def _token_prices(step: Price) -> tuple[int, ...]:
             step.output_usd,
         )
     )
-
-
-_Rows = Sequence[tuple[int, ...]]
 
 
 def _cost(row: Sequence[int], prices: Sequence[int]) -> int:

@@ -37,6 +37,7 @@ from runner.reconcile.causes import (
     costs_by_cause,
     explain,
     other_prices,
+    other_prices_of_sum,
     stated,
 )
 from runner.reconcile.matching import match
@@ -386,6 +387,10 @@ class _Sum:
             is_reasoning = name == "tokens_out" and different[name] == reasoning
             cause = BillCause.REASONING if is_reasoning else cause  # noqa: PLW2901
             return Amount(cause, excess, _named_counts(different))
+        return self._other_price(excess, counts)
+
+    def _other_price(self, excess: int, counts: dict[str, int]) -> Amount:
+        """Return the cause of another price of the same tokens."""
         for cause, cost in costs_by_cause(self._charges(), self._prices).items():
             if abs(self._billed - cost) <= self._tolerance_pico:
                 return Amount(cause, excess, "in all calls")
@@ -395,6 +400,11 @@ class _Sum:
             is_batch = any(in_batches) != bool(batched)
             cause = BillCause.BATCH if is_batch else BillCause.TIER
             return Amount(cause, excess, "the same tokens in another tier")
+        # without its tokens, the money may be of other calls
+        if {"tokens_in", "tokens_out"} <= counts.keys():
+            detail = other_prices_of_sum(self._charges(), self._billed)
+            if detail:
+                return Amount(BillCause.PRICES, excess, detail)
         return Amount(BillCause.UNEXPLAINED, excess, "of a sum")
 
     def _charges(self) -> list[Charge]:

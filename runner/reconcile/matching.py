@@ -14,10 +14,18 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
+from itertools import takewhile
 
 from runner.reconcile.attempts import CallPrices, SentCall
-from runner.reconcile.candidates import LEVELS, RIGHT_LEVELS, CallCandidate, CallIndex
+from runner.reconcile.candidates import (
+    LEVELS,
+    RIGHT_LEVELS,
+    CallCandidate,
+    CallIndex,
+    Nearest,
+    Passed,
+)
 from runner.reconcile.usage_file import UsageLine
 
 
@@ -91,6 +99,28 @@ def _by_id(
     return rest
 
 
+class _Search:
+    """Calls that the searches of a level have met."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level  #: of the worst candidate
+        #: by call: the line that can move there, of the search that is under way
+        self.reached: dict[int, tuple[int, CallCandidate]] = {}
+        #: calls from which no free one can be reached
+        self._exhausted: set[int] = set()
+        self.passed = Passed(lambda i: i in self.reached or i in self._exhausted)
+
+    def succeed(self) -> None:
+        """End a search that found a free call: the others can be reached again."""
+        self.reached.clear()
+        self.passed.forget()
+
+    def fail(self) -> None:
+        """End a search that found none."""
+        self._exhausted.update(self.reached)
+        self.reached.clear()
+
+
 class _Assignment:
     """Lines and their calls, as many as possible, level by level (Kuhn's algorithm)."""
 
@@ -98,11 +128,13 @@ class _Assignment:
         self._lines, self._index = lines, index
         self._line_of: dict[int, int] = {}  #: by call
         self._place_of: dict[int, CallCandidate] = {}  #: by line
+        self._held = Passed(self._line_of.__contains__)
 
     def fill(self, matches: Matches) -> list[UsageLine]:
         """Match the lines; return those that have no call."""
-        self._grow(RIGHT_LEVELS, self._index.rightly_billed)
-        self._grow(len(LEVELS), self._index.possible)
+        right, possible = self._index.rightly_billed, self._index.possible
+        self._grow(RIGHT_LEVELS, right, right)
+        self._grow(len(LEVELS), possible, partial(possible, only_expected=True))
         for number, place in self._place_of.items():
             matches.lines.setdefault(place.call, []).append(self._lines[number])
         return [self._lines[number] for number in self._left()]
@@ -111,63 +143,79 @@ class _Assignment:
         return [n for n in range(len(self._lines)) if n not in self._place_of]
 
     def _grow(
-        self, levels: int, candidates: Callable[[UsageLine], list[CallCandidate]]
+        self,
+        levels: int,
+        nearest: Callable[[UsageLine], Nearest],
+        of_right: Callable[[UsageLine], Nearest],
     ) -> None:
-        """Match the lines that are left with candidates of the first *levels*."""
+        """Match the lines that are left with candidates of the first *levels*.
+
+        Args:
+            levels: how many.
+            nearest: the nearest candidates of a line.
+            of_right: of a line that has a call which it bills as expected.
+        """
 
         @cache
-        def possible(number: int) -> list[CallCandidate]:
-            return candidates(self._lines[number])
+        def of_line(number: int, *, is_right: bool) -> Nearest:
+            return (of_right if is_right else nearest)(self._lines[number])
 
-        left = sorted(filter(possible, self._left()), key=lambda n: possible(n)[0])
+        def near(number: int) -> Nearest:
+            return of_line(number, is_right=self._is_right(number))
+
+        left = [number for number in self._left() if near(number).candidates]
+        left.sort(key=lambda number: near(number).candidates[0])
         for level in range(levels):
-            exhausted: set[int] = set()
-            left = [n for n in left if not self._place(n, level, possible, exhausted)]
+            search = _Search(level)
+            left = [number for number in left if not self._place(number, near, search)]
+
+    def _is_right(self, number: int) -> bool:
+        place = self._place_of.get(number)
+        return place is not None and place.level < RIGHT_LEVELS
 
     def _place(
-        self,
-        number: int,
-        level: int,
-        possible: Callable[[int], list[CallCandidate]],
-        exhausted: set[int],
+        self, number: int, near: Callable[[int], Nearest], search: _Search
     ) -> bool:
         """Match a line, and move as few others as possible; return whether it worked.
 
         Args:
             number: of the line.
-            level: of the worst candidate.
-            possible: candidates of a line.
-            exhausted: calls from which no free one can be reached at this level, to
-                which those are added that this search finds.
+            near: the nearest candidates of a line.
+            search: of the level.
         """
-        reached: dict[int, tuple[int, CallCandidate]] = {}
         waiting = deque([number])
         while waiting:
             mover = waiting.popleft()
-            for candidate in possible(mover):
-                if candidate.level > level:
-                    break
+            for candidate in self._candidates(mover, near(mover), search):
                 call = candidate.call
-                if call in reached or call in exhausted:
+                if search.passed.is_passed(call) or self._is_worse(mover, candidate):
                     continue
-                if self._is_worse(mover, candidate):
-                    continue
-                reached[call] = (mover, candidate)
+                search.reached[call] = (mover, candidate)
                 if call not in self._line_of:
-                    self._shift(call, reached)
+                    self._shift(call, search.reached)
+                    search.succeed()
                     return True
                 waiting.append(self._line_of[call])
-        exhausted.update(reached)
+        search.fail()
         return False
+
+    def _candidates(
+        self, mover: int, near: Nearest, search: _Search
+    ) -> Iterator[CallCandidate]:
+        """Yield the calls that a line can move to; free ones first where many fit."""
+        level = search.level
+        if not near.is_cut or mover not in self._place_of:
+            yield from takewhile(lambda c: c.level <= level, near.candidates)
+        if near.is_cut:
+            line = self._lines[mover]
+            yield from self._index.further(line, near.spans, level, self._held)
+            yield from self._index.further(line, near.spans, level, search.passed)
 
     def _is_worse(self, mover: int, candidate: CallCandidate) -> bool:
         """Return whether a right line would be misbilled, or lose its call to such."""
-        present = self._place_of.get(mover)
         holder = self._line_of.get(candidate.call)
-        held = None if holder is None else self._place_of[holder]
-        return not candidate.is_expected and any(
-            place is not None and place.level < RIGHT_LEVELS
-            for place in (present, held)
+        return not candidate.is_expected and (
+            self._is_right(mover) or (holder is not None and self._is_right(holder))
         )
 
     def _shift(self, call: int, reached: dict[int, tuple[int, CallCandidate]]) -> None:

@@ -159,7 +159,7 @@ def _records(path: Path) -> Iterator[tuple[int, Record]]:
         ) from error
     except UnicodeDecodeError as error:
         raise DatasetError(
-            f"{path} is not UTF-8 text; export it as CSV or JSON lines."
+            f"{path} is not UTF-8 text; unpack it, or export it as CSV or JSON lines."
         ) from error
 
 
@@ -186,9 +186,12 @@ def _json_records(path: Path) -> Iterator[tuple[int, Record]]:
         for row, _, raw in entries_of(file, str(path)):
             try:
                 entry = json.loads(raw, parse_float=Decimal)
+            except UnicodeDecodeError:
+                raise
             except ValueError as error:
                 raise DatasetError(
-                    f"{path} row {row}: not valid JSON ({error}); correct the row."
+                    f"{path} row {row}: not valid JSON ({error}); correct the row, or "
+                    "name a file of CSV .csv."
                 ) from error
             if not isinstance(entry, dict):
                 raise DatasetError(

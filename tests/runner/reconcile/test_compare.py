@@ -384,6 +384,48 @@ def test_a_sum_of_money_without_the_discount_of_the_cache_has_a_cause() -> None:
     assert report.residual_pico == 0
 
 
+@pytest.mark.parametrize(
+    ("billed", "detail"),
+    [
+        ((2_200_000, CACHED, OUT), "prompt $2.2, not $2"),
+        ((IN, CACHED, 7_000_000), "output $7, not $8"),
+        (
+            (2_200_000, 550_000, 8_800_000),
+            "prompt $2.2, not $2; cached $0.55, not $0.5; output $8.8, not $8",
+        ),
+        # two prices are changed: many pairs of prices give it
+        ((2_100_000, CACHED, 7_900_000), ""),
+        ((IN, CACHED, OUT + 3), "output $8.000003, not $8"),
+    ],
+)
+def test_a_sum_of_the_same_tokens_at_other_prices_names_them(
+    billed: tuple[int, int, int], detail: str
+) -> None:
+    calls = [call_of(n) for n in range(33)]
+    usages = [call.usage for call in calls if call.usage]
+    cached = sum(usage.tokens_cached for usage in usages)
+    fresh = sum(usage.tokens_in for usage in usages) - cached
+    out = sum(usage.tokens_out for usage in usages)
+    amount = fresh * billed[0] + cached * billed[1] + out * billed[2]
+    report = compared(calls, [_sum(range(33), billed_pico=amount)])
+    (difference,) = report.differences
+    assert difference.cause is (BillCause.PRICES if detail else BillCause.UNEXPLAINED)
+    assert difference.detail == (f"{detail} a million tokens" if detail else "of a sum")
+    assert (report.residual_pico == 0) is bool(detail)
+    # without its tokens, the money may be of other calls
+    assert {d.cause for d in compared(calls, [_money(amount)]).differences} == {
+        BillCause.UNEXPLAINED
+    }
+
+
+def test_a_sum_in_which_some_calls_have_another_price_is_unexplained() -> None:
+    """Half of equal calls at the double price cost as all of them at other prices."""
+    calls = [call_of(1, task=n) for n in range(40)]
+    line = _sum([1] * 40, billed_pico=60 * (calls[0].cost_pico or 0))
+    report = compared(calls, [line])
+    assert [d.cause for d in report.differences] == [BillCause.UNEXPLAINED]
+
+
 def test_a_model_that_the_file_lacks_is_not_charged_and_another_is_of_no_call() -> None:
     unpriced = call_of(2, model="openai/other", cost_pico=None)
     report = compared(

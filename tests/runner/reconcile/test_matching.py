@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import cProfile
 import random
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from runner.messages import Usage
+from runner.reconcile import candidates
 from runner.reconcile.attempts import CallOutcome, SentCall
 from runner.reconcile.usage_file import US, UsageLine
 from runner.reconcile.usage_forms import COUNTS
@@ -62,29 +64,36 @@ def right_bills(draw: st.DrawFn) -> tuple[list[SentCall], list[UsageLine]]:
             **dict.fromkeys(COUNTS[2:], 0),
         )
         lines.append(line if states_tokens else replace(line, **UNSTATED))
+    assume(lines)  # a file without lines is not read
     return calls, draw(st.permutations(lines))
 
 
-@given(right_bills())
+nearest = st.sampled_from((1, 2, candidates.MOST_NEAR))
+"""With few, the search beyond the nearest calls has to find the others."""
+
+
+@given(right_bills(), nearest)
 def test_a_right_bill_is_not_called_wrong(
-    bill: tuple[list[SentCall], list[UsageLine]],
+    bill: tuple[list[SentCall], list[UsageLine]], most_near: int
 ) -> None:
     calls, lines = bill
-    report = compared(calls, lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "MOST_NEAR", most_near)
+        report = compared(calls, lines)
     assert not report.differs, report.differences
     assert report.residual_pico == 0
 
 
-@given(right_bills(), st.integers(0))
+@given(right_bills(), st.integers(0), nearest)
 def test_one_wrong_line_makes_no_other_one_wrong(
-    bill: tuple[list[SentCall], list[UsageLine]], which: int
+    bill: tuple[list[SentCall], list[UsageLine]], which: int, most_near: int
 ) -> None:
     calls, lines = bill
-    if not lines:
-        return
     at = which % len(lines)
     wrong = replace(lines[at], billed_pico=10**12)
-    report = compared(calls, [*lines[:at], wrong, *lines[at + 1 :]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "MOST_NEAR", most_near)
+        report = compared(calls, [*lines[:at], wrong, *lines[at + 1 :]])
     rows = [d.row for d in report.differences]
     assert set(rows) - {None} == {wrong.row}
     # its own call may seem not to be charged
@@ -114,6 +123,64 @@ def test_the_work_for_many_lines_without_ids_grows_in_proportion(
 ) -> None:
     few, many = (_work(n, states_tokens=states_tokens) for n in (300, 900))
     assert many < 4 * few
+
+
+def _dense(
+    count: int, *, apart_us: int, skew_us: int = 0
+) -> tuple[list[SentCall], list[UsageLine]]:
+    """Equal calls without ids, many at a time, and their lines in any order."""
+    chance = random.Random(count)
+    calls, lines = [], []
+    for n in range(count):
+        at_us = START + n * apart_us
+        times = {"started_us": at_us, "ended_us": at_us + chance.randrange(US, 3 * US)}
+        calls.append(call_of(1, **times, task=n, request_id=None))
+        at_us += 1000 + skew_us
+        lines.append(line_of(1, row=n + 1, ids=(), start_us=at_us))
+    chance.shuffle(lines)
+    return calls, lines
+
+
+@pytest.mark.parametrize("states_tokens", [True, False])
+@pytest.mark.parametrize("skew_us", [0, -3 * US, 3 * US])
+@pytest.mark.parametrize("apart_us", [0, 10_000])
+def test_many_equal_calls_at_a_time_have_each_their_line(
+    apart_us: int, skew_us: int, *, states_tokens: bool
+) -> None:
+    calls, lines = _dense(150, apart_us=apart_us, skew_us=skew_us)
+    if not states_tokens:
+        lines = [replace(line, **UNSTATED) for line in lines]
+    assert not compared(calls, lines).differs
+
+
+@pytest.mark.parametrize("apart_us", [0, 10_000])
+def test_among_many_equal_calls_only_what_is_wrong_is_named(apart_us: int) -> None:
+    calls, lines = _dense(150, apart_us=apart_us)
+    usage = calls[0].usage
+    assert usage is not None
+    more = cost_of(replace(usage, tokens_out=999))
+    for at in (20, 70, 120):
+        lines[at] = replace(lines[at], tokens_out=999, billed_pico=more)
+    report = compared(calls, lines)
+    assert Counter(d.cause.value for d in report.differences) == {"output tokens": 3}
+    calls, lines = _dense(150, apart_us=apart_us)
+    again = [replace(lines[at], row=1000 + at) for at in (20, 70, 120)]
+    report = compared(calls, [*lines, *again])
+    assert Counter(d.cause.value for d in report.differences) == {"double charge": 3}
+
+
+@pytest.mark.parametrize("apart_us", [0, 10_000])
+def test_the_work_for_many_equal_calls_at_a_time_grows_in_proportion(
+    apart_us: int,
+) -> None:
+    work = []
+    for count in (100, 300):
+        calls, lines = _dense(count, apart_us=apart_us)
+        again = [replace(line, row=count + line.row) for line in lines[::20]]
+        with cProfile.Profile() as profile:
+            compared(calls, [*lines, *again])
+        work.append(sum(entry.callcount for entry in profile.getstats()))
+    assert work[1] < 4 * work[0]
 
 
 def test_a_lost_call_is_left_to_the_line_that_can_be_of_no_other_one() -> None:

@@ -262,6 +262,8 @@ def test_a_span_without_usage_in_the_csv_of_openai_is_no_line(tmp_path: Path) ->
         ("u.csv", "time,model,cost_usd\n1,m,inf\n", "not an amount of dollars"),
         ("u.csv", "time,model,cost_usd,batch\n1,m,1,x\n", "batch is 'x', not true or"),
         ("u.jsonl", "{\n", "not valid JSON"),
+        ("u.txt", "time,model\n1,m\n", "correct the row, or name a file of CSV .csv"),
+        ("u.jsonl.gz", "\x1f\x8b\x08\n", "is not UTF-8 text; unpack it, or export"),
         ("u.jsonl", "3\n", "row 1: not an object; export it as JSON lines"),
         ("u.jsonl", "", "has no line of usage; export the usage again"),
         (

@@ -259,7 +259,9 @@ def _wrapped(line: str, width: int, margin: str | None = None) -> list[str]:
 
 
 def _label(fact: Fact) -> str:
-    return " " * fact.indent + padded(one_line(fact.label), fact.width)
+    label = one_line(fact.label)
+    is_long = 0 < fact.width <= display_width(label)
+    return " " * fact.indent + (f"{label} " if is_long else padded(label, fact.width))
 
 
 def _fact_lines(fact: Fact, width: int) -> Iterator[str]:

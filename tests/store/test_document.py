@@ -111,6 +111,12 @@ def test_details_stand_below_their_rows_and_the_rest_is_counted() -> None:
     assert as_text([table]).split("\n") == lines
 
 
+def test_a_long_label_stays_apart_from_its_text() -> None:
+    assert (
+        as_text([Fact("a label of more cells", "text")]) == "a label of more cells text"
+    )
+
+
 def test_a_fact_on_one_line_is_cut() -> None:
     fact = Fact("title", "word " * 40, is_cut=True)
     (line,) = text_lines([fact])

@@ -126,6 +126,8 @@ _CONSERVATIVE: Final = (
 )
 
 
+_WIDE_LABEL: Final = len("conservative") + 2
+
 _ANY_TIME: Final = (
     "valid at all looks together: you may look after each label, and "
     "stop when you like; the other intervals hold at one look"
@@ -226,10 +228,11 @@ def quality_blocks(
         blocks += ["", TableBlock(columns, rows, indent=0, is_wide=True)]
     if is_marked:
         why = _CONSERVATIVE.format(level=f"{level:.0%}")
-        blocks += ["", Fact("conservative", why)]
+        blocks += ["", Fact("conservative", why, width=_WIDE_LABEL)]
     if until:
         first = "label" if until == 1 else f"{until:,} labels"
-        blocks += ["", Fact("any time", f"the draw's first {first} alone, {_ANY_TIME}")]
+        about = f"the draw's first {first} alone, {_ANY_TIME}"
+        blocks += ["", Fact("any time", about, width=_WIDE_LABEL)]
     if few:
         blocks += ["", f"Too few labels for {', '.join(few)}."]
     return [*blocks, ""]

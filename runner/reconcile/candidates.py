@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from runner.messages import Usage
 from runner.reconcile.attempts import CallOutcome, CallPrices, SentCall
-from runner.reconcile.causes import charge_of
+from runner.reconcile.causes import FITTING, Misfit, charge_of, misfit
 from runner.reconcile.usage_file import US, UsageLine
 from runner.reconcile.usage_forms import COUNTS
 
@@ -86,6 +86,13 @@ _MISBILLED: Final = frozenset(
 RIGHT_LEVELS: Final = 4
 """Levels of lines that bill an answered call as the log expects."""
 
+LOOSE_LEVELS: Final = frozenset(
+    level
+    for (fit, _), level in LEVELS.items()
+    if fit not in {_Fit.RIGHT, _Fit.ALIKE, _Fit.SAME}
+)
+"""Levels of lines that have other tokens than a reply in the log, or none to have."""
+
 _FIRST_LATE: Final = LEVELS[_Fit.RIGHT, True]
 """The first level of calls that did not last when their line began."""
 
@@ -98,6 +105,7 @@ class CallCandidate(NamedTuple):
     since_us: int  #: between the starts of call and line
     call: int  #: index
     is_expected: bool  #: nothing would be misbilled
+    is_late: bool  #: the call did not last when the line began
 
 
 class Passed:
@@ -290,6 +298,14 @@ class CallIndex:
         near = (amount - 1, amount, amount + 1)
         return [(_Fit.RIGHT, ("cost", amount)) for amount in near]
 
+    def misfit(self, line: UsageLine, candidate: CallCandidate) -> Misfit:
+        """Return how little a line fits a call that it may belong to."""
+        if candidate.is_expected:
+            return FITTING
+        call, tolerance_pico = self._calls[candidate.call], self._tolerance_pico
+        charge = charge_of(call, line, self._prices, tolerance_pico)
+        return misfit(charge, self._prices, tolerance_pico)
+
     def _nearest(self, line: UsageLine, signs: Iterable[tuple[_Fit, _Sign]]) -> Nearest:
         """Return the nearest calls, of which `signs` have the best fit of each sign."""
         candidates: set[CallCandidate] = set()
@@ -361,12 +377,14 @@ class CallIndex:
         )
         if fit is None:
             return None
+        is_late = away_us > RESOLUTION_US
         return CallCandidate(
-            level=LEVELS[fit, away_us > RESOLUTION_US],
+            level=LEVELS[fit, is_late],
             unequal=unequal,
             since_us=abs(early_us),
             call=i,
             is_expected=fit not in _MISBILLED,
+            is_late=is_late,
         )
 
     def _answered_fit(

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from runner.messages import Usage
 from runner.money.prices import Price, cost_pico, price_at
-from runner.reconcile.attempts import CallPrices, SentCall
+from runner.reconcile.attempts import CallOutcome, CallPrices, SentCall
 from runner.reconcile.usage_file import UsageLine
 from runner.reconcile.usage_forms import COUNTS
 from store.task import pico
@@ -162,6 +162,48 @@ def explain(charge: Charge, prices: CallPrices, tolerance_pico: int) -> list[Amo
         if abs(billed - cost) <= tolerance_pico and cost != so_far:
             return [*counted, Amount(cause, cost - so_far, detail)]
     return []
+
+
+class Misfit(NamedTuple):
+    """How little a line fits a call; the larger, the less likely it is of the call.
+
+    Counts outweigh amounts: few causes of much money are likelier than many of little.
+    """
+
+    causes: int = 0
+    is_arbitrary: int = 0  #: 1: it states numbers of tokens that no miscount gives
+    unexplained_pico: int = 0
+    excess_pico: int = 0  #: between what was billed and what was expected
+
+    def plus(self, other: Misfit, sign: int = 1) -> Misfit:
+        """Return the sum, or with *sign* -1 the difference."""
+        return Misfit(*(a + sign * b for a, b in zip(self, other, strict=True)))
+
+
+FITTING: Final = Misfit()
+
+
+def misfit(charge: Charge, prices: CallPrices, tolerance_pico: int) -> Misfit:
+    """Return how little a line fits its call; `FITTING`: nothing is misbilled."""
+    expected = charge.expected_pico
+    if expected is None or abs(charge.billed_pico - expected) <= tolerance_pico:
+        return FITTING
+    excess = abs(charge.billed_pico - expected)
+    if charge.call.outcome is CallOutcome.FAILED:
+        # a refused call has generated nothing
+        return Misfit(1 + bool(charge.line.tokens_out), excess_pico=excess)
+    usage, price = charge.usage, charge.price
+    if usage is None or price is None:
+        return Misfit(1, unexplained_pico=excess, excess_pico=excess)
+    billed = stated(charge.line, usage)
+    miscounts = (changed for _, changed, _ in _miscounts(usage))
+    is_arbitrary = int(billed != usage and billed not in miscounts)
+    causes = len(explain(charge, prices, tolerance_pico))
+    if causes:
+        return Misfit(causes, is_arbitrary, excess_pico=excess)
+    counted, _ = _token_amounts(charge, usage, price)
+    rest = abs(charge.billed_pico - expected - sum(amount.pico for amount in counted))
+    return Misfit(len(counted) + 1, is_arbitrary, rest, excess)
 
 
 def _token_amounts(

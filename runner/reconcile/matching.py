@@ -3,7 +3,8 @@
 First by request id: that of the log, then that of the stored reply. What remains is
 matched by time, model, tokens and amount, the best candidates first (`candidates`). A
 line gives way where it can move to another call. So no line counts as misbilled only
-because a line that could be of several calls took its own.
+because a line that could be of several calls took its own. Then lines change places
+where that leaves fewer causes.
 
 Two calls that ran at the same time at the same cost cannot be told apart without an id;
 no sum depends on it. Lines with the same id are one charge and its repetitions.
@@ -16,17 +17,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import takewhile
+from typing import Final
 
 from runner.reconcile.attempts import CallPrices, SentCall
 from runner.reconcile.candidates import (
     LEVELS,
+    LOOSE_LEVELS,
     RIGHT_LEVELS,
     CallCandidate,
     CallIndex,
     Nearest,
     Passed,
 )
+from runner.reconcile.causes import FITTING, Misfit
 from runner.reconcile.usage_file import UsageLine
+
+MOST_EXCHANGED: Final = 100
+"""Calls that are tried for a line to change places with others."""
 
 
 @dataclass(slots=True)
@@ -129,12 +136,14 @@ class _Assignment:
         self._line_of: dict[int, int] = {}  #: by call
         self._place_of: dict[int, CallCandidate] = {}  #: by line
         self._held = Passed(self._line_of.__contains__)
+        self._misfits: dict[tuple[int, int], Misfit] = {}  #: by line and call
 
     def fill(self, matches: Matches) -> list[UsageLine]:
         """Match the lines; return those that have no call."""
         right, possible = self._index.rightly_billed, self._index.possible
         self._grow(RIGHT_LEVELS, right, right)
         self._grow(len(LEVELS), possible, partial(possible, only_expected=True))
+        self._exchange()
         for number, place in self._place_of.items():
             matches.lines.setdefault(place.call, []).append(self._lines[number])
         return [self._lines[number] for number in self._left()]
@@ -217,6 +226,68 @@ class _Assignment:
         return not candidate.is_expected and (
             self._is_right(mover) or (holder is not None and self._is_right(holder))
         )
+
+    def _exchange(self) -> None:
+        """Let lines change places as long as they then fit their calls better in sum.
+
+        The levels say which calls have lines, but of several lines that would fit a
+        call equally well, they do not say which one another call should have instead.
+        """
+        nearest = cache(lambda number: self._index.possible(self._lines[number]))
+        loose = [number for number in sorted(self._place_of) if self._is_loose(number)]
+        has_changed = True
+        while has_changed:
+            changed = [self._change_places(number, nearest) for number in loose]
+            has_changed = any(changed)
+
+    def _is_loose(self, number: int) -> bool:
+        return self._place_of[number].level in LOOSE_LEVELS
+
+    def _misfit(self, number: int, candidate: CallCandidate) -> Misfit:
+        pair = (number, candidate.call)
+        if pair not in self._misfits:
+            self._misfits[pair] = self._index.misfit(self._lines[number], candidate)
+        return self._misfits[pair]
+
+    def _change_places(self, first: int, nearest: Callable[[int], Nearest]) -> bool:
+        """Find a circle of lines that fit better if each takes the call of the next.
+
+        From one of its lines on, a circle that fits better in sum does so all along the
+        way. So a way ends where it is no better.
+
+        Args:
+            first: line of the circle.
+            nearest: the nearest candidates of a line.
+        """
+        start = self._place_of[first].call
+        least: dict[int, Misfit] = {}  #: changes of the sum, by call
+        #: with the change of the sum, and by call the line that takes it
+        ways: deque[tuple[int, Misfit, dict[int, tuple[int, CallCandidate]]]]
+        ways = deque([(first, FITTING, {})])
+        while ways and len(least) < MOST_EXCHANGED:
+            mover, change, way = ways.popleft()
+            place = self._place_of[mover]
+            before = change.plus(self._misfit(mover, place), -1)
+            if before >= FITTING:
+                continue
+            for candidate in nearest(mover).candidates:
+                call, holder = candidate.call, self._line_of.get(candidate.call)
+                is_later = candidate.is_late and not place.is_late
+                if holder is None or call == place.call or call in way or is_later:
+                    continue
+                if not self._is_loose(holder):
+                    continue
+                after = before.plus(self._misfit(mover, candidate))
+                if after >= least.get(call, FITTING):
+                    continue
+                circle = {**way, call: (mover, candidate)}
+                if call == start:
+                    for taken, (number, at) in circle.items():
+                        self._line_of[taken], self._place_of[number] = number, at
+                    return True
+                least[call] = after
+                ways.append((holder, after, circle))
+        return False
 
     def _shift(self, call: int, reached: dict[int, tuple[int, CallCandidate]]) -> None:
         """Move each line on the way to a free call by one place."""

@@ -205,3 +205,117 @@ def test_a_lost_call_is_left_to_the_line_that_can_be_of_no_other_one() -> None:
     report = compared([answered, lost], [wrong, line_of(2, ids=())])
     assert [(d.cause.value, d.row) for d in report.differences] == [("reasoning", 1)]
     assert [settled.row for settled in report.settlements] == [2]
+
+
+def _open(n: int, **changes: Any) -> SentCall:
+    """A call of unknown cost, which lasts as long as call 1."""
+    unknown: dict[str, Any] = {
+        "outcome": CallOutcome.LOST,
+        "usage": None,
+        "cost_pico": None,
+        "started_us": call_of(1).started_us,
+        "ended_us": call_of(1).ended_us,
+        "request_id": None,
+        "possible_pico": 10**12,
+    }
+    return call_of(n, **unknown | changes)
+
+
+def _priced(n: int, usage: Usage, after_us: int) -> UsageLine:
+    """A line without an id, of the time of call 1, that bills its tokens rightly."""
+    counts = {name: getattr(usage, name) for name in COUNTS}
+    start_us = call_of(1).started_us + after_us
+    return line_of(n, ids=(), start_us=start_us, billed_pico=cost_of(usage), **counts)
+
+
+def test_of_two_lines_that_a_lost_call_may_have_the_one_with_more_causes_has_it() -> (
+    None
+):
+    """The answered call of the same prompt is left to the line with one cause."""
+    answered = call_of(1, request_id=None)
+    usage = answered.usage
+    assert usage is not None
+    # the reply to a later call with the lost one's request tells how long its prompt is
+    again = call_of(2, usage=usage, cost_pico=cost_of(usage))
+    lost = _open(2)
+    twice = replace(usage, tokens_out=usage.tokens_out + 10, tokens_reasoning=20)
+    other = replace(usage, tokens_out=70, tokens_cached=7, tokens_reasoning=30)
+    lines = [_priced(1, twice, 1_000), _priced(2, other, 9_000)]
+    lines.append(replace(_priced(3, usage, US), ids=("req_2",)))
+    report = compared([answered, lost, again], lines)
+    assert [(d.cause.value, d.row, d.amount_pico) for d in report.differences] == [
+        ("reasoning", 1, cost_of(twice) - cost_of(usage))
+    ]
+    assert [settled.row for settled in report.settlements] == [2]
+
+
+def test_the_doubled_count_is_the_cause_and_not_another_count() -> None:
+    """One cause each, but only one without a number that is not in the reply."""
+    answered = call_of(1, request_id=None)
+    usage = answered.usage
+    assert usage is not None
+    again = call_of(2, usage=usage, cost_pico=cost_of(usage))
+    twice = replace(usage, tokens_out=usage.tokens_out + 10, tokens_reasoning=20)
+    other = replace(usage, tokens_out=usage.tokens_out + 1, tokens_reasoning=11)
+    lines = [_priced(1, twice, 1_000), _priced(2, other, 9_000)]
+    lines.append(replace(_priced(3, usage, US), ids=("req_2",)))
+    report = compared([answered, _open(2), again], lines)
+    assert [(d.cause.value, d.row) for d in report.differences] == [("reasoning", 1)]
+
+
+def test_output_is_of_the_lost_call_and_not_of_the_refused_one() -> None:
+    refused = replace(_open(1), outcome=CallOutcome.FAILED, cost_pico=0)
+    lost = _open(2)
+    nothing = Usage(tokens_in=1_700, tokens_out=0)
+    output = Usage(tokens_in=900, tokens_out=16, tokens_reasoning=1)
+    lines = [_priced(1, nothing, 1_000), _priced(2, output, 9_000)]
+    report = compared([refused, lost], lines)
+    assert [(d.cause.value, d.row) for d in report.differences] == [
+        ("charged though failed", 1)
+    ]
+    assert [settled.row for settled in report.settlements] == [2]
+
+
+@st.composite
+def bills_of_few_prompts(
+    draw: st.DrawFn,
+) -> tuple[list[SentCall], list[UsageLine], int]:
+    """Calls that are hard to tell apart, lines of them all, and how many are wrong."""
+    calls, lines, wrong = [], [], 0
+    for n in range(draw(st.integers(2, 7))):
+        usage = Usage(
+            tokens_in=10 * draw(st.integers(1, 2)),
+            tokens_out=draw(st.integers(12, 14)),
+            tokens_cached=draw(st.integers(0, 2)),
+            tokens_reasoning=draw(st.integers(1, 3)),
+        )
+        at_us = draw(st.integers(0, 3)) * US // 10
+        call = _open(n, request_sha256=f"prompt of {usage.tokens_in} tokens")
+        billed = usage
+        if draw(st.booleans()):
+            call = replace(
+                call,
+                outcome=CallOutcome.ANSWERED,
+                usage=usage,
+                cost_pico=cost_of(usage),
+            )
+            if draw(st.booleans()):
+                wrong += 1
+                billed = replace(
+                    usage,
+                    tokens_out=usage.tokens_out + usage.tokens_reasoning,
+                    tokens_reasoning=2 * usage.tokens_reasoning,
+                )
+        calls.append(call)
+        lines.append(_priced(n, billed, at_us))
+    return calls, draw(st.permutations(lines)), wrong
+
+
+@given(bills_of_few_prompts())
+def test_no_more_causes_are_named_than_there_are(
+    bill: tuple[list[SentCall], list[UsageLine], int],
+) -> None:
+    calls, lines, wrong = bill
+    report = compared(calls, lines)
+    assert report.residual_pico == 0
+    assert len(report.differences) <= wrong, report.differences

@@ -316,10 +316,10 @@ class CallIndex:
             for kind in kinds:
                 of_sign = tuple(self._spans.get((kind, sign), {}).values())
                 fitting = self._fitting(line, of_sign, SKEW_US, self._all)
-                found = list(islice(fitting, MOST_NEAR))
-                candidates.update(found)
+                nearest = list(islice(fitting, MOST_NEAR))
+                candidates.update(nearest)
                 spans.append((fit, of_sign))
-                is_cut |= len(found) == MOST_NEAR
+                is_cut |= len(nearest) == MOST_NEAR
         return Nearest(sorted(candidates), spans, is_cut)
 
     def further(

@@ -366,7 +366,7 @@ def other_prices(charges: Sequence[Charge]) -> str:
 
 
 LEAST_CHANCE: Final = 1_000
-"""A sum proves another price only if by chance one amount in so many has one."""
+"""A sum proves another price only if by chance one amount in this number has one."""
 
 
 def other_prices_of_sum(charges: Sequence[Charge], billed_pico: int) -> str:
@@ -395,11 +395,11 @@ def other_prices_of_sum(charges: Sequence[Charge], billed_pico: int) -> str:
     # also what some of the calls cost too much is a multiple of this
     unit = gcd(*costs)
     #: prices, and of how many multiples one has them by chance
-    found: dict[tuple[int, ...], int] = {}
+    priced: dict[tuple[int, ...], int] = {}
     for at, count in enumerate(row):
         if count and (billed_pico - cost) % count == 0:
             price = listed[at] + (billed_pico - cost) // count
-            found[*listed[:at], price, *listed[at + 1 :]] = count // gcd(count, unit)
+            priced[*listed[:at], price, *listed[at + 1 :]] = count // gcd(count, unit)
     factor = Fraction(billed_pico, cost)
     used = [price for price, count in zip(listed, row, strict=True) if count]
     if all((price * factor).denominator == 1 for price in used):
@@ -407,10 +407,10 @@ def other_prices_of_sum(charges: Sequence[Charge], billed_pico: int) -> str:
             int(price * factor) if count else price
             for price, count in zip(listed, row, strict=True)
         )
-        found[prices] = cost // gcd(cost, unit * gcd(*used))
-    if len(found) != 1:
+        priced[prices] = cost // gcd(cost, unit * gcd(*used))
+    if len(priced) != 1:
         return ""
-    ((prices, chance),) = found.items()
+    ((prices, chance),) = priced.items()
     if chance < LEAST_CHANCE or min(prices) < 0:
         return ""
     return _named_prices(prices, listed, [row])

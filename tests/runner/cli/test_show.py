@@ -74,7 +74,7 @@ def test_a_p_value_is_shown_with_one_sign_and_stored_as_in_records(
     sampled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = _did(capsys, sampled / "papers", 23)[1]
-    line = "score      right: p < 0.001, sig=yes, expected p < 0.001, sig=yes (object)"
+    line = "score      right: p<0.001, sig=yes, expected p<0.001, sig=yes (object)"
     assert line in out.splitlines()
     (shown,), _ = _shown(capsys, sampled / "papers", 23)
     assert [v["value"] for v in shown["verdicts"]] == ["p=< 0.001, sig=yes"]

@@ -14,7 +14,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -247,10 +247,14 @@ async def open_desk(
     """
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(1, "labels") as reader:
-        opened = label_source(run)
-        source = await loop.run_in_executor(reader, opened.__enter__)
+        stack = ExitStack()
         try:
+            source = await loop.run_in_executor(
+                reader, stack.enter_context, label_source(run)
+            )
             named = await loop.run_in_executor(reader, _named, source, selection)
             yield LabelDesk(source, folder, named, reader)
         finally:
-            await loop.run_in_executor(reader, opened.__exit__, None, None, None)
+            # its turn comes after a load that was cancelled, in the thread that opened
+            # the log
+            await loop.run_in_executor(reader, stack.close)

@@ -196,7 +196,10 @@ def misfit(charge: Charge, prices: CallPrices, tolerance_pico: int) -> Misfit:
     if usage is None or price is None:
         return Misfit(1, unexplained_pico=excess, excess_pico=excess)
     billed = stated(charge.line, usage)
-    miscounts = (changed for _, changed, _ in _miscounts(usage))
+    # a reply that does not say how much was reasoning may have had half of the billed
+    reasoning = usage.tokens_reasoning or billed.tokens_reasoning // 2
+    likely = replace(usage, tokens_reasoning=reasoning)
+    miscounts = (changed for _, changed, _ in _miscounts(likely))
     is_arbitrary = int(billed != usage and billed not in miscounts)
     causes = len(explain(charge, prices, tolerance_pico))
     if causes:

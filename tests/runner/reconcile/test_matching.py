@@ -249,11 +249,14 @@ def test_of_two_lines_that_a_lost_call_may_have_the_one_with_more_causes_has_it(
     assert [settled.row for settled in report.settlements] == [2]
 
 
-def test_the_doubled_count_is_the_cause_and_not_another_count() -> None:
-    """One cause each, but only one without a number that is not in the reply."""
-    answered = call_of(1, request_id=None)
-    usage = answered.usage
-    assert usage is not None
+@pytest.mark.parametrize("stated", [10, 0])
+def test_the_doubled_count_is_the_cause_and_not_another_count(stated: int) -> None:
+    """One cause each, but only one without a number that is not in the reply.
+
+    A reply may not say how many of its tokens were reasoning.
+    """
+    usage = replace(call_of(1).usage or Usage(), tokens_reasoning=stated)
+    answered = call_of(1, request_id=None, usage=usage, cost_pico=cost_of(usage))
     again = call_of(2, usage=usage, cost_pico=cost_of(usage))
     twice = replace(usage, tokens_out=usage.tokens_out + 10, tokens_reasoning=20)
     other = replace(usage, tokens_out=usage.tokens_out + 1, tokens_reasoning=11)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,12 +30,12 @@ SQL = queries("queries")
 PAGE = 500
 
 
-class BaseReader(sqlite3.Connection):
+class BaseReader(sqlite3.Connection, ABC):
     """A connection to a log, such as that of a fork's parent."""
 
+    @abstractmethod
     def failure(self, error: sqlite3.DatabaseError) -> StoreError:
         """Return the error to raise in place of one of SQLite."""
-        raise NotImplementedError
 
 
 OpenLog: TypeAlias = Callable[[Path], BaseReader]
